@@ -1,0 +1,494 @@
+"""Label chains: exact inference by the Viterbi algorithm, and the margin problem over whole sequences.
+
+The joint feature of a labelling (thesis, equation 5.9 and section 5.3.2) counts, for every label, the
+features of the tokens that carry it, the transitions between neighbouring labels, the first and the
+last label, and for order 2 the triples of labels. As an array, w is rows of `stride` float32, labels
+along a row (padded to whole vectors; the padding stays zero):
+
+    rows 0 .. F-1                emission, one row a feature
+    rows F .. F+K-1              transition, one row a label that comes before
+    rows F+K, F+K+1              first label, last label
+    (order 2) then (K+1) K rows  triples: row a K + b for labels a, b before (a = K: none)
+
+A cut is written as the positions at which its labelling differs from the true one: words (t, label),
+t ascending.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._problem cimport (
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
+)
+
+from structsvm.protocol import UnsupportedFormulation
+
+cnp.import_array()
+
+cdef extern from "kernels.h" nogil:
+    ctypedef struct chain_scores:
+        int64_t K, stride, G, P, step, shift
+        const float* A
+        const float* start
+        const float* end
+        const float* loss
+    ctypedef struct kernels:
+        const char* name
+        void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
+                     const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
+        float (*best)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* V,
+                      float* sums, int32_t* path) noexcept nogil
+        void (*count)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, int64_t cap,
+                      float* V, float* best) noexcept nogil
+        void (*count_path)(const chain_scores* s, const int32_t* gold, int64_t T, int64_t cap, int64_t d,
+                           const float* V, float* sums, int32_t* path) noexcept nogil
+        int64_t (*kbest)(const chain_scores* s, const float* E, int64_t T, int64_t k, float* score,
+                         int64_t* back, int64_t* heads, int32_t* paths, float* totals) noexcept nogil
+        void (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B, float* out) noexcept nogil
+    const kernels* kernels_best()
+    double rows_token_dot(const int32_t* ia, const float* va, int64_t na, const int32_t* ib, const float* vb, int64_t nb)
+
+cdef const kernels* KERNELS = kernels_best()
+
+# The chart of the counting programme is T^2 K / 2 numbers; beyond this it is refused.
+MAX_CHART_BYTES = 2 << 30
+
+cdef fused real:
+    float
+    double
+
+
+cdef class Chain:
+    """Decoder for a set of sequences: tokens, structure of the chain, and the buffers of one thread."""
+
+    cdef readonly Py_ssize_t K, stride, order, n_emission, n_rows
+    cdef readonly object tokens, structure
+    cdef const int64_t[::1] offsets
+    cdef const int64_t* indptr
+    cdef const int32_t* indices
+    cdef const float* values
+    cdef object keep                    # owners of the pointers above
+    cdef Py_ssize_t longest
+    cdef chain_scores scores
+    cdef float[::1] row                 # init row: 0, and -inf in the padding
+    cdef float[::1] mask                # (P * stride,) + start + end, or empty
+    cdef float[::1] tables              # transition scores with the mask added (or for order 2)
+    cdef float[::1] E
+    cdef float[::1] V
+    cdef float[::1] sums
+    cdef int32_t[::1] path
+
+    def __init__(self, structure, tokens):
+        cdef Py_ssize_t block
+        self.structure = structure
+        self.tokens = tokens
+        self.K, self.order = structure.n_labels, structure.order
+        self.stride = structure.stride
+        self.n_emission, self.n_rows = structure.n_token_features, structure.n_rows
+        structure.check_tokens(tokens)
+        self.offsets = tokens.offsets
+        self.keep = (tokens.indptr, tokens.indices, tokens.values)
+        self.indptr = <const int64_t*>cnp.PyArray_DATA(tokens.indptr)
+        self.indices = <const int32_t*>cnp.PyArray_DATA(tokens.indices)
+        self.values = NULL if tokens.values is None else <const float*>cnp.PyArray_DATA(tokens.values)
+        lengths = np.diff(tokens.offsets)
+        self.longest = int(lengths.max()) if len(lengths) else 0
+        G = 1 if self.order == 1 else self.K + 1
+        P = self.K if self.order == 1 else self.K + 1
+        block = G * self.stride
+        self.scores.K, self.scores.stride, self.scores.G, self.scores.P = self.K, self.stride, G, P
+        self.scores.step = 1 if self.order == 1 else self.stride
+        self.scores.shift = 0 if self.order == 1 else 1
+        self.row = structure.padding_row
+        self.mask = structure.mask_rows
+        self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or len(self.mask) else 0,
+                               dtype=np.float32)
+        self.E = np.empty(max(self.longest, 1) * self.stride, dtype=np.float32)
+        self.V = np.empty(max(self.longest, 1) * block, dtype=np.float32)
+        self.sums = np.empty(P + 8, dtype=np.float32)
+        self.path = np.empty(max(self.longest, 1), dtype=np.int32)
+
+    cdef void prepare(self, const float* w) noexcept nogil:
+        """Point the scores at w's transition rows; with a mask, or for order 2, at combined tables."""
+        cdef Py_ssize_t K = self.K, stride = self.stride, a, b, j, G = self.scores.G, P = self.scores.P
+        cdef const float* first = w + self.n_emission * stride
+        cdef const float* triple = first + (K + 2) * stride
+        cdef float* out
+        if self.tables.shape[0] == 0:
+            self.scores.A = first
+            self.scores.start = first + K * stride
+            self.scores.end = first + (K + 1) * stride
+            return
+        out = &self.tables[0]
+        if self.order == 1:
+            memcpy(out, first, K * stride * sizeof(float))
+        else:
+            # A[b][a] = transition b -> . plus triple (a, b, .); the group K has no successor states.
+            for b in range(K):
+                for a in range(P):
+                    for j in range(stride):
+                        out[(b * P + a) * stride + j] = first[b * stride + j] + triple[(a * K + b) * stride + j]
+        memcpy(out + G * P * stride, first + K * stride, 2 * stride * sizeof(float))
+        if self.mask.shape[0] > 0:
+            for b in range(K):
+                for a in range(1 if self.order == 1 else P):
+                    for j in range(stride):
+                        out[(b * (1 if self.order == 1 else P) + a) * stride + j] += self.mask[b * stride + j]
+            for j in range(2 * stride):
+                out[G * P * stride + j] += self.mask[K * stride + j]
+        self.scores.A = out
+        self.scores.start = out + G * P * stride
+        self.scores.end = self.scores.start + stride
+
+    cdef void fill(self, Py_ssize_t i, const float* w, const float* init) noexcept nogil:
+        """The lattice of sequence i; `init` is one row for all tokens (NULL), or a row per token."""
+        cdef Py_ssize_t t = self.offsets[i]
+        KERNELS.fill(w, self.stride, self.indptr + t, self.indices, self.values, self.offsets[i + 1] - t,
+                   &self.row[0] if init == NULL else init, 0 if init == NULL else self.stride, &self.E[0])
+
+    def decode(self, w, Py_ssize_t start=0, stop=None, allowed=None):
+        """Best labellings of sequences start .. stop - 1, as one int32 array of all their tokens.
+
+        `allowed` is None or a list with one boolean array (length, n_labels), or None, per sequence.
+        """
+        cdef Py_ssize_t i, t, n = self.offsets.shape[0] - 1, end = n if stop is None else stop, failed = -1
+        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef const float* pointer = <const float*>cnp.PyArray_DATA(weights)
+        cdef const float[:, ::1] rows
+        if not 0 <= start <= end <= n:
+            raise IndexError(f"sequences {start}:{end} are out of range for {n}")
+        cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start], dtype=np.int32)
+        if allowed is None:
+            with nogil:
+                self.prepare(pointer)
+                for i in range(start, end):
+                    self.fill(i, pointer, NULL)
+                    if self.best(i, &out[self.offsets[i] - self.offsets[start]]) == -INFINITY:
+                        failed = i
+                        break
+        else:
+            self.prepare(pointer)
+            for i in range(start, end):
+                if allowed[i - start] is None:
+                    self.fill(i, pointer, NULL)
+                else:
+                    rows = self.structure.allowed_rows(allowed[i - start], self.offsets[i + 1] - self.offsets[i], i)
+                    self.fill(i, pointer, &rows[0, 0])
+                if self.best(i, &out[self.offsets[i] - self.offsets[start]]) == -INFINITY:
+                    failed = i
+                    break
+        if failed >= 0:
+            raise ValueError(f"sequence {failed} has no labelling that the masks allow")
+        return np.asarray(out)
+
+    cdef float best(self, Py_ssize_t i, int32_t* path) noexcept nogil:
+        return KERNELS.best(&self.scores, &self.E[0], NULL, self.offsets[i + 1] - self.offsets[i],
+                          &self.V[0], &self.sums[0], path)
+
+    def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
+        """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
+        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], n
+        cdef Py_ssize_t states = self.scores.G * self.stride
+        cdef const float[:, ::1] rows
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        if T * states * k * 12 > MAX_CHART_BYTES:
+            raise ValueError(f"the {k} best labellings of sequence {i} ({T} tokens) need a chart of "
+                             f"{T * states * k * 12} bytes, more than {MAX_CHART_BYTES}")
+        cdef float[::1] score = np.empty(T * states * k, dtype=np.float32)
+        cdef int64_t[::1] back = np.empty(T * states * k, dtype=np.int64)
+        cdef int64_t[::1] heads = np.empty(self.scores.P, dtype=np.int64)
+        cdef int32_t[:, ::1] paths = np.empty((k, T), dtype=np.int32)
+        cdef float[::1] totals = np.empty(k, dtype=np.float32)
+        self.prepare(<const float*>cnp.PyArray_DATA(weights))
+        if allowed is None:
+            self.fill(i, <const float*>cnp.PyArray_DATA(weights), NULL)
+        else:
+            rows = self.structure.allowed_rows(allowed, T, i)
+            self.fill(i, <const float*>cnp.PyArray_DATA(weights), &rows[0, 0])
+        with nogil:
+            n = KERNELS.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
+        if n < 0:
+            raise MemoryError()
+        return np.asarray(paths)[:n].copy(), np.asarray(totals)[:n].astype(np.float64)
+
+    def max_marginals(self, w, Py_ssize_t i):
+        """Array (length, K): the score of the best labelling of sequence i with label c at token t."""
+        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i]
+        cdef float[::1] B = np.empty(2 * self.scores.G * self.stride, dtype=np.float32)
+        cdef float[:, ::1] out = np.empty((T, self.stride), dtype=np.float32)
+        self.prepare(<const float*>cnp.PyArray_DATA(weights))
+        self.fill(i, <const float*>cnp.PyArray_DATA(weights), NULL)
+        with nogil:
+            self.best(i, &self.path[0])
+            KERNELS.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
+        return np.asarray(out)[:, :self.K].astype(np.float64)
+
+
+cdef class ChainProblem(Problem):
+    """Sequences with their true labellings: the margin problem (5.11) of the thesis."""
+
+    cdef readonly Chain chain
+    cdef const int32_t[::1] gold
+    cdef readonly object labels
+    cdef float[::1] loss_rows
+    cdef bint zero_one, counting, has_end
+    cdef float[::1] chart
+    cdef float[::1] best
+    cdef int32_t[::1] words
+    cdef int64_t[::1] plus
+    cdef int64_t[::1] minus
+    cdef double[::1] edge_sum
+    cdef Py_ssize_t at_hand         # the sequence whose lattice stands in chain.E, or -1
+
+    def __init__(self, structure, tokens, labels, *, rescaling="margin", penalty="linear"):
+        self.chain = Chain(structure, tokens)
+        super().__init__(len(tokens), structure.n_features, rescaling=rescaling, penalty=penalty,
+                         weight_dtype=np.float32)
+        cdef Py_ssize_t longest = self.chain.longest
+        labels = structure.check_labels(tokens, labels)
+        structure.check_allowed(tokens.offsets, labels)
+        self.labels = self.gold = labels
+        self.has_end = structure.end
+        self.zero_one = structure.loss_name == "zero_one"
+        self.counting = self.rescaling != RESCALE_NONE and (
+            self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
+        if self.counting and structure.label_costs is not None:
+            raise UnsupportedFormulation(
+                "label costs (class_weight) need rescaling='margin', penalty='linear' and the Hamming "
+                "loss: the other formulations count errors, so every error must weigh the same")
+        self.loss_rows = structure.loss_rows
+        self.chain.scores.loss = &self.loss_rows[0]
+        if self.counting:
+            cap = 1 if self.zero_one else longest
+            size = longest * (cap + 1) * self.chain.scores.G * self.chain.stride
+            if size * 4 > MAX_CHART_BYTES:
+                raise UnsupportedFormulation(
+                    f"a sequence of {longest} tokens needs a chart of {4 * size} bytes to count errors "
+                    f"(more than {MAX_CHART_BYTES}); use rescaling='margin' with penalty='linear'")
+            self.chart = np.empty(size, dtype=np.float32)
+            self.best = np.empty(cap + 1, dtype=np.float32)
+        self.words = np.empty(2 * max(longest, 1), dtype=np.int32)
+        edges = (self.chain.order + 1) * longest + 2 + longest * (self.chain.order - 1)
+        self.plus = np.empty(2 * edges, dtype=np.int64)
+        self.minus = np.empty(2 * edges, dtype=np.int64)
+        self.edge_sum = np.zeros((structure.n_rows - structure.n_token_features) * structure.stride)
+        self.at_hand = -1
+
+    # ---- the most violated labelling ------------------------------------------------------------
+
+    cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
+        cdef const float* w = <const float*>weights
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t, n = 0
+        cdef const int32_t* gold = &self.gold[first]
+        cdef double loss = 0.0, score
+        self.chain.prepare(w)
+        self.chain.fill(i, w, NULL)
+        self.at_hand = i
+        if self.counting:
+            self.count_best(i, gold, T)
+        else:
+            KERNELS.best(&self.chain.scores, &self.chain.E[0], NULL if self.rescaling == RESCALE_NONE else gold, T,
+                       &self.chain.V[0], &self.chain.sums[0], &self.chain.path[0])
+        for t in range(T):
+            if self.chain.path[t] != gold[t]:
+                self.words[2 * n] = <int32_t>t
+                self.words[2 * n + 1] = self.chain.path[t]
+                loss += self.loss_rows[gold[t] * self.chain.stride + self.chain.path[t]]
+                n += 1
+        cut.words = &self.words[0]
+        cut.n_words = 2 * n
+        cut.alpha = cut.b = violation[0] = 0.0
+        cut.scale = 1.0
+        if n == 0:
+            return 0
+        cut_terms(self.rescaling, self.penalty, 1.0 if self.zero_one else loss, cut)
+        self.c_dots(i, cut, 1, weights, True, &score)
+        violation[0] = cut.b - score
+        return 0
+
+    cdef void count_best(self, Py_ssize_t i, const int32_t* gold, Py_ssize_t T) noexcept nogil:
+        """Trade the number of errors d off against the best score with d errors: the path of the best H(d)."""
+        cdef Py_ssize_t cap = 1 if self.zero_one else T, d, top = 0, t
+        cdef double true_score = 0.0, h, high = 0.0
+        cdef Cut terms
+        KERNELS.count(&self.chain.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
+        true_score = self.best[0]
+        if self.penalty == PENALTY_HARD:
+            high = -INFINITY
+        for d in range(1, cap + 1):
+            if self.best[d] == -INFINITY:
+                continue
+            cut_terms(self.rescaling, self.penalty, <double>d, &terms)
+            h = terms.b - terms.scale * (true_score - self.best[d])
+            if h > high:
+                high = h
+                top = d
+        KERNELS.count_path(&self.chain.scores, gold, T, cap, top, &self.chart[0], &self.chain.sums[0], &self.chain.path[0])
+
+    # ---- arithmetic on cuts ---------------------------------------------------------------------
+
+    cdef int32_t label_at(self, Py_ssize_t t, const int32_t* words, Py_ssize_t k, const int32_t* gold) noexcept nogil:
+        """Label at t of the labelling behind `words`, where k is the last difference at or before t."""
+        while k >= 0 and words[2 * k] > t:
+            k -= 1
+        return words[2 * k + 1] if k >= 0 and words[2 * k] == t else gold[t]
+
+    cdef Py_ssize_t edges(self, Py_ssize_t i, const Cut* cut, int64_t* plus, int64_t* minus) noexcept nogil:
+        """Places of the transition weights (from row n_emission on) that dPsi adds and takes away."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, K = self.chain.K
+        cdef Py_ssize_t m = cut.n_words // 2, k, t, stop, done = -1, n = 0, stride = self.chain.stride
+        cdef const int32_t* gold = &self.gold[first]
+        cdef const int32_t* words = cut.words
+        cdef Py_ssize_t g0, g1, g2, y0, y1, y2
+        for k in range(m):
+            stop = min(<Py_ssize_t>words[2 * k] + self.chain.order, T - 1)
+            if k + 1 < m and words[2 * k + 2] <= stop:
+                stop = words[2 * k + 2] - 1
+            for t in range(max(<Py_ssize_t>words[2 * k], done + 1), stop + 1):
+                done = t
+                g0 = gold[t]
+                y0 = self.label_at(t, words, k, gold)
+                g1 = gold[t - 1] if t > 0 else K
+                y1 = self.label_at(t - 1, words, k, gold) if t > 0 else K
+                if g0 != y0 or g1 != y1:
+                    plus[n] = g1 * stride + g0
+                    minus[n] = y1 * stride + y0
+                    n += 1
+                if self.chain.order == 2 and t > 0:
+                    g2 = gold[t - 2] if t > 1 else K
+                    y2 = self.label_at(t - 2, words, k, gold) if t > 1 else K
+                    plus[n] = (K + 2 + g2 * K + g1) * stride + g0
+                    minus[n] = (K + 2 + y2 * K + y1) * stride + y0
+                    n += 1
+        if self.has_end and m > 0 and words[2 * m - 2] == T - 1:
+            plus[n] = (K + 1) * stride + gold[T - 1]
+            minus[n] = (K + 1) * stride + words[2 * m - 1]
+            n += 1
+        return n
+
+    cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* weights, bint fresh,
+                    double* out) except -1 nogil:
+        cdef const float* w = <const float*>weights
+        cdef const float* end = w + self.chain.n_emission * self.chain.stride
+        cdef const float* row
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, k, p, e, t, y, g, count
+        cdef double total
+        cdef float sum
+        fresh = fresh and self.at_hand == i
+        for k in range(n):
+            total = 0.0
+            for p in range(cuts[k].n_words // 2):
+                t = cuts[k].words[2 * p]
+                y = cuts[k].words[2 * p + 1]
+                g = self.gold[first + t]
+                if fresh:
+                    total += <double>self.chain.E[t * stride + g] - self.chain.E[t * stride + y]
+                    continue
+                sum = 0.0
+                for e in range(self.chain.indptr[first + t], self.chain.indptr[first + t + 1]):
+                    row = w + self.chain.indices[e] * stride
+                    if self.chain.values == NULL:
+                        sum += row[g] - row[y]
+                    else:
+                        sum += self.chain.values[e] * (row[g] - row[y])
+                total += sum
+            count = self.edges(i, &cuts[k], &self.plus[0], &self.minus[0])
+            for e in range(count):
+                total += <double>end[self.plus[e]] - end[self.minus[e]]
+            out[k] = cuts[k].scale * total
+        return 0
+
+    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g, count
+        cdef real* row
+        cdef real amount = <real>(coef * cut.scale), x = amount
+        for p in range(cut.n_words // 2):
+            t = first + cut.words[2 * p]
+            y = cut.words[2 * p + 1]
+            g = self.gold[t]
+            for e in range(self.chain.indptr[t], self.chain.indptr[t + 1]):
+                row = w + self.chain.indices[e] * stride
+                if self.chain.values != NULL:
+                    x = amount * self.chain.values[e]
+                row[g] += x
+                row[y] -= x
+        w += self.chain.n_emission * stride
+        count = self.edges(i, cut, &self.plus[0], &self.minus[0])
+        for e in range(count):
+            w[self.plus[e]] += amount
+            w[self.minus[e]] -= amount
+
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
+        self.add_to(i, cut, coef, <float*>w)
+        return 0
+
+    cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
+        self.add_to(i, cut, coef, w)
+        return 0
+
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        """Sum over differing tokens t of a, u of b of <x_t, x_u> <e_g(t) - e_y(t), e_g(u) - e_y(u)>, and the edges'."""
+        cdef Py_ssize_t first = self.chain.offsets[i], p, q, e, t, u, gt, gu, yt, yu, n
+        cdef const int64_t* ptr = self.chain.indptr
+        cdef const float* values = self.chain.values
+        cdef int signs
+        cdef double total = 0.0
+        cdef int64_t* plus = &self.plus[0]
+        cdef int64_t* minus = &self.minus[0]
+        for p in range(a.n_words // 2):
+            t = first + a.words[2 * p]
+            yt = a.words[2 * p + 1]
+            gt = self.gold[t]
+            for q in range(b.n_words // 2):
+                u = first + b.words[2 * q]
+                yu = b.words[2 * q + 1]
+                gu = self.gold[u]
+                signs = (gt == gu) - (gt == yu) - (yt == gu) + (yt == yu)
+                if signs != 0:
+                    total += signs * rows_token_dot(
+                        self.chain.indices + ptr[t], NULL if values == NULL else values + ptr[t], ptr[t + 1] - ptr[t],
+                        self.chain.indices + ptr[u], NULL if values == NULL else values + ptr[u], ptr[u + 1] - ptr[u])
+        n = self.edges(i, a, plus, minus)
+        for e in range(n):
+            self.edge_sum[plus[e]] += 1.0
+            self.edge_sum[minus[e]] -= 1.0
+        n = self.edges(i, b, plus, minus)
+        for e in range(n):
+            total += self.edge_sum[plus[e]] - self.edge_sum[minus[e]]
+        n = self.edges(i, a, plus, minus)
+        for e in range(n):
+            self.edge_sum[plus[e]] = self.edge_sum[minus[e]] = 0.0
+        return a.scale * b.scale * total
+
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t
+        if cut.n_words % 2 != 0 or cut.n_words > 2 * T:
+            return False
+        for p in range(cut.n_words // 2):
+            t = cut.words[2 * p]
+            if not (0 <= t < T and 0 <= cut.words[2 * p + 1] < self.chain.K):
+                return False
+            if cut.words[2 * p + 1] == self.gold[first + t] or (p > 0 and t <= cut.words[2 * p - 2]):
+                return False
+        return True
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        # Measured: a token's decode costs about five times a differing token's score.
+        return 10.0 * (self.chain.offsets[i + 1] - self.chain.offsets[i])
+
+    def most_violated(self, Py_ssize_t i, w):
+        """The labelling behind ``separate(i, w)``, as int32 array."""
+        cdef Cut cut
+        cdef double violation
+        cdef cnp.ndarray weights = self._check_weights(w)
+        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        return np.asarray(self.chain.path)[:self.chain.offsets[i + 1] - self.chain.offsets[i]].copy()

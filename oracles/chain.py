@@ -1,0 +1,160 @@
+"""What all label-chain oracles share: labels in padded rows, masks, label costs, encoded tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.features import Tokens
+from structsvm.protocol import Oracle
+
+
+class LabelChain(Oracle):
+    """Base of the label-chain oracles; not for use on its own.
+
+    Weights and scores stand in rows of `stride` float32, one column a label; the columns from n_labels on
+    are padding (zero weights, scores of -inf).
+    """
+
+    def __init__(self, n_labels, n_token_features, order, n_history_rows, loss, label_costs,
+                 allowed_transitions, allowed_first, allowed_last):
+        name = type(self).__name__
+        if n_labels < 1:
+            raise ValueError(f"The 'n_labels' parameter of {name} must be at least 1. Got {n_labels!r} instead.")
+        self.n_labels, self.n_token_features, self.order = n_labels, n_token_features, order
+        self.loss_name = loss
+        self.label_costs = None if label_costs is None else _checked_costs(label_costs, n_labels)
+        self.stride = -(-n_labels // 8) * 8
+        self.n_rows = n_token_features + n_history_rows
+        self.n_features = self.n_rows * self.stride
+        if self.n_features >= 2**31:
+            raise ValueError(
+                f"{n_token_features} features with {n_labels} labels need {self.n_features} weights, more than "
+                "2**31; cut rare features (min_count) or hash them (hash_bits)")
+        self.allowed = (
+            _checked_mask("allowed_transitions", allowed_transitions, (n_labels, n_labels)),
+            _checked_mask("allowed_first", allowed_first, (n_labels,)),
+            _checked_mask("allowed_last", allowed_last, (n_labels,)),
+        )
+
+    @property
+    def padding_row(self):
+        row = np.full(self.stride, -np.inf, dtype=np.float32)
+        row[:self.n_labels] = 0.0
+        return row
+
+    @property
+    def mask_rows(self):
+        """0 where allowed and -inf where not: transitions, first, last; empty if all is allowed."""
+        if all(mask is None for mask in self.allowed):
+            return np.empty(0, dtype=np.float32)
+        rows = np.zeros((self.n_labels + 2, self.stride), dtype=np.float32)
+        for mask, part in zip(self.allowed, (rows[:-2], rows[-2], rows[-1])):
+            if mask is not None:
+                part[..., :self.n_labels][~mask] = -np.inf
+        return rows.ravel()
+
+    @property
+    def loss_rows(self):
+        rows = np.zeros((self.n_labels, self.stride), dtype=np.float32)
+        costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
+        rows[:, :self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
+        return rows.ravel()
+
+    def check_allowed(self, offsets, labels):
+        """Raise ValueError, naming the sequence, if a labelling breaks a mask."""
+        transitions, first, last = self.allowed
+        starts, ends = offsets[:-1], offsets[1:] - 1
+        broken = np.zeros(len(labels), dtype=bool)
+        if first is not None:
+            broken[starts] |= ~first[labels[starts]]
+        if last is not None:
+            broken[ends] |= ~last[labels[ends]]
+        if transitions is not None and len(labels) > 1:
+            wrong = ~transitions[labels[:-1], labels[1:]]
+            wrong[starts[1:] - 1] = False
+            broken[1:] |= wrong
+        if broken.any():
+            token = int(broken.argmax())
+            sequence = int(np.searchsorted(offsets, token, side="right")) - 1
+            raise ValueError(f"sequence {sequence}: the true labelling breaks the mask at token "
+                             f"{token - offsets[sequence]} (label {labels[token]})")
+
+    def check_tokens(self, tokens):
+        """Raise ValueError unless the tokens have this oracle's features and no sequence is empty."""
+        if tokens.n_features != self.n_token_features:
+            raise ValueError(f"the sequences have {tokens.n_features} features, the oracle {self.n_token_features}")
+        if len(tokens.indices) and not 0 <= tokens.indices.min() <= tokens.indices.max() < tokens.n_features:
+            raise ValueError(f"the sequences have feature indices outside 0..{tokens.n_features - 1}")
+        lengths = np.diff(tokens.offsets)
+        if len(lengths) and lengths.min() == 0:
+            raise ValueError(f"sequence {int(lengths.argmin())} is empty")
+
+    def check_labels(self, tokens, labels):
+        """Return the labels as int32 array of n_tokens values in 0 .. n_labels - 1, or raise ValueError."""
+        labels = np.ascontiguousarray(labels, dtype=np.int32)
+        if labels.shape != (tokens.n_tokens,):
+            raise ValueError(f"labels have shape {labels.shape}, expected ({tokens.n_tokens},)")
+        if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_labels:
+            raise ValueError(f"labels lie in {labels.min()}..{labels.max()}, expected 0..{self.n_labels - 1}")
+        return labels
+
+    def check_weights(self, w):
+        """Return the weights as float32 array of n_features values, or raise ValueError."""
+        weights = np.ascontiguousarray(w, dtype=np.float32)
+        if weights.shape != (self.n_features,):
+            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        return weights
+
+    def allowed_rows(self, allowed, length, i):
+        """Rows of 0 and -inf (length, stride) from a boolean array of labels that may stand at each token."""
+        allowed = np.asarray(allowed)
+        if allowed.shape != (length, self.n_labels) or allowed.dtype != bool:
+            raise ValueError(f"the allowed labels of sequence {i} must be a boolean array of shape "
+                             f"{(length, self.n_labels)}, got {allowed.dtype} {allowed.shape}")
+        rows = np.tile(self.padding_row, (length, 1))
+        rows[:, :self.n_labels][~allowed] = -np.inf
+        return rows
+
+    def loss(self, y_true, y):
+        wrong = np.asarray(y_true) != np.asarray(y)
+        if self.loss_name == "zero_one":
+            return float(wrong.any())
+        costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
+        return float(costs[np.asarray(y_true)][wrong].sum())
+
+
+def _checked_mask(name, mask, shape):
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    if mask.shape != shape or mask.dtype != bool:
+        raise ValueError(f"The {name!r} parameter must be a boolean array of shape {shape}. "
+                         f"Got {mask.dtype} {mask.shape} instead.")
+    return None if mask.all() else mask
+
+
+def _checked_costs(costs, n_labels):
+    costs = np.asarray(costs, dtype=np.float64)
+    if costs.shape != (n_labels,) or not np.isfinite(costs).all() or (costs <= 0.0).any():
+        raise ValueError(f"The 'label_costs' parameter must hold {n_labels} positive finite numbers. Got {costs!r} instead.")
+    return None if (costs == 1.0).all() else costs
+
+
+def as_tokens(X, n_features, *, single=False):
+    """Return X (`Tokens`, or a list of 2-D arrays; with `single` one of them) as `Tokens`."""
+    if isinstance(X, Tokens):
+        return X
+    return Tokens.from_arrays([X] if single else X, n_features)
+
+
+def flat_labels(Y, tokens):
+    """Return one flat array of labels from a list of label arrays (or such an array as it is)."""
+    if isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype != object:
+        return Y
+    lengths = np.diff(tokens.offsets)
+    if len(Y) != len(lengths):
+        raise ValueError(f"X has {len(lengths)} sequences, Y has {len(Y)}")
+    for i, (labels, length) in enumerate(zip(Y, lengths)):
+        if len(labels) != length:
+            raise ValueError(f"sequence {i} has {length} tokens but {len(labels)} labels")
+    return np.concatenate([np.asarray(labels, dtype=np.int32) for labels in Y])

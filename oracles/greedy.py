@@ -1,0 +1,73 @@
+"""Label sequences labelled greedily, left to right, with a history of k labels (thesis, section 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.oracles._greedy import GreedyDecoder, GreedyProblem
+from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
+
+
+class GreedyOracle(LabelChain):
+    """Greedy inference with the labels of the last `order` tokens as features.
+
+    Training follows equation (5.12) of the thesis: every token is an example of its own whose history is
+    the true one. That multiclass problem is solved exactly, and its duality gap can be certified; the
+    search for a whole labelling is not exact, and `is_exact` says so.
+
+    Parameters
+    ----------
+    n_labels, n_token_features : int
+        Numbers of labels and of features of a token.
+    order : int, default=2
+        How many labels before a token its score sees, each by itself (not their combination), so the cost
+        grows by one row a label: order 10 is cheap.
+    label_costs, allowed_transitions, allowed_first, allowed_last
+        As for `ViterbiOracle`. Masks act on predictions; a label is only excluded at its own token, so a
+        mask under which labellings can run into a dead end may raise an error.
+
+    Notes
+    -----
+    Layout of w: rows of `stride` float32; F emission rows, then for each lag s = 1 .. order K + 1 rows,
+    one for each label at that distance (the last: before the first token).
+    """
+
+    is_exact = False
+    rescalings = ("margin", "slack")
+    penalties = ("linear", "quadratic", None)
+
+    def __init__(self, n_labels, n_token_features, *, order=2, label_costs=None, allowed_transitions=None,
+                 allowed_first=None, allowed_last=None):
+        if not (isinstance(order, (int, np.integer)) and order >= 0):
+            raise ValueError(f"The 'order' parameter of GreedyOracle must be an integer >= 0. Got {order!r} instead.")
+        super().__init__(n_labels, n_token_features, int(order), int(order) * (n_labels + 1), "hamming",
+                         label_costs, allowed_transitions, allowed_first, allowed_last)
+
+    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+        """Bind training sequences: a problem with one example a token (see `Oracle.bind`)."""
+        self.check_formulation(rescaling, penalty)
+        tokens = as_tokens(X, self.n_token_features)
+        return GreedyProblem(self, tokens, flat_labels(Y, tokens), rescaling=rescaling, penalty=penalty)
+
+    def chain(self, X):
+        """Return a decoder for sequences without labels."""
+        return GreedyDecoder(self, as_tokens(X, self.n_token_features))
+
+    def joint_feature(self, x, y):
+        psi = np.zeros((self.n_rows, self.stride))
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        y = np.asarray(y)
+        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
+        np.add.at(psi, (tokens.indices, np.repeat(y, np.diff(tokens.indptr))), values)
+        for lag in range(1, self.order + 1):
+            before = np.concatenate([np.full(lag, self.n_labels), y])[:len(y)]
+            np.add.at(psi, (self.n_token_features + (lag - 1) * (self.n_labels + 1) + before, y), 1.0)
+        return psi.ravel()
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        """Greedy labelling; loss-augmented inference over whole sequences is not offered."""
+        if y_true is not None:
+            raise NotImplementedError(
+                "GreedyOracle has no loss-augmented argmax over whole labellings: it is trained token by "
+                "token, through bind()")
+        return self.chain(as_tokens(x, self.n_token_features, single=True)).decode(w)

@@ -1,0 +1,26 @@
+#include "kernels.h"
+
+#define JOIN(a, b) a##b
+#define NAMED(set) JOIN(kernels_, set)
+#define TEXT(x) #x
+#define QUOTED(x) TEXT(x)
+
+/* KERNELS is the name of the instruction set this file is being compiled for. */
+const kernels NAMED(KERNELS) = {
+    QUOTED(KERNELS), chain_fill, chain_best, chain_count, chain_count_path, chain_kbest, chain_max_marginals,
+    greedy_score, greedy_decode,
+};
+
+#ifdef KERNELS_CHOOSE
+#ifdef KERNELS_HAVE_avx2
+extern const kernels kernels_avx2;
+#endif
+
+const kernels *kernels_best(void) {
+#ifdef KERNELS_HAVE_avx2
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &kernels_avx2;
+#endif
+    return &kernels_baseline;
+}
+#endif

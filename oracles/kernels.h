@@ -1,0 +1,37 @@
+/* The compiled kernels of the label chains, one set per instruction set.
+ *
+ * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_best` picks
+ * one when the library is loaded. That keeps one source, needs no intrinsics, and works with gcc and
+ * clang on every platform: where there is no faster set, the baseline serves.
+ */
+#ifndef STRUCTSVM_KERNELS_H
+#define STRUCTSVM_KERNELS_H
+
+#include "chain.h"
+#include "greedy.h"
+
+typedef struct {
+    const char *name;
+    void (*fill)(const float *W, int64_t stride, const int64_t *indptr, const int32_t *indices,
+                 const float *values, int64_t T, const float *init, int64_t init_step, float *E);
+    float (*best)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V,
+                  float *sums, int32_t *path);
+    void (*count)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap,
+                  float *V, float *best);
+    void (*count_path)(const chain_scores *s, const int32_t *gold, int64_t T, int64_t cap, int64_t d,
+                       const float *V, float *sums, int32_t *path);
+    int64_t (*kbest)(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score,
+                     int64_t *back, int64_t *heads, int32_t *paths, float *totals);
+    void (*max_marginals)(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out);
+    void (*greedy_score)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
+                         const int32_t *index, const float *values, int64_t n, const int32_t *labels,
+                         int64_t t, const float *init, int32_t *rows, float *out);
+    int64_t (*greedy_decode)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
+                             const int64_t *indptr, const int32_t *indices, const float *values, int64_t T,
+                             const float *init, int64_t init_step, const float *mask, int32_t *rows,
+                             float *out, float *scores, int32_t *labels);
+} kernels;
+
+const kernels *kernels_best(void);
+
+#endif

@@ -1,0 +1,99 @@
+"""Label chains: the oracle for label sequences with exact inference (thesis, section 5.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.oracles._viterbi import Chain, ChainProblem
+from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
+
+
+class ViterbiOracle(LabelChain):
+    """Label chains of order 1 or 2 with exact inference.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels K; a labelling is an integer array with values 0 .. K - 1.
+    n_token_features : int
+        Number of features F of a token.
+    order : {1, 2}, default=1
+        How many labels before this one a score may depend on.
+    end : bool, default=False
+        Whether the last label has a score of its own. (The first always has: it is the transition from
+        the absent label, as in the thesis.)
+    loss : {"hamming", "zero_one"}, default="hamming"
+        Number of wrong labels, or 1 for any wrong labelling.
+    label_costs : array-like of shape (n_labels,), optional
+        What a wrong label costs, by the true label. Default: 1.
+    allowed_transitions : bool array of shape (n_labels, n_labels), optional
+        ``allowed_transitions[a, b]``: may b follow a? Default: always.
+    allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
+        Labels that may stand first and last.
+
+    Attributes
+    ----------
+    n_features : int
+        Length of w: ``n_rows * stride`` (layout in the module's head).
+    stride : int
+        Floats in a row: n_labels rounded up to a multiple of 8.
+
+    Notes
+    -----
+    Exact for both rescalings. Margin rescaling costs T K^2 (order 2: T K^3); slack rescaling and
+    quadratic penalties count errors in one more dimension and cost T times that.
+    """
+
+    is_exact = True
+    rescalings = ("margin", "slack")
+    penalties = ("linear", "quadratic", None)
+
+    def __init__(self, n_labels, n_token_features, *, order=1, end=False, loss="hamming", label_costs=None,
+                 allowed_transitions=None, allowed_first=None, allowed_last=None):
+        if order not in (1, 2):
+            raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
+        if loss not in ("hamming", "zero_one"):
+            raise ValueError(
+                f"The 'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'. Got {loss!r} instead.")
+        triples = (n_labels + 1) * n_labels if order == 2 else 0
+        super().__init__(n_labels, n_token_features, order, n_labels + 2 + triples, loss, label_costs,
+                         allowed_transitions, allowed_first, allowed_last)
+        self.end = end
+
+    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+        """Bind training sequences; see `Oracle.bind`.
+
+        X is a `Tokens` or a list of 2-D arrays (length, n_token_features); Y one flat int32 array of all
+        labels, or a list of label arrays.
+        """
+        self.check_formulation(rescaling, penalty)
+        tokens = as_tokens(X, self.n_token_features)
+        return ChainProblem(self, tokens, flat_labels(Y, tokens), rescaling=rescaling, penalty=penalty)
+
+    def chain(self, X):
+        """Return a decoder for sequences without labels."""
+        return Chain(self, as_tokens(X, self.n_token_features))
+
+    # ---- the protocol on single objects ---------------------------------------------------------
+
+    def joint_feature(self, x, y):
+        psi = np.zeros((self.n_rows, self.stride))
+        tokens = as_tokens(x, self.n_token_features, single=True)
+        y = np.asarray(y)
+        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
+        np.add.at(psi, (tokens.indices, np.repeat(y, np.diff(tokens.indptr))), values)
+        first = self.n_token_features
+        np.add.at(psi, (first + y[:-1], y[1:]), 1.0)
+        psi[first + self.n_labels, y[0]] += 1.0
+        if self.end:
+            psi[first + self.n_labels + 1, y[-1]] += 1.0
+        if self.order == 2:
+            before = np.concatenate([[self.n_labels], y[:-2]])[:len(y) - 1]
+            np.add.at(psi, (first + self.n_labels + 2 + before * self.n_labels + y[:-1], y[1:]), 1.0)
+        return psi.ravel()
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        if y_true is None:
+            return self.chain(as_tokens(x, self.n_token_features, single=True)).decode(w)
+        x = as_tokens(x, self.n_token_features, single=True)
+        return self.bind(x, [y_true], rescaling=rescaling).most_violated(0, w)

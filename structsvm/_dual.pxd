@@ -1,0 +1,67 @@
+from structsvm._problem cimport Cut, Problem
+from structsvm._random cimport Random
+from structsvm._typedefs cimport float64_t, int32_t, int64_t
+
+
+cdef enum Averaging:
+    AVERAGE_NONE
+    AVERAGE_UNIFORM     # every example's weights count the same
+    AVERAGE_LINEAR      # the t-th example's weights count t times
+
+
+cdef struct WorkingSet:
+    int32_t n
+    int32_t capacity
+    double total        # sum of alpha; LaRank's beta of the true output
+    Cut* cuts
+    double* gram        # packed lower triangle: gram[r (r + 1) / 2 + c] = <psi_r, psi_c>, c <= r
+
+
+cdef class WeightState:
+    cdef readonly Problem problem
+    cdef readonly object weights            # ndarray (n_features,) of problem.weight_dtype
+    cdef readonly object average_sum        # the same shape, or None
+    cdef readonly int64_t n_argmax
+    cdef readonly int64_t n_updates
+    cdef readonly int64_t n_visits          # examples visited
+    cdef void* w
+    cdef void* u
+    cdef Averaging averaging
+    cdef Random random
+
+    cdef int update(self, Py_ssize_t i, const Cut* cut, double coef) except -1 nogil
+    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil
+
+
+cdef class DualState(WeightState):
+    cdef readonly double dual               # current value of the dual objective
+    cdef readonly int64_t n_cuts            # constraints with alpha > 0
+    cdef readonly int64_t n_patterns        # examples with at least one of them
+    cdef readonly double tau                # a direction with less slope is left alone
+    cdef readonly double cost               # work so far, in weight reads
+    cdef object base                        # None, or float64 weights that training started from
+    cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
+    cdef double[::1] ridge                  # (n,) curvature added along that sum
+    cdef int64_t[::1] support               # (n_patterns used) examples with cuts, in any order
+    cdef int64_t[::1] position              # (n,) index into support, or -1
+    cdef WorkingSet* sets
+    cdef double* slope                      # scratch: b - <w, psi> of one working set's cuts
+    cdef Py_ssize_t slope_capacity
+
+    cdef int process(self, Py_ssize_t i) except -1 nogil
+    cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
+    cdef int process_new(self, Py_ssize_t i) except -1 nogil
+    cdef int process_old(self) except -1 nogil
+    cdef int optimize(self) except -1 nogil
+    cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
+    cdef int decode_once(self, Py_ssize_t i) except -1 nogil
+
+    cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
+    cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil
+    cdef void remove(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil
+    cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
+    cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
+    cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil
+    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except? -1 nogil
+    cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil
+    cdef int solve_set(self, Py_ssize_t i) except -1 nogil

@@ -1,0 +1,614 @@
+"""The explicit-w dual state, and the steps that every schedule is made of.
+
+The dual point is a sparse alpha >= 0 over cuts, grouped by example; w = sum alpha psi is kept up to
+date. For example i with box B_i and ridge r_i (linear penalty: C_i and 0; quadratic: infinity and
+1 / C_i; hard margin: infinity and 0) the dual objective is
+
+    sum_c alpha_c b_c - 1/2 |sum_c alpha_c psi_c|^2 - 1/2 sum_i r_i t_i^2,   t_i = sum_{c of i} alpha_c <= B_i.
+
+Every step moves mass between two cuts of one example, or between a cut and the zero constraint (the
+true output, written ORIGIN below, whose coefficient beta = t_i may grow up to B_i). The slope of cut c
+is d_c = b_c - <w, psi_c>, that of ORIGIN r_i t_i; moving lambda from o to c gains
+
+    lambda (d_c - d_o) - lambda^2 / 2 |psi_c - psi_o|^2   (+ r_i in the curvature if ORIGIN takes part).
+
+This is SmoStep (thesis, algorithm 17) in the coordinates of DESIGN section 1.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY, isfinite
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._problem cimport (
+    PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem,
+)
+from structsvm._random cimport random_below, random_seed
+from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
+
+cnp.import_array()
+
+AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
+
+cdef Py_ssize_t ORIGIN = -1
+cdef Py_ssize_t NOTHING = -2
+
+
+cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noexcept nogil:
+    if r < 0 or c < 0:
+        return 0.0
+    return s.gram[r * (r + 1) // 2 + c] if c <= r else s.gram[c * (c + 1) // 2 + r]
+
+
+cdef inline bint same(const Cut* a, const Cut* b) noexcept nogil:
+    return (a.n_words == b.n_words and a.b == b.b and a.scale == b.scale
+            and memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) == 0)
+
+
+cdef inline bint comes_before(const Cut* a, const Cut* b) noexcept nogil:
+    """A fixed order of cuts, so that inner products are summed in one way only."""
+    if a.n_words != b.n_words:
+        return a.n_words < b.n_words
+    return memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) <= 0
+
+
+cdef int no_memory() except -1 nogil:
+    with gil:
+        raise MemoryError("no memory for another constraint")
+
+
+cdef class WeightState:
+    """Weights of a bound problem, their running average, and the counters.
+
+    Parameters
+    ----------
+    problem : Problem
+        The bound problem.
+    seed : int
+        Seed of the state's own random generator.
+    averaging : {None, "uniform", "linear"}
+        Which average of the weights over examples visited `averaged` returns.
+    base : ndarray of shape (n_features,), optional
+        Weights to start from.
+    """
+
+    def __init__(self, Problem problem, *, uint64_t seed=0, averaging=None, base=None):
+        self.problem = problem
+        self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
+        if base is not None:
+            self.weights[:] = base
+        self.w = cnp.PyArray_DATA(self.weights)
+        self.averaging = AVERAGINGS[averaging]
+        if self.averaging != AVERAGE_NONE:
+            self.average_sum = np.zeros_like(self.weights)
+            self.u = cnp.PyArray_DATA(self.average_sum)
+        random_seed(&self.random, seed)
+
+    cdef int update(self, Py_ssize_t i, const Cut* cut, double coef) except -1 nogil:
+        """w += coef psi, and the same in the sum from which the average is taken.
+
+        With t visits before this one, the weights w_s after visit s have the average
+            1/T sum_s w_s   = w_T - u / T,             u = sum of updates, each times t,
+            sum_s s w_s / S = w_T - u / S, S = T(T+1)/2, each times t (t + 1) / 2.
+        """
+        cdef double t
+        self.problem.c_add(i, cut, coef, self.w)
+        self.n_updates += 1
+        if self.averaging != AVERAGE_NONE:
+            t = <double>(self.n_visits - 1)
+            if self.averaging == AVERAGE_LINEAR:
+                t *= 0.5 * (t + 1.0)
+            self.problem.c_add(i, cut, coef * t, self.u)
+        return 0
+
+    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
+        """Thesis, algorithm 6: decode; on a mistake add step * dPsi."""
+        cdef Cut cut
+        cdef double violation
+        self.n_visits += 1
+        self.n_argmax += 1
+        self.problem.c_separate(i, self.w, &cut, &violation)
+        if cut.n_words > 0:
+            self.update(i, &cut, step)
+        return 0
+
+    def averaged(self):
+        """Return the average of the weights (the last weights if averaging is off)."""
+        cdef double t = <double>self.n_visits
+        if self.averaging == AVERAGE_NONE or self.n_visits == 0:
+            return self.weights.copy()
+        if self.averaging == AVERAGE_LINEAR:
+            t *= 0.5 * (t + 1.0)
+        return (self.weights - self.average_sum / t).astype(self.weights.dtype, copy=False)
+
+    def get_state(self):
+        """Return the state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
+        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
+        cdef int k
+        for k in range(4):
+            words[k] = self.random.s[k]
+        state = {
+            "random": np.asarray(words),
+            "counters": np.array([self.n_argmax, self.n_updates, self.n_visits], dtype=np.int64),
+            "weights": self.weights,
+        }
+        if self.average_sum is not None:
+            state["average_sum"] = self.average_sum
+        return state
+
+    def set_state(self, state):
+        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
+        cdef int k
+        words = _checked(state, "random", np.uint64, (4,))
+        counters = _checked(state, "counters", np.int64, (3,))
+        self.weights[:] = _checked(state, "weights", self.weights.dtype, self.weights.shape)
+        if self.average_sum is not None:
+            self.average_sum[:] = _checked(
+                state, "average_sum", self.weights.dtype, self.weights.shape)
+        for k in range(4):
+            self.random.s[k] = words[k]
+        self.n_argmax, self.n_updates, self.n_visits = (int(c) for c in counters)
+
+
+def _checked(state, name, dtype, shape):
+    array = state.get(name)
+    if array is None:
+        raise ValueError(f"the training state has no array {name!r}")
+    if array.dtype != dtype or (shape is not None and array.shape != shape):
+        raise ValueError(f"array {name!r} of the training state has dtype {array.dtype} and shape "
+                         f"{array.shape}, expected {np.dtype(dtype)} and {shape}")
+    return np.ascontiguousarray(array)
+
+
+cdef class DualState(WeightState):
+    """A feasible point of the dual, its weights, and the steps on it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The bound problem.
+    C : ndarray of shape (n_samples,), float64
+        Weight of each example's slack.
+    seed, averaging : see `WeightState`.
+    base : ndarray of shape (n_features,), float64, optional
+        Weights w0 to start from. The objective is then 1/2 |w - w0|^2 + sum_i C_i xi_i.
+    """
+
+    def __cinit__(self, Problem problem, *args, **kwargs):
+        self.sets = <WorkingSet*>calloc(max(problem.n_samples, 1), sizeof(WorkingSet))
+        if self.sets == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        if self.sets != NULL:
+            self._clear()
+            free(self.sets)
+        free(self.slope)
+
+    def __init__(self, Problem problem, double[::1] C, *, uint64_t seed=0, averaging=None, base=None):
+        super().__init__(problem, seed=seed, averaging=averaging, base=base)
+        cdef Py_ssize_t n = problem.n_samples
+        if C.shape[0] != n:
+            raise ValueError(f"C has {C.shape[0]} entries for {n} examples")
+        self.base = None if base is None else np.array(base, dtype=np.float64)
+        self.box = C if not (problem.penalty == PENALTY_QUADRATIC or problem.penalty == PENALTY_HARD) \
+            else np.full(n, np.inf)
+        self.ridge = 1.0 / np.asarray(C) if problem.penalty == PENALTY_QUADRATIC else np.zeros(n)
+        self.support = np.empty(n, dtype=np.int64)
+        self.position = np.full(n, -1, dtype=np.int64)
+        # Below this slope the weights' own rounding decides: leave the direction alone.
+        self.tau = 1e-6 if problem.weight_dtype == np.float32 else 1e-12
+
+    # ---- the steps of the schedules -------------------------------------------------------------
+
+    cdef int process_new(self, Py_ssize_t i) except -1 nogil:
+        """Algorithm 18: a fresh example; mass from the true output to the most violating one."""
+        if self.sets[i].n > 0:
+            return 0
+        return self.process(i)
+
+    cdef int process_old(self) except -1 nogil:
+        """Algorithm 19: a random support pattern; the steepest direction over all its outputs."""
+        if self.n_patterns == 0:
+            return 0
+        return self.process(self.support[random_below(&self.random, self.n_patterns)])
+
+    cdef int optimize(self) except -1 nogil:
+        """Algorithm 20: a random support pattern; the steepest direction inside its working set."""
+        cdef Py_ssize_t i, to, origin
+        cdef double high, low
+        if self.n_patterns == 0:
+            return 0
+        i = self.support[random_below(&self.random, self.n_patterns)]
+        self.slopes(i, False)
+        to = self.highest(i, &high)
+        origin = self.lowest(i, &low)
+        if to == origin or high - low <= self.tau:
+            return 0
+        return self.pair_step(i, to, origin, high - low)
+
+    cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
+        """All the pair steps that example i's working set asks for, without decoding."""
+        if self.sets[i].n == 0:
+            return 0
+        self.slopes(i, False)
+        return self.solve_set(i)
+
+    cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
+        """One loss-augmented decode; then SMO over the working set while its scores are at hand."""
+        cdef Cut cut
+        cdef double violation, high
+        self.visit(i, &cut, &violation)
+        self.slopes(i, True)
+        self.highest(i, &high)
+        if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
+            self.insert(i, &cut)
+            self.slope[self.sets[i].n - 1] = violation
+        return self.solve_set(i)
+
+    cdef int process(self, Py_ssize_t i) except -1 nogil:
+        cdef Cut cut
+        cdef Py_ssize_t to, origin
+        cdef double violation, high, low
+        self.visit(i, &cut, &violation)
+        self.slopes(i, True)
+        origin = self.lowest(i, &low)
+        to = self.highest(i, &high)
+        if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
+            if violation - low <= self.tau:
+                return 0
+            to = self.insert(i, &cut)
+            high = violation
+        if to == origin or high - low <= self.tau:
+            return 0
+        return self.pair_step(i, to, origin, high - low)
+
+    cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+        self.n_visits += 1
+        self.n_argmax += 1
+        self.cost += self.problem.c_cost(i)
+        return self.problem.c_separate(i, self.w, cut, violation)
+
+    # ---- working sets ---------------------------------------------------------------------------
+
+    cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.sets[i].n):
+            if same(&self.sets[i].cuts[k], cut):
+                return k
+        return NOTHING
+
+    cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil:
+        """Copy a cut with alpha = 0 to the end of example i's working set; return its place."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k = s.n, c, capacity
+        cdef double* row
+        cdef Cut* new
+        cdef void* block
+        if s.n == s.capacity:
+            capacity = 2 * s.capacity if s.capacity > 0 else 2
+            block = realloc(s.cuts, capacity * sizeof(Cut))
+            if block == NULL:
+                no_memory()
+            s.cuts = <Cut*>block
+            block = realloc(s.gram, capacity * (capacity + 1) // 2 * sizeof(double))
+            if block == NULL:
+                no_memory()
+            s.gram = <double*>block
+            s.capacity = <int32_t>capacity
+        if k == self.slope_capacity:
+            # Two halves: the slopes, and room for the multipliers that solve_set starts from.
+            block = realloc(self.slope, 4 * (k + 1) * sizeof(double))
+            if block == NULL:
+                no_memory()
+            self.slope = <double*>block
+            self.slope_capacity = 2 * (k + 1)
+        new = &s.cuts[k]
+        new[0] = cut[0]
+        new.alpha = 0.0
+        new.words = <int32_t*>malloc(cut.n_words * sizeof(int32_t))
+        if new.words == NULL:
+            no_memory()
+        memcpy(new.words, cut.words, cut.n_words * sizeof(int32_t))
+        row = s.gram + k * (k + 1) // 2
+        for c in range(k + 1):
+            if comes_before(&s.cuts[c], new):
+                row[c] = self.problem.c_inner(i, &s.cuts[c], new)
+            else:
+                row[c] = self.problem.c_inner(i, new, &s.cuts[c])
+        if k == 0:
+            self.position[i] = self.n_patterns
+            self.support[self.n_patterns] = i
+            self.n_patterns += 1
+        s.n += 1
+        self.n_cuts += 1
+        return k
+
+    cdef void remove(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil:
+        """Drop cut k; the last cut takes its place."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t last = s.n - 1, c
+        cdef int64_t other
+        free(s.cuts[k].words)
+        if k != last:
+            for c in range(k):
+                s.gram[k * (k + 1) // 2 + c] = s.gram[last * (last + 1) // 2 + c]
+            for c in range(k + 1, last):
+                s.gram[c * (c + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + c]
+            s.gram[k * (k + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + last]
+            s.cuts[k] = s.cuts[last]
+            self.slope[k] = self.slope[last]
+        s.n -= 1
+        self.n_cuts -= 1
+        if s.n == 0:
+            s.total = 0.0
+            self.n_patterns -= 1
+            other = self.support[self.n_patterns]
+            self.support[self.position[i]] = other
+            self.position[other] = self.position[i]
+            self.position[i] = -1
+
+    cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil:
+        """slope[k] = b_k - <w, psi_k> for every cut of example i."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k
+        if s.n == 0:
+            return 0
+        self.problem.c_dots(i, s.cuts, s.n, self.w, fresh, self.slope)
+        for k in range(s.n):
+            self.slope[k] = s.cuts[k].b - self.slope[k]
+            self.cost += <double>s.cuts[k].n_words
+        return 0
+
+    # ---- directions and moves -------------------------------------------------------------------
+
+    cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil:
+        """Where mass should go: the cut of highest slope, or ORIGIN."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, best = ORIGIN
+        slope[0] = self.ridge[i] * s.total
+        for k in range(s.n):
+            if self.slope[k] > slope[0]:
+                slope[0] = self.slope[k]
+                best = k
+        return best
+
+    cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil:
+        """Where mass should come from: the cut of lowest slope with alpha > 0, or ORIGIN with room."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, best = NOTHING
+        slope[0] = INFINITY
+        if s.total < self.box[i]:
+            slope[0] = self.ridge[i] * s.total
+            best = ORIGIN
+        for k in range(s.n):
+            if s.cuts[k].alpha > 0.0 and self.slope[k] < slope[0]:
+                slope[0] = self.slope[k]
+                best = k
+        return best
+
+    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except? -1 nogil:
+        """Shift the best amount of mass from `origin` to `to` (algorithm 17); return the amount."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double curvature, amount, room
+        curvature = gram_at(s, to, to) + gram_at(s, origin, origin) - 2.0 * gram_at(s, to, origin)
+        if to == ORIGIN or origin == ORIGIN:
+            curvature += self.ridge[i]
+        room = s.cuts[origin].alpha if origin != ORIGIN else self.box[i] - s.total
+        # Two cuts with (nearly) the same psi: all the mass goes to the better one.
+        amount = slope / curvature if curvature > 1e-12 else room
+        if amount >= room:
+            amount = room
+        if not isfinite(amount):
+            with gil:
+                raise ValueError(
+                    f"the dual is unbounded: example {i} has a constraint with a zero joint feature, "
+                    "so no weights can satisfy it; use penalty='linear' or 'quadratic'")
+        if origin != ORIGIN:
+            s.cuts[origin].alpha = s.cuts[origin].alpha - amount if amount < room else 0.0
+        else:
+            s.total = s.total + amount if amount < room else self.box[i]
+        if to != ORIGIN:
+            s.cuts[to].alpha += amount
+        else:
+            s.total -= amount
+        self.dual += amount * (slope - 0.5 * amount * curvature)
+        return amount
+
+    cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil:
+        """One move, carried out on w at once; cuts that vanish are removed."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double amount = self.move(i, to, origin, slope)
+        if to != ORIGIN:
+            self.update(i, &s.cuts[to], amount)
+        if origin != ORIGIN:
+            self.update(i, &s.cuts[origin], -amount)
+            if s.cuts[origin].alpha == 0.0:
+                self.remove(i, origin)
+        return 0
+
+    cdef int solve_set(self, Py_ssize_t i) except -1 nogil:
+        """SMO over one working set, given its slopes: the most violating pair, until none is left.
+
+        The moves go to w in the end, one update a cut: the Gram matrix keeps the slopes meanwhile.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, to, origin
+        cdef int step, n_steps = 20 + 10 * s.n
+        cdef double high, low, amount, change
+        cdef double* before = self.slope + self.slope_capacity
+        if s.n == 0:
+            return 0
+        for k in range(s.n):
+            before[k] = s.cuts[k].alpha
+        for step in range(n_steps):
+            to = self.highest(i, &high)
+            origin = self.lowest(i, &low)
+            if to == origin or high - low <= self.tau:
+                break
+            amount = self.move(i, to, origin, high - low)
+            for k in range(s.n):
+                self.slope[k] -= amount * (gram_at(s, to, k) - gram_at(s, origin, k))
+        for k in range(s.n - 1, -1, -1):
+            change = s.cuts[k].alpha - before[k]
+            if change != 0.0:
+                self.update(i, &s.cuts[k], change)
+            if s.cuts[k].alpha == 0.0:
+                self.remove(i, k)
+        return 0
+
+    # ---- exact values ---------------------------------------------------------------------------
+
+    def settle(self):
+        """Recompute w and the dual objective from alpha in float64, and put the state in order.
+
+        Every pass ends with this: rounding does not pile up, and a state that was saved and loaded
+        goes on exactly as one that was not.
+
+        Returns
+        -------
+        dual : float
+            The dual objective at alpha (and at the constant ``base``, if there is one).
+        """
+        cdef Py_ssize_t i, k, n_patterns = 0
+        cdef WorkingSet* s
+        cdef double linear = 0.0, ridge = 0.0
+        cdef float64_t[::1] exact = np.zeros(self.problem.n_features)
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            self.position[i] = -1
+            if s.n == 0:
+                continue
+            self.position[i] = n_patterns
+            self.support[n_patterns] = i
+            n_patterns += 1
+            s.total = 0.0
+            for k in range(s.n):
+                linear += s.cuts[k].alpha * s.cuts[k].b
+                s.total += s.cuts[k].alpha
+                self.problem.c_accumulate(i, &s.cuts[k], s.cuts[k].alpha, &exact[0])
+            # Rounding of the sum must not reopen a box that is full.
+            if s.total > self.box[i] * (1.0 - 1e-12):
+                s.total = self.box[i]
+            ridge += self.ridge[i] * s.total * s.total
+        sums = np.asarray(exact)
+        self.dual = linear - 0.5 * float(sums @ sums) - 0.5 * ridge
+        if self.base is not None:
+            self.dual -= float(self.base @ sums)
+            sums += self.base
+        self.weights[:] = sums
+        return self.dual
+
+    def primal(self, w=None):
+        """Return the primal objective at `w` (default: the state's weights) by one pass of the oracle.
+
+        The pass decodes every example: ``n_samples`` arg max calls, counted in `n_argmax`.
+        """
+        cdef Py_ssize_t i, start
+        cdef Cut cut
+        cdef double violation, slack = 0.0
+        cdef double[::1] box = self.box
+        cdef const double[::1] ridge = self.ridge
+        cdef bint quadratic = self.problem.penalty == PENALTY_QUADRATIC
+        cdef cnp.ndarray weights = self.weights if w is None else self.problem._check_weights(w)
+        cdef const void* pointer = cnp.PyArray_DATA(weights)
+        for start in range(0, self.problem.n_samples, 256):
+            PyErr_CheckSignals()
+            with nogil:
+                for i in range(start, min(start + 256, self.problem.n_samples)):
+                    self.n_argmax += 1
+                    self.problem.c_separate(i, pointer, &cut, &violation)
+                    if violation > 0.0:
+                        if quadratic:
+                            slack += 0.5 * violation * violation / ridge[i]
+                        else:
+                            slack += box[i] * violation
+        return self._half_distance(weights) + slack
+
+    def _half_distance(self, weights):
+        difference = weights.astype(np.float64)
+        if self.base is not None:
+            difference -= self.base
+        return 0.5 * float(difference @ difference)
+
+    def get_state(self):
+        cdef Py_ssize_t i, k, c = 0, at = 0
+        cdef WorkingSet* s
+        state = super().get_state()
+        cdef int64_t[::1] example = np.empty(self.n_cuts, dtype=np.int64)
+        cdef int64_t[::1] bounds = np.zeros(self.n_cuts + 1, dtype=np.int64)
+        cdef float64_t[:, ::1] numbers = np.empty((self.n_cuts, 3))
+        cdef int32_t[::1] words
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            for k in range(s.n):
+                example[c] = i
+                bounds[c + 1] = bounds[c] + s.cuts[k].n_words
+                numbers[c, 0], numbers[c, 1], numbers[c, 2] = s.cuts[k].alpha, s.cuts[k].b, s.cuts[k].scale
+                c += 1
+        words = np.empty(bounds[self.n_cuts], dtype=np.int32)
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            for k in range(s.n):
+                memcpy(&words[0] + at, s.cuts[k].words, s.cuts[k].n_words * sizeof(int32_t))
+                at += s.cuts[k].n_words
+        state.update(
+            cut_example=np.asarray(example), cut_bounds=np.asarray(bounds),
+            cut_numbers=np.asarray(numbers), cut_words=np.asarray(words),
+            cost=np.array([self.cost]),
+        )
+        if self.base is not None:
+            state["base"] = self.base
+        return state
+
+    def set_state(self, state):
+        cdef const int64_t[::1] example = _checked(state, "cut_example", np.int64, None)
+        cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
+        cdef const int64_t[::1] bounds = _checked(state, "cut_bounds", np.int64, (n_cuts + 1,))
+        cdef const float64_t[:, ::1] numbers = _checked(state, "cut_numbers", np.float64, (n_cuts, 3))
+        cdef int32_t[::1] words = np.array(_checked(state, "cut_words", np.int32, None), ndmin=1)
+        cdef Cut cut
+        cdef int32_t nothing = 0
+        cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
+        base = state.get("base")
+        if base is not None:
+            base = _checked(state, "base", np.float64, (self.problem.n_features,)).copy()
+        super().set_state(state)
+        self.base = base
+        self.cost = float(_checked(state, "cost", np.float64, (1,))[0])
+        self._clear()
+        for c in range(n_cuts):
+            i = example[c]
+            if not (0 <= i < self.problem.n_samples and 0 <= bounds[c] < bounds[c + 1] <= words.shape[0]):
+                raise ValueError(f"cut {c} of the training state does not belong to this problem")
+            cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
+            cut.n_words = bounds[c + 1] - bounds[c]
+            cut.words = first + bounds[c]
+            if not self.problem.c_valid(i, &cut) or not numbers[c, 0] > 0.0:
+                raise ValueError(f"cut {c} of the training state does not fit example {i}")
+            k = self.insert(i, &cut)
+            self.sets[i].cuts[k].alpha = numbers[c, 0]
+        self.settle()
+        self.weights[:] = state["weights"]
+
+    def _clear(self):
+        cdef Py_ssize_t i, k
+        for i in range(self.problem.n_samples):
+            for k in range(self.sets[i].n):
+                free(self.sets[i].cuts[k].words)
+            free(self.sets[i].cuts)
+            free(self.sets[i].gram)
+            self.sets[i].n = self.sets[i].capacity = 0
+            self.sets[i].total = 0.0
+            self.sets[i].cuts = NULL
+            self.sets[i].gram = NULL
+        self.n_cuts = self.n_patterns = 0
+
+    def alphas(self):
+        """Return ``(examples, alpha)``: the multipliers of all constraints, by example."""
+        state = self.get_state()
+        return state["cut_example"], state["cut_numbers"][:, 0].copy()

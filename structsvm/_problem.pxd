@@ -1,0 +1,64 @@
+"""The C contract between solvers and oracles: a bound problem and its cuts.
+
+A *problem* is an oracle together with its training examples. A *cut* is one constraint
+``<w, psi> >= b - xi_i`` of one example, with ``psi = scale * dPsi``. How dPsi is written into the
+words of a cut is the problem's own affair: solvers store the words, compare them, and hand them back.
+"""
+
+from structsvm._typedefs cimport float64_t, int32_t, int64_t
+
+
+cdef enum Rescaling:
+    RESCALE_NONE    # plain argmax_y <w, Psi(x, y)>, for perceptrons
+    RESCALE_MARGIN
+    RESCALE_SLACK
+
+
+cdef enum Penalty:
+    PENALTY_LINEAR
+    PENALTY_QUADRATIC
+    PENALTY_HARD
+
+
+cdef struct Cut:
+    double alpha        # the multiplier; 0 outside a dual state
+    double b            # right-hand side
+    double scale        # psi = scale * dPsi
+    int64_t n_words     # 0: the zero constraint (the true output itself)
+    int32_t* words      # dPsi in the problem's own encoding, canonical: equal words, equal dPsi
+
+
+# Right-hand side and scale of the constraint of an output with loss `loss` > 0 (DESIGN, table of
+# formulations): hard margin (1, 1); linear (D, 1) or (D, D); quadratic (sqrt D, 1) or (sqrt D, sqrt D).
+cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil
+
+
+cdef class Problem:
+    cdef readonly Py_ssize_t n_samples
+    cdef readonly Py_ssize_t n_features     # length of w, padding included
+    cdef readonly bint is_exact             # separate() finds the most violated constraint, always
+    cdef readonly object weight_dtype       # dtype of w; float64 unless a subclass says otherwise
+    cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
+    cdef Rescaling rescaling
+    cdef Penalty penalty
+
+    # Fill `cut` with the most violated constraint of example i under w, and `violation` with
+    # b - <w, psi>. The words belong to the problem and live until its next call.
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil
+
+    # out[k] = <w, psi_k> for n cuts of example i. `fresh`: w has not changed since separate(i, w).
+    cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
+                    double* out) except -1 nogil
+
+    # w += coef * psi, in w's own type, and in float64 for exact sums.
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil
+    cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w) except -1 nogil
+
+    # <psi, psi'> of two cuts of example i.
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil
+
+    # Whether the words are a cut of example i that the other verbs can take (they check nothing).
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil
+
+    # What separate(i) costs, in units of one weight read: the clock of the adaptive schedule.
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil

@@ -1,0 +1,152 @@
+"""The bound problem that solvers see, with the verbs for sparse cuts that most oracles need.
+
+A subclass fills `c_separate`. The other verbs have default bodies for cuts written as a sparse vector:
+n float64 values followed by their n int32 feature indices, ascending (so 3 n words). A compiled oracle
+with a tighter encoding overrides all of them.
+"""
+
+from libc.math cimport sqrt
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._typedefs cimport float64_t, int32_t
+
+cnp.import_array()
+
+RESCALINGS = {None: RESCALE_NONE, "margin": RESCALE_MARGIN, "slack": RESCALE_SLACK}
+PENALTIES = {"linear": PENALTY_LINEAR, "quadratic": PENALTY_QUADRATIC, None: PENALTY_HARD}
+
+
+cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil:
+    cut.alpha = 0.0
+    if penalty == PENALTY_HARD:
+        loss = 1.0
+    elif penalty == PENALTY_QUADRATIC:
+        loss = sqrt(loss)
+    cut.b = loss
+    cut.scale = loss if rescaling == RESCALE_SLACK else 1.0
+
+
+cdef class Problem:
+    """An oracle bound to its training examples: what a solver sees.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of examples.
+    n_features : int
+        Length of the weight vector.
+    is_exact : bool
+        Whether `separate` always returns the most violated constraint. Certificates need it.
+    weight_dtype : numpy.dtype
+        Type of the weights.
+    """
+
+    def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, rescaling="margin",
+                 penalty="linear", weight_dtype=np.float64, is_exact=True, groups=None):
+        self.n_samples = n_samples
+        self.n_features = n_features
+        self.is_exact = is_exact
+        self.weight_dtype = np.dtype(weight_dtype)
+        self.groups = groups
+        self.rescaling = RESCALINGS[rescaling]
+        self.penalty = PENALTIES[penalty]
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} does not implement c_separate")
+
+    cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
+                    double* out) except -1 nogil:
+        cdef const float64_t* weights = <const float64_t*>w
+        cdef const float64_t* values
+        cdef const int32_t* indices
+        cdef Py_ssize_t k, e, size
+        cdef double total
+        for k in range(n):
+            size = cuts[k].n_words // 3
+            values = <const float64_t*>cuts[k].words
+            indices = cuts[k].words + 2 * size
+            total = 0.0
+            for e in range(size):
+                total += values[e] * weights[indices[e]]
+            out[k] = cuts[k].scale * total
+        return 0
+
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
+        return Problem.c_accumulate(self, i, cut, coef, <float64_t*>w)
+
+    cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w) except -1 nogil:
+        cdef Py_ssize_t e, size = cut.n_words // 3
+        cdef const float64_t* values = <const float64_t*>cut.words
+        cdef const int32_t* indices = cut.words + 2 * size
+        coef *= cut.scale
+        for e in range(size):
+            w[indices[e]] += coef * values[e]
+        return 0
+
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        cdef Py_ssize_t size_a = a.n_words // 3, size_b = b.n_words // 3, p = 0, q = 0
+        cdef const float64_t* values_a = <const float64_t*>a.words
+        cdef const float64_t* values_b = <const float64_t*>b.words
+        cdef const int32_t* index_a = a.words + 2 * size_a
+        cdef const int32_t* index_b = b.words + 2 * size_b
+        cdef double total = 0.0
+        while p < size_a and q < size_b:
+            if index_a[p] == index_b[q]:
+                total += values_a[p] * values_b[q]
+                p += 1
+                q += 1
+            elif index_a[p] < index_b[q]:
+                p += 1
+            else:
+                q += 1
+        return a.scale * b.scale * total
+
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t e, size = cut.n_words // 3
+        cdef const int32_t* indices = cut.words + 2 * size
+        if cut.n_words % 3 != 0:
+            return False
+        for e in range(size):
+            if indices[e] < 0 or indices[e] >= self.n_features or (e > 0 and indices[e] <= indices[e - 1]):
+                return False
+        return True
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        return <double>self.n_features
+
+    def separate(self, Py_ssize_t i, w):
+        """Return the most violated constraint of example `i` under `w`.
+
+        Parameters
+        ----------
+        i : int
+            Index of the example, ``0 <= i < n_samples``.
+        w : ndarray of shape (n_features,)
+            Weights; converted to `weight_dtype`.
+
+        Returns
+        -------
+        b : float
+            Right-hand side.
+        psi : ndarray of shape (n_features,), float64
+            Left-hand side, dense: the constraint is ``<w, psi> >= b - xi_i``.
+        """
+        cdef Cut cut
+        cdef double violation
+        cdef cnp.ndarray weights = self._check_weights(w)
+        cdef cnp.ndarray psi = np.zeros(self.n_features)
+        if not 0 <= i < self.n_samples:
+            raise IndexError(f"example {i} is out of range for {self.n_samples} examples")
+        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        self.c_accumulate(i, &cut, 1.0, <float64_t*>cnp.PyArray_DATA(psi))
+        return cut.b, psi
+
+    def _check_weights(self, w):
+        weights = np.ascontiguousarray(w, dtype=self.weight_dtype)
+        if weights.shape != (self.n_features,):
+            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        return weights

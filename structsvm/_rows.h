@@ -1,0 +1,123 @@
+/* Sums of weight rows, in the compiler's vector extensions.
+ *
+ * Scores of K labels live in rows of `stride` floats, K rounded up to a multiple of 8 (LANES), so that
+ * a row is whole vectors and never needs a tail. Plain C loops over rows do not vectorise well (the
+ * compiler cannot know that rows do not overlap the accumulators); vector types do, on every target:
+ * where registers are 128 bits wide the compiler splits each operation in two. The files that use
+ * this header are compiled once per instruction set (see kernels.h).
+ */
+#ifndef STRUCTSVM_ROWS_H
+#define STRUCTSVM_ROWS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 8
+
+#define ROWS_INLINE static inline __attribute__((always_inline))
+
+typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t rows_i __attribute__((vector_size(32)));
+
+ROWS_INLINE rows_v rows_all(float x) { return (rows_v){x, x, x, x, x, x, x, x}; }
+
+ROWS_INLINE rows_v rows_max(rows_v a, rows_v b) {
+    /* Written lane by lane, the compiler sees a maximum; written with masks, a compare and a blend. */
+    rows_v r;
+    for (int l = 0; l < LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l];
+    return r;
+}
+
+/* out = init + sum_e value_e * W[index_e], for `nv` vectors beginning at column `c`; nv is a literal
+ * in every call, so that the accumulators stay in registers. values == NULL: all ones. */
+ROWS_INLINE void rows_sum_part(const float *W, int64_t stride, const int32_t *index, const float *values,
+                               int64_t n, const float *init, float *out, int64_t c, const int nv) {
+    rows_v a0 = *(const rows_v *)(init + c), a1 = a0, a2 = a0, a3 = a0;
+    if (nv > 1) a1 = *(const rows_v *)(init + c + 8);
+    if (nv > 2) a2 = *(const rows_v *)(init + c + 16);
+    if (nv > 3) a3 = *(const rows_v *)(init + c + 24);
+    if (values == NULL) {
+        for (int64_t e = 0; e < n; e++) {
+            const float *row = W + (int64_t)index[e] * stride + c;
+            a0 += *(const rows_v *)row;
+            if (nv > 1) a1 += *(const rows_v *)(row + 8);
+            if (nv > 2) a2 += *(const rows_v *)(row + 16);
+            if (nv > 3) a3 += *(const rows_v *)(row + 24);
+        }
+    } else {
+        for (int64_t e = 0; e < n; e++) {
+            const float *row = W + (int64_t)index[e] * stride + c;
+            rows_v x = rows_all(values[e]);
+            a0 += x * *(const rows_v *)row;
+            if (nv > 1) a1 += x * *(const rows_v *)(row + 8);
+            if (nv > 2) a2 += x * *(const rows_v *)(row + 16);
+            if (nv > 3) a3 += x * *(const rows_v *)(row + 24);
+        }
+    }
+    *(rows_v *)(out + c) = a0;
+    if (nv > 1) *(rows_v *)(out + c + 8) = a1;
+    if (nv > 2) *(rows_v *)(out + c + 16) = a2;
+    if (nv > 3) *(rows_v *)(out + c + 24) = a3;
+}
+
+/* The whole row, in strips of at most four vectors. */
+ROWS_INLINE void rows_sum(const float *W, int64_t stride, const int32_t *index, const float *values,
+                          int64_t n, const float *init, float *out) {
+    int64_t c = 0;
+    for (; c + 4 * LANES <= stride; c += 4 * LANES) rows_sum_part(W, stride, index, values, n, init, out, c, 4);
+    switch ((stride - c) / LANES) {
+    case 3: rows_sum_part(W, stride, index, values, n, init, out, c, 3); break;
+    case 2: rows_sum_part(W, stride, index, values, n, init, out, c, 2); break;
+    case 1: rows_sum_part(W, stride, index, values, n, init, out, c, 1); break;
+    }
+}
+
+/* Smallest index of the greatest of n floats a[j] + b[j] (b may be NULL); its value goes to *best. */
+ROWS_INLINE int64_t rows_argmax(const float *a, const float *b, int64_t stride, float *best) {
+    rows_v top = *(const rows_v *)a;
+    rows_i at = {0, 1, 2, 3, 4, 5, 6, 7}, here = at;
+    if (b != NULL) top += *(const rows_v *)b;
+    for (int64_t j = LANES; j < stride; j += LANES) {
+        rows_v v = *(const rows_v *)(a + j);
+        if (b != NULL) v += *(const rows_v *)(b + j);
+        here += LANES;
+        rows_i m = v > top;
+        top = (rows_v)(((rows_i)v & m) | ((rows_i)top & ~m));
+        at = (here & m) | (at & ~m);
+    }
+    int64_t k = 0;
+    for (int64_t l = 1; l < LANES; l++)
+        if (top[l] > top[k] || (top[l] == top[k] && at[l] < at[k])) k = l;
+    *best = top[k];
+    return at[k];
+}
+
+/* <x, x'> of two sparse tokens with ascending indices. */
+ROWS_INLINE double rows_token_dot(const int32_t *ia, const float *va, int64_t na,
+                                  const int32_t *ib, const float *vb, int64_t nb) {
+    double total = 0.0;
+    int64_t p = 0, q = 0;
+    if (va == NULL) {
+        int64_t common = 0;
+        while (p < na && q < nb) {
+            int32_t x = ia[p], y = ib[q];
+            common += x == y;
+            p += x <= y;
+            q += y <= x;
+        }
+        return (double)common;
+    }
+    while (p < na && q < nb) {
+        if (ia[p] == ib[q]) {
+            total += (double)va[p++] * vb[q++];
+        } else if (ia[p] < ib[q]) {
+            p++;
+        } else {
+            q++;
+        }
+    }
+    return total;
+}
+
+#endif

@@ -1,0 +1,24 @@
+"""Data sets: real ones, fetched on first use, and simulated ones."""
+
+from structsvm.datasets._fetch import DatasetUnavailableError
+from structsvm.datasets._sequences import (
+    LetterSequences,
+    TextSequences,
+    fetch_conll2000,
+    fetch_conll2002,
+    fetch_ocr_letters,
+    fetch_treebank_tags,
+)
+from structsvm.datasets._simulate import make_sequences, write_columns
+
+__all__ = [
+    "DatasetUnavailableError",
+    "LetterSequences",
+    "TextSequences",
+    "fetch_conll2000",
+    "fetch_conll2002",
+    "fetch_ocr_letters",
+    "fetch_treebank_tags",
+    "make_sequences",
+    "write_columns",
+]

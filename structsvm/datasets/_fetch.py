@@ -1,0 +1,264 @@
+"""Where the files of a data set come from, and the proof that they are the right ones.
+
+A data set is a folder of files in the data folder. What is hashed is the *content* of a file (the
+text inside a ``.gz``, the arrays inside an ``.npz``), so that compressors and their settings do not
+matter, and a file converted from its public origin is held to the same hash as a copied one. The
+archives at the origins have no hash of their own here: what is taken out of them is checked before
+anything is written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["SOURCES", "DatasetUnavailableError", "Source", "fetch"]
+
+
+class DatasetUnavailableError(OSError):
+    """A data set is not on this machine and cannot be downloaded, or a file of it is damaged.
+
+    The message names the file, what was wanted, where to put it, its origin and its licence.
+    """
+
+
+@dataclass(frozen=True)
+class Source:
+    """Files of one data set and their origin.
+
+    Attributes
+    ----------
+    folder : str
+        Folder of the files in the data folder.
+    sha256 : dict of str to str
+        File name to the hash of its content.
+    url : str
+        Public address of the archive that the files are made from.
+    convert : callable
+        Path of the downloaded archive -> dict of file name to the bytes of that file.
+    licence : str
+    """
+
+    folder: str
+    sha256: dict[str, str]
+    url: str
+    convert: Callable[[Path], dict[str, bytes]]
+    licence: str
+
+
+def fetch(name: str, data_home=None) -> dict[str, tuple[Path, bytes]]:
+    """Files of a data set, used in place where the data folder holds them, else downloaded to it.
+
+    Parameters
+    ----------
+    name : str
+        Key of ``SOURCES``.
+    data_home : path-like, optional
+        The data folder; by default what the environment variable ``STRUCTSVM_DATA`` names, else
+        ``~/structsvm_data``.
+
+    Returns
+    -------
+    dict of str to (Path, bytes)
+        File name to its path and its content, which has the right hash.
+
+    Raises
+    ------
+    DatasetUnavailableError
+        A file is missing and cannot be downloaded, or it is not the right one.
+    """
+    source = SOURCES[name]
+    home = data_home or os.environ.get("STRUCTSVM_DATA") or Path.home() / "structsvm_data"
+    folder = Path(home).expanduser() / source.folder
+    missing = [file for file in source.sha256 if not (folder / file).is_file()]
+    if missing:
+        try:
+            _download(source, folder, missing)
+        except DatasetUnavailableError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever network, archive or disk may bring
+            raise DatasetUnavailableError(_advice(name, source, folder, missing, error)) from None
+    return {file: (folder / file, _checked_file(source, folder / file)) for file in source.sha256}
+
+
+def _advice(name, source, folder, missing, error):
+    reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+    return (
+        f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed "
+        f"({reason}).\n"
+        f"Put the file there, or name a data folder that holds {source.folder}/ "
+        "with data_home= or the environment variable STRUCTSVM_DATA.\n"
+        f"Origin: {source.url}\n"
+        f"Licence: {source.licence}"
+    )
+
+
+def _download(source, folder, files):
+    try:
+        import pooch
+    except ImportError:
+        raise ImportError("pooch is not installed: pip install pooch") from None
+
+    with tempfile.TemporaryDirectory() as scratch:
+        archive = pooch.retrieve(source.url, known_hash=None, fname="archive", path=scratch)
+        made = source.convert(Path(archive))
+    for file in files:
+        _checked(source, file, made[file], f"{file} made from {source.url}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        partial = folder / f".{file}.{os.getpid()}"
+        partial.write_bytes(made[file])
+        partial.replace(folder / file)
+
+
+def _checked_file(source, path):
+    advice = " Remove it to download it again."
+    return _checked(source, path.name, path.read_bytes(), str(path), advice)
+
+
+def _checked(source, file, raw, where, advice=""):
+    """Content of a file's bytes; DatasetUnavailableError if it has not the right hash."""
+    try:
+        content = _content(file, raw)
+    except Exception as error:  # noqa: BLE001 - whatever the decoders of gzip, zip, numpy raise
+        raise DatasetUnavailableError(f"{where} is damaged ({error}).{advice}") from None
+    got, wanted = hashlib.sha256(content).hexdigest(), source.sha256[file]
+    if got != wanted:
+        raise DatasetUnavailableError(
+            f"{where} is not the file wanted: the sha256 of its content is {got}, "
+            f"it should be {wanted}.{advice}"
+        )
+    return content
+
+
+def _content(file, raw):
+    if file.endswith(".gz"):
+        return gzip.decompress(raw)
+    with np.load(io.BytesIO(raw)) as arrays:  # .npz: the bytes of its arrays by name
+        return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
+
+
+# --- from the origins to our files -----------------------------------------------------------
+
+
+def _gz(content):
+    return gzip.compress(content, mtime=0)
+
+
+def _zip_members(names):
+    """Converter for files that lie in a zip archive as they are: file name -> member."""
+
+    def convert(path):
+        with zipfile.ZipFile(path) as archive:
+            return {file: _gz(archive.read(member)) for file, member in names.items()}
+
+    return convert
+
+
+_LEAF_OR_BRACKET = re.compile(r"\(([^\s()]+)\s+([^\s()]+)\)|([()])")
+
+
+def _tagged_sentences(trees):
+    """``word tag`` lines of each tree of a bracketed text, without empty elements."""
+    lines, depth = [], 0
+    for tag, word, bracket in _LEAF_OR_BRACKET.findall(trees):
+        if bracket:
+            depth += 1 if bracket == "(" else -1
+        elif tag != "-NONE-":
+            lines.append(f"{word} {tag}\n")
+        if depth == 0 and lines:
+            yield "".join(lines)
+            lines = []
+
+
+def _treebank_tags(path):
+    """Words and tags of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
+    parts = {"pos.train.txt.gz": range(1, 160), "pos.test.txt.gz": range(160, 200)}
+    made = {}
+    with zipfile.ZipFile(path) as archive:
+        for file, numbers in parts.items():
+            members = (f"treebank/combined/wsj_{number:04d}.mrg" for number in numbers)
+            trees = "\n".join(archive.read(member).decode("ascii") for member in members)
+            made[file] = _gz("\n".join(_tagged_sentences(trees)).encode("ascii"))
+    return made
+
+
+def _ocr_letters(path):
+    """Arrays of letter.data: a line is id, letter, next id, word, position, fold, 16 x 8 pixels."""
+    with gzip.open(path, "rt", encoding="ascii") as lines:
+        rows = [line.split() for line in lines]
+    is_last = np.array([row[2] == "-1" for row in rows])
+    digits = "".join(digit for row in rows for digit in row[6:134])
+    pixels = np.frombuffer(digits.encode("ascii"), dtype=np.uint8).reshape(-1, 128) - ord("0")
+    file = io.BytesIO()
+    np.savez_compressed(
+        file,
+        pixels=np.packbits(pixels, axis=1),
+        labels=np.array([ord(row[1]) - ord("a") for row in rows], dtype=np.uint8),
+        offsets=np.append(0, np.flatnonzero(is_last) + 1).astype(np.int32),
+        folds=np.array([row[5] for row in rows], dtype=np.uint8)[is_last],
+    )
+    return {"ocr.npz": file.getvalue()}
+
+
+# --- the table -------------------------------------------------------------------------------
+
+_NLTK = (
+    "https://raw.githubusercontent.com/nltk/nltk_data/"
+    "5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
+)
+
+SOURCES = {
+    "conll2000": Source(
+        folder="chunk_conll2000",
+        sha256={
+            "train.txt.gz": "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
+            "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
+        },
+        url=_NLTK + "conll2000.zip",
+        convert=_zip_members(
+            {"train.txt.gz": "conll2000/train.txt", "test.txt.gz": "conll2000/test.txt"}
+        ),
+        licence="none stated; text from the Penn Treebank (LDC): research use only",
+    ),
+    "conll2002": Source(
+        folder="ner_conll2002_es",
+        sha256={
+            "esp.train.gz": "a20d95cab7d88a19a86f8c1ad6329325c99fbd9529ed978cbd7e31d4b01b4008",
+            "esp.testa.gz": "85c17793b77881c53d19017d9d0f1e6fb98b7ddcab54a5f24b05ed1793103c87",
+            "esp.testb.gz": "1f8f7a392c6d4979a5592a5794eed43d7869b46da6851bbcde99714149f1d016",
+        },
+        url=_NLTK + "conll2002.zip",
+        convert=_zip_members(
+            {f"esp.{part}.gz": f"conll2002/esp.{part}" for part in ("train", "testa", "testb")}
+        ),
+        licence="research use in the context of the CoNLL-2002 shared task only",
+    ),
+    "treebank_tags": Source(
+        folder="wsj_sample",
+        sha256={
+            "pos.train.txt.gz": "9f84e2e270b9f12b71ee856c0f6614cfa851a7db438a218e040b972e2f0a2016",
+            "pos.test.txt.gz": "b0f22deb191962614cf58ee967855dea21b81295d7bd4311c2ec280c0093ee1e",
+        },
+        url=_NLTK + "treebank.zip",
+        convert=_treebank_tags,
+        licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
+    ),
+    "ocr_letters": Source(
+        folder="ocr_letters",
+        sha256={"ocr.npz": "6627ef5b6f95d90c3dc7d782876cd9b51eb454217f6f8634ad350f2c2daa0055"},
+        url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
+        convert=_ocr_letters,
+        licence="none stated (public benchmark)",
+    ),
+}

@@ -1,0 +1,381 @@
+"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them.
+
+The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
+whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
+and the automaton's state at a token is read off the last event before it, so that no Python code
+runs per token once the labels are numbered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from operator import eq
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = [
+    "ChunkScores",
+    "LabelScore",
+    "chunk_f1",
+    "chunk_f1_scorer",
+    "chunk_precision",
+    "chunk_precision_scorer",
+    "chunk_recall",
+    "chunk_recall_scorer",
+    "chunk_scores",
+    "label_report",
+    "token_accuracy",
+    "token_accuracy_scorer",
+]
+
+
+class LabelScore(NamedTuple):
+    """Scores of one label or chunk type, as fractions; a ratio with denominator 0 is 0.
+
+    Attributes
+    ----------
+    precision, recall, f1 : float
+    support : int
+        How often it is there in ``y_true``.
+    predicted : int
+        How often it is there in ``y_pred``.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    support: int
+    predicted: int
+
+
+def _label_score(n_correct, support, predicted):
+    return LabelScore(
+        n_correct / predicted if predicted else 0.0,
+        n_correct / support if support else 0.0,
+        2 * n_correct / (support + predicted) if n_correct else 0.0,
+        int(support),
+        int(predicted),
+    )
+
+
+@dataclass(frozen=True)
+class ChunkScores:
+    """What conlleval prints, as numbers; made by :func:`chunk_scores`.
+
+    Attributes
+    ----------
+    precision, recall, f1 : float
+        Over the chunks of all types together (micro), as fractions.
+    accuracy : float
+        Fraction of tokens with the right label.
+    per_label : dict of str to LabelScore
+        Chunk type to its scores, in alphabetical order.
+    n_tokens, n_true, n_predicted, n_correct : int
+        Numbers of tokens, of chunks in ``y_true``, in ``y_pred``, and in both.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    accuracy: float
+    per_label: dict[str, LabelScore]
+    n_tokens: int
+    n_true: int
+    n_predicted: int
+    n_correct: int
+
+    def report(self) -> str:
+        """Text in conlleval's form: percentages, then one line per chunk type."""
+        ratios = "precision: {:6.2f}%; recall: {:6.2f}%; FB1: {:6.2f}"
+        overall = ratios.format(100 * self.precision, 100 * self.recall, 100 * self.f1)
+        lines = [
+            (
+                f"processed {self.n_tokens} tokens with {self.n_true} phrases; "
+                f"found: {self.n_predicted} phrases; correct: {self.n_correct}."
+            ),
+            f"accuracy: {100 * self.accuracy:6.2f}%; {overall}",
+        ]
+        for name, score in self.per_label.items():
+            line = ratios.format(100 * score.precision, 100 * score.recall, 100 * score.f1)
+            lines.append(f"{name:>17s}: {line}  {score.predicted}")
+        return "\n".join(lines)
+
+
+# --- tokens ---------------------------------------------------------------------------------
+
+
+def _check_sequences(y_true, y_pred):
+    """Both as lists of label sequences of pairwise equal lengths."""
+    y_true, y_pred = list(y_true), list(y_pred)
+    if len(y_true) != len(y_pred):
+        raise ValueError(f"y_true has {len(y_true)} sequences and y_pred has {len(y_pred)}.")
+    for i, (true, pred) in enumerate(zip(y_true, y_pred, strict=True)):
+        for name, labels in (("y_true", true), ("y_pred", pred)):
+            if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+                raise TypeError(f"{name}[{i}] must be a sequence of labels. Got {labels!r}.")
+        if len(true) != len(pred):
+            raise ValueError(
+                f"sequence {i}: y_true has {len(true)} labels and y_pred has {len(pred)}."
+            )
+    if not any(map(len, y_true)):
+        raise ValueError("y_true and y_pred have no tokens to score.")
+    return y_true, y_pred
+
+
+def token_accuracy(y_true, y_pred) -> float:
+    """Fraction of tokens whose label is right.
+
+    Parameters
+    ----------
+    y_true, y_pred : list of (list or array of shape (length,))
+        Label sequences; labels of any type with ``==``.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        The numbers of sequences differ, a pair of sequences differs in length (the message names
+        its index), or there is no token at all.
+    TypeError
+        An item of ``y_true`` or ``y_pred`` is not a sequence of labels.
+    """
+    y_true, y_pred = _check_sequences(y_true, y_pred)
+    n_right = sum(map(eq, chain.from_iterable(y_true), chain.from_iterable(y_pred)))
+    return float(n_right / sum(map(len, y_true)))
+
+
+def label_report(y_true, y_pred) -> dict:
+    """Precision, recall and F1 of every label, counted over tokens.
+
+    Parameters
+    ----------
+    y_true, y_pred : list of (list or array of shape (length,))
+        Label sequences; labels of any hashable type.
+
+    Returns
+    -------
+    dict of label to LabelScore
+        Every label of ``y_true`` or ``y_pred``, in sorted order if they can be sorted, else in
+        the order of their first appearance.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in :func:`token_accuracy`; TypeError also if a label is not hashable.
+    """
+    y_true, y_pred = _check_sequences(y_true, y_pred)
+    pairs = Counter(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))
+    support: Counter = Counter()
+    predicted: Counter = Counter()
+    right: Counter = Counter()
+    for (true, pred), count in pairs.items():
+        support[true] += count
+        predicted[pred] += count
+        right[true] += count * (true == pred)
+    labels = list(dict.fromkeys(chain(support, predicted)))
+    try:
+        labels.sort()
+    except TypeError:  # labels of mixed types have no order
+        pass
+    return {k: _label_score(right[k], support[k], predicted[k]) for k in labels}
+
+
+# --- chunks ---------------------------------------------------------------------------------
+
+# A label is a tag and a type, "B-NP" -> ("B", "NP"); tags that conlleval has no rule for are
+# all numbered as "?".
+_TAGS = {tag: k for k, tag in enumerate("BIEO.[]?")}
+
+
+def _tag_table(pairs):
+    """Boolean table over (previous tag, tag); "*" stands for every tag."""
+    table = np.zeros((len(_TAGS), len(_TAGS)), dtype=bool)
+    for before, after in pairs.split():
+        rows = slice(None) if before == "*" else _TAGS[before]
+        columns = slice(None) if after == "*" else _TAGS[after]
+        table[rows, columns] = True
+    return table
+
+
+# conlleval's startOfChunk and endOfChunk: the tag pairs at which a chunk starts or ends whatever
+# the types are, and the tags after (before) which a change of type starts (ends) one.
+_STARTS = _tag_table("BB IB OB OI EE EI OE *[ *]")
+_ENDS = _tag_table("BB BO IB IO EE EI EO [* ]*")
+_IN_CHUNK = ~np.isin(np.arange(len(_TAGS)), [_TAGS["O"], _TAGS["."]])
+
+
+def _split_label(label):
+    """conlleval's pattern ^([^-]*)-(.*)$; a label without "-" is a tag with the empty type."""
+    if not isinstance(label, str):
+        raise TypeError(
+            "chunk scores need labels that are strings such as 'B-NP', 'I-NP' or 'O'. "
+            f"Got {label!r} of type {type(label).__name__}."
+        )
+    tag, _, kind = label.partition("-")
+    return tag, kind
+
+
+class _Encoder(dict):
+    """Numbers labels as they come: label -> index of its (tag, type)."""
+
+    def __init__(self):
+        self.pairs = {}  # (tag, type) -> index
+
+    def __missing__(self, label):
+        pair = _split_label(label)
+        return self.setdefault(label, self.pairs.setdefault(pair, len(self.pairs)))
+
+    def encode(self, y):
+        """int array of the labels of all sequences, an "O" before the first and after each."""
+        stream = chain(("O",), chain.from_iterable(chain(seq, ("O",)) for seq in y))
+        size = 1 + sum(map(len, y)) + len(y)
+        return np.fromiter(map(self.__getitem__, stream), dtype=np.intp, count=size)
+
+
+def _boundaries(tags, kinds):
+    """Where a chunk starts at, and where one ends before, each token but the first."""
+    before, after = tags[:-1], tags[1:]
+    new_kind = kinds[:-1] != kinds[1:]
+    start = _STARTS[before, after] | (_IN_CHUNK[after] & new_kind)
+    end = _ENDS[before, after] | (_IN_CHUNK[before] & new_kind)
+    return start, end
+
+
+def _correct_chunks(start, end, kind_true, kind_pred):
+    """Types of the chunks found right: conlleval's ``inCorrect`` automaton.
+
+    A chunk opens where both labellings start one of the same type. It is right if both end at the
+    same token, of the same type, and it is dropped at a token where only one ends or the types
+    differ. Hence it is open before token t iff the last opening before t is not earlier than the
+    last closing before t (at one token, closing precedes opening).
+    """
+    same_kind = kind_true == kind_pred
+    opens = start[0] & start[1] & same_kind[1:]
+    both_end = end[0] & end[1] & same_kind[:-1]
+    closes = both_end | (end[0] != end[1]) | ~same_kind[1:]
+
+    step = np.arange(1, len(opens) + 1)
+    last_open = np.maximum.accumulate(np.append(0, np.where(opens, step, 0)))
+    last_close = np.maximum.accumulate(np.append(0, np.where(closes, step, 0)))
+    is_open = (last_open >= last_close) & (last_open > 0)
+    # Labels such as a bare "B" then "." leave a chunk open at the end of the data, and it counts.
+    return kind_true[is_open & np.append(both_end, True)]
+
+
+def chunk_scores(y_true, y_pred) -> ChunkScores:
+    """Chunk precision, recall and F1, counted exactly as the script ``conlleval`` does.
+
+    A label is ``TAG-TYPE``, split at its first ``-``; a label without ``-`` is a tag of the empty
+    type. Tags ``B I O`` (IOB1, IOB2), ``E`` (IOE1, IOE2), ``[ ]`` (one-token chunks) and ``.``
+    have conlleval's rules, so ill-formed sequences count as they do there: an ``I-`` without
+    ``B-`` starts a chunk, and so does a change of type.
+
+    Parameters
+    ----------
+    y_true, y_pred : list of (list or array of shape (length,)) of str
+        Label sequences.
+
+    Returns
+    -------
+    ChunkScores
+
+    Raises
+    ------
+    ValueError
+        As in :func:`token_accuracy`.
+    TypeError
+        A label is not a string.
+
+    Notes
+    -----
+    conlleval has no rule for ``S-`` nor for ``B-`` after ``E-``: a chunk ``S-X`` starts only where
+    the type changes, and chunks of one type side by side are merged. To score BIOES labels chunk by
+    chunk, write ``S-`` as ``B-`` and ``E-`` as ``I-`` in both arguments first.
+
+    References
+    ----------
+    E. Tjong Kim Sang and S. Buchholz, Introduction to the CoNLL-2000 Shared Task: Chunking, 2000.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import chunk_scores
+    >>> scores = chunk_scores([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "B-NP", "B-VP"]])
+    >>> round(scores.f1, 3), scores.recall, scores.accuracy
+    (0.8, 1.0, 0.75)
+    """
+    y_true, y_pred = _check_sequences(y_true, y_pred)
+    encoder = _Encoder()
+    codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
+
+    names = sorted({kind for _, kind in encoder.pairs})
+    number = {name: k for k, name in enumerate(names)}
+    tags = np.array([_TAGS.get(tag, _TAGS["?"]) for tag, _ in encoder.pairs])[codes]
+    kinds = np.array([number[kind] for _, kind in encoder.pairs])[codes]
+    start, end = zip(*map(_boundaries, tags, kinds), strict=True)
+
+    def count(of_kinds):
+        return np.bincount(of_kinds, minlength=len(names)).tolist()
+
+    true, pred = (count(kind[1:][at]) for kind, at in zip(kinds, start, strict=True))
+    right = count(_correct_chunks(start, end, *kinds))
+
+    n_tokens = sum(map(len, y_true))
+    n_wrong = np.count_nonzero(codes[0] != codes[1])
+    overall = _label_score(sum(right), sum(true), sum(pred))
+    counts = zip(names, right, true, pred, strict=True)
+    return ChunkScores(
+        precision=overall.precision,
+        recall=overall.recall,
+        f1=overall.f1,
+        accuracy=(n_tokens - n_wrong) / n_tokens,
+        per_label={name: _label_score(r, t, p) for name, r, t, p in counts if t or p},
+        n_tokens=n_tokens,
+        n_true=sum(true),
+        n_predicted=sum(pred),
+        n_correct=sum(right),
+    )
+
+
+def chunk_precision(y_true, y_pred) -> float:
+    """Fraction of the predicted chunks that are right; see :func:`chunk_scores`."""
+    return chunk_scores(y_true, y_pred).precision
+
+
+def chunk_recall(y_true, y_pred) -> float:
+    """Fraction of the true chunks that are predicted; see :func:`chunk_scores`."""
+    return chunk_scores(y_true, y_pred).recall
+
+
+def chunk_f1(y_true, y_pred) -> float:
+    """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`."""
+    return chunk_scores(y_true, y_pred).f1
+
+
+# --- scorers --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """``scoring=`` of scikit-learn's model selection: (estimator, X, y) -> float."""
+
+    metric: Callable
+
+    def __call__(self, estimator, X, y) -> float:
+        return self.metric(y, estimator.predict(X))
+
+    def __repr__(self):
+        return f"{self.metric.__name__}_scorer"
+
+
+token_accuracy_scorer = _Scorer(token_accuracy)
+chunk_f1_scorer = _Scorer(chunk_f1)
+chunk_precision_scorer = _Scorer(chunk_precision)
+chunk_recall_scorer = _Scorer(chunk_recall)

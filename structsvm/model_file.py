@@ -1,0 +1,571 @@
+"""The one file format of all models: named arrays and a JSON header, no pickle.
+
+Layout (every number little-endian)::
+
+    8 bytes   b"\\x89SVM\\r\\n\\x1a\\n"; as in PNG, the guard shows a transfer in text mode
+    uint32    length of the header in bytes
+    uint32    crc32 of the length field and the header
+    header    JSON in UTF-8, padded with spaces to a multiple of 64 bytes from the start
+    data      the arrays in the order of the header, in C order, each at a multiple of
+              64 bytes, zero bytes in between, nothing after the last
+
+The header is an object: ``schema`` (integer), ``version`` (of the library that wrote it),
+``kind``, ``meta``, and ``arrays``, a list of objects with ``name``, ``dtype`` (NumPy's code,
+``"<f8"``), ``shape``, ``offset`` (from the start of the data) and ``crc32``.
+
+Evolution: readers ignore keys that they do not know and keep arrays that they do not know,
+so adding either needs no new schema. Whatever an old reader would misunderstand raises
+``SCHEMA``, and the new reader goes on reading every schema before it. The prefix and the
+keys ``schema`` and ``version`` never change.
+
+Checksum: zlib.crc32 takes 2.9 ms for 16 MiB on the reference machine (sha256 9.0 with
+SHA-NI, adler32 4.4, sha1 8.4, blake2b 13.1, md5 21) and finds every burst up to 32 bits. It
+finds accidents, not forgery. A forged file passes it, so nothing here depends on it for
+safety: each field is checked on its own, before anything is allocated.
+"""
+
+import errno
+import json
+import math
+import os
+import re
+import reprlib
+import stat
+import struct
+import sys
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BufferedReader
+from mmap import ACCESS_READ
+from mmap import mmap as _map_file
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+__all__ = ["ModelFile", "ModelFileError", "read_model", "write_model"]
+
+SCHEMA = 1
+MAGIC = b"\x89SVM\r\n\x1a\n"
+ALIGN = 64
+# A parsed header takes up to 28 times its length (measured): this bounds it to 460 MB.
+MAX_HEADER = 1 << 24
+MAX_DEPTH = 100
+MAX_DIGITS = 1000
+MAX_DIMENSIONS = 32  # what NumPy 1 allows
+MAX_NBYTES = sys.maxsize  # of what NumPy can address
+
+_INT_BOUND = 10**MAX_DIGITS
+_PREFIX = struct.Struct("<8sII")
+_NUMERIC = frozenset({
+    "|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2",
+    "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16",
+})  # fmt: skip
+_BYTES = re.compile(r"\|S[1-9][0-9]{0,8}")
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole, sound model file of the wanted kind.
+
+    The message names the path and what is wrong with it.
+    """
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ModelFile:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the task, such as ``"sequence"``.
+    meta : dict
+        JSON values: parameters, names, certificates.
+    arrays : dict of str to ndarray
+        In the order in which they were written. Read-only if memory-mapped.
+    version : str
+        Version of structsvm that wrote the file, or ``"unknown"``.
+    """
+
+    kind: str
+    meta: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    version: str = "unknown"
+
+
+class _Block(NamedTuple):
+    """Where one array lies in the data."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    offset: int
+    end: int
+    crc32: int
+
+
+# --- writing ---------------------------------------------------------------------------
+
+
+def write_model(
+    path: str | os.PathLike[str],
+    kind: str,
+    meta: dict[str, Any],
+    arrays: dict[str, np.ndarray],
+) -> None:
+    """Write a model file in one step: `path` holds the old file or the new one, whole.
+
+    The data go to a temporary file in the same directory, which is flushed to the disk and
+    renamed. If anything fails, the previous file stays as it was and the temporary file is
+    removed. Permissions are those that a plain ``open(path, "wb")`` gives: the umask's for a
+    new file, unchanged for an old one. A symbolic link stays, its target is replaced.
+    The same input gives the same bytes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to create or to replace.
+    kind : str
+        Name of the task, such as ``"sequence"``.
+    meta : dict
+        Strictly JSON: dicts with str keys, lists, str, bool, None, int of at most
+        1000 digits, finite float; no tuples, no NumPy integers; at most 100 levels deep and
+        16 MiB with the table of arrays. Long lists of names belong into arrays.
+    arrays : dict of str to ndarray
+        Bool, integer, float, complex or fixed-width bytes (``S``) of any shape and memory
+        order. They come back little-endian or native, in C order. They must not change
+        while they are written.
+
+    Raises
+    ------
+    TypeError
+        If `kind`, `meta` or `arrays` hold anything else. No file has been touched.
+    ValueError
+        If the header exceeds 16 MiB. No file has been touched.
+    ModelFileError
+        If `path` exists and is not a regular file.
+    OSError
+        If the file cannot be written.
+    """
+    path = os.fsdecode(path)
+    _replace_file(path, _encode(kind, meta, arrays))
+
+
+def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[Any]:
+    """Return the file as a list of buffers; arrays in C order are not copied."""
+    if not isinstance(kind, str):
+        raise TypeError(f"kind must be a str. Got {reprlib.repr(kind)} instead.")
+    for label, given in (("meta", meta), ("arrays", arrays)):
+        if not isinstance(given, dict):
+            raise TypeError(f"{label} must be a dict. Got {type(given).__name__} instead.")
+    problem = _json_problem(meta)
+    if problem is not None:
+        raise TypeError(f"meta{problem}")
+    table: list[dict[str, Any]] = []
+    chunks: list[Any] = []
+    end = 0
+    for name, value in arrays.items():
+        array = _on_disk(name, value)
+        raw = array.reshape(-1).view(np.uint8)
+        offset = _round_up(end)
+        table.append(
+            {
+                "name": name,
+                "dtype": array.dtype.str,
+                "shape": array.shape,
+                "offset": offset,
+                "crc32": zlib.crc32(raw.data),
+            }
+        )
+        chunks += [bytes(offset - end), raw]
+        end = offset + raw.size
+    return [_encode_header(kind, meta, table), *chunks]
+
+
+def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
+    """Return the array in the byte and memory order of the file."""
+    if not isinstance(name, str):
+        raise TypeError(f"names of arrays must be str. Got {reprlib.repr(name)} instead.")
+    # Subclasses (masked arrays, quantities) carry what the file would lose silently.
+    if type(value) not in (np.ndarray, np.memmap):
+        raise TypeError(
+            f"arrays[{name!r}] must be a numpy.ndarray. Got {type(value).__name__} instead."
+        )
+    dtype = value.dtype.newbyteorder("<") if value.dtype.kind in "biufcS" else value.dtype
+    if not _is_allowed(dtype.str) or value.ndim > MAX_DIMENSIONS:
+        raise TypeError(
+            f"arrays[{name!r}] must be of bool, integer, float, complex or bytes dtype "
+            f"with at most {MAX_DIMENSIONS} dimensions. "
+            f"Got {value.dtype} with {value.ndim} instead."
+        )
+    array = np.asarray(value, dtype=dtype, order="C")
+    if dtype.kind == "b":  # a view of other bytes may hold truth values besides 0 and 1
+        array = array.view(np.uint8) != 0
+    return array
+
+
+def _encode_header(kind: str, meta: dict[str, Any], table: list[dict[str, Any]]) -> bytes:
+    header = {
+        "schema": SCHEMA,
+        "version": str(getattr(sys.modules.get("structsvm"), "__version__", "unknown")),
+        "kind": kind,
+        "meta": meta,
+        "arrays": table,
+    }
+    text = json.dumps(header, allow_nan=False, separators=(",", ":")).encode("ascii")
+    if len(text) > MAX_HEADER - ALIGN:
+        raise ValueError(
+            f"kind, meta and the table of arrays take {len(text)} bytes, the limit is "
+            f"{MAX_HEADER - ALIGN}: put long lists into arrays."
+        )
+    text = text.ljust(_round_up(_PREFIX.size + len(text)) - _PREFIX.size)
+    return _PREFIX.pack(MAGIC, len(text), _header_crc(text)) + text
+
+
+def _replace_file(path: str, chunks: Iterable[Any]) -> None:
+    target = os.path.realpath(path)
+    mode = _mode_to_keep(path, target)
+    directory = os.path.dirname(target)
+    temporary = os.path.join(directory, f".structsvm-{os.urandom(8).hex()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), mode)
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename == temporary and not error.filename2:
+            error.filename = path  # the user never heard of the temporary file
+        raise
+    _sync_directory(directory)
+
+
+def _mode_to_keep(path: str, target: str) -> int | None:
+    """Return the permissions of the file to be replaced, None if there is none."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):  # the rename would put a file in the place of a device
+        raise ModelFileError(f"{path}: exists and is not a regular file")
+    if not os.access(target, os.W_OK):  # the rename would not mind
+        raise PermissionError(errno.EACCES, "Permission denied (the file is read-only)", path)
+    return stat.S_IMODE(mode) & 0o777
+
+
+def _sync_directory(directory: str) -> None:
+    """Flush the rename too, where the system can; the file is complete without it."""
+    if os.name == "posix":
+        with suppress(OSError):
+            descriptor = os.open(directory, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+# --- reading ---------------------------------------------------------------------------
+
+
+def read_model(
+    path: str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    mmap: bool = False,
+    verify: bool | None = None,
+) -> ModelFile:
+    """Read a model file.
+
+    Header, sizes, positions and the bytes of bool arrays are always checked, so that the
+    arrays are sound whatever the file holds. Their *numbers* may be anything in a forged
+    file: who uses an array as indices checks its range.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File written by `write_model` of this or an earlier version.
+    kind : str, optional
+        The task for which a model is wanted; None takes any.
+    mmap : bool, default=False
+        Return read-only views of one memory map instead of copies in memory: pages are read
+        when touched and shared between processes. The map lives as long as any of the
+        arrays. `write_model` may replace the file meanwhile; truncating it in place (as
+        ``cp`` over it does) kills the process that touches a lost page, as with any map.
+    verify : bool, optional
+        Whether to compare the checksums of the data, which reads the whole file. By default
+        they are compared in memory and not with ``mmap=True``, where a damaged number
+        stays unnoticed unless ``verify=True``.
+
+    Returns
+    -------
+    ModelFile
+        Arrays are 64-byte aligned, in C order and native byte order.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is truncated or altered, belongs to another task,
+        or was written by a version whose schema this one does not know.
+    OSError
+        If the file is missing or cannot be read.
+    """
+    path = os.fsdecode(path)
+    try:
+        with _open_regular(path) as file:
+            status = os.fstat(file.fileno())
+            _check_regular(status.st_mode)
+            size = status.st_size
+            header, start = _read_header(file, size)
+            model = _decode(header, kind)
+            blocks = _decode_table(header)
+            _check_size(size, start + (blocks[-1].end if blocks else 0))
+            data = _map(file, start, size) if mmap else _load(file, size - start)
+        if verify or (verify is None and not mmap):
+            _verify(data, blocks)
+        model.arrays.update((block.name, _view(data, block)) for block in blocks)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+    return model
+
+
+def _open_regular(path: str) -> BufferedReader:
+    # Looked at before opening, since opening a device can have effects, and by the caller
+    # again; O_NONBLOCK, so that a FIFO put there in between does not hang.
+    _check_regular(os.stat(path).st_mode)
+    flag = getattr(os, "O_NONBLOCK", 0)
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag))
+
+
+def _check_regular(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise ModelFileError("is a directory, not a model file")
+    if not stat.S_ISREG(mode):
+        raise ModelFileError("is not a regular file")
+
+
+def _check_size(size: int, wanted: int) -> None:
+    if size < wanted:
+        raise ModelFileError(f"is truncated: {size} bytes where its header wants {wanted}")
+    if size > wanted:
+        raise ModelFileError(f"has {size - wanted} bytes more than its header describes")
+
+
+def _read_header(file: BufferedReader, size: int) -> tuple[dict[str, Any], int]:
+    """Return the header and the position of the data."""
+    prefix = file.read(_PREFIX.size)
+    if prefix[:8] != MAGIC[: len(prefix)] or not prefix:
+        _refuse_magic(prefix)
+    if len(prefix) < _PREFIX.size:
+        raise ModelFileError(f"is truncated after {len(prefix)} bytes")
+    _, length, crc = _PREFIX.unpack(prefix)
+    start = _PREFIX.size + length
+    if start > size:
+        raise ModelFileError(f"is truncated: {size} bytes where its header ends at {start}")
+    if length > MAX_HEADER or start % ALIGN:
+        raise ModelFileError(f"is damaged: a header of {length} bytes cannot be")
+    text = file.read(length)
+    if len(text) != length:
+        raise ModelFileError("is truncated: it shrank while it was read")
+    if _header_crc(text) != crc:
+        raise ModelFileError("is damaged: the header does not match its checksum")
+    return _parse(text), start
+
+
+def _refuse_magic(prefix: bytes) -> NoReturn:
+    if not prefix:
+        raise ModelFileError("is empty")
+    if prefix[1:4] == MAGIC[1:4]:
+        raise ModelFileError("is damaged from its first bytes on, as by a text-mode transfer")
+    raise ModelFileError(f"is not a structsvm model file (it starts with {prefix[:8]!r})")
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(
+            text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise ModelFileError("has a header that is nested too deeply") from None
+    except ValueError as error:  # JSON or UTF-8
+        raise ModelFileError(f"has a header that is not strict JSON ({error})") from None
+    if not isinstance(header, dict):
+        raise ModelFileError("has a header that is not a JSON object")
+    return header
+
+
+def _parse_int(text: str) -> int:
+    if len(text) > MAX_DIGITS + 1:  # and a sign
+        raise ValueError(f"an integer of {len(text)} digits")
+    return int(text)
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _decode(header: dict[str, Any], wanted: str | None) -> ModelFile:
+    """Check all but the table of arrays; return the model without arrays."""
+    schema = _field(header, "schema", int)
+    version = header.get("version", "unknown")
+    if schema > SCHEMA:
+        raise ModelFileError(
+            f"was written by structsvm {reprlib.repr(version)} in schema "
+            f"{reprlib.repr(schema)}; this version reads up to schema {SCHEMA}: "
+            "upgrade structsvm to read it"
+        )
+    if schema < 1:
+        raise ModelFileError(f"has a header with schema {reprlib.repr(schema)}")
+    kind = _field(header, "kind", str)
+    if wanted is not None and kind != wanted:
+        raise ModelFileError(
+            f"is a model for the task {reprlib.repr(kind)}, but one for {wanted!r} was wanted"
+        )
+    meta = _field(header, "meta", dict)
+    problem = _json_problem(meta)
+    if problem is not None:
+        raise ModelFileError(f"has a header in which meta{problem}")
+    return ModelFile(kind, meta, {}, version if type(version) is str else "unknown")
+
+
+def _decode_table(header: dict[str, Any]) -> list[_Block]:
+    blocks: list[_Block] = []
+    names: set[str] = set()
+    end = 0
+    for entry in _field(header, "arrays", list):
+        if not isinstance(entry, dict):
+            raise ModelFileError("has a table of arrays with an entry that is not an object")
+        block = _decode_entry(entry)
+        shown = reprlib.repr(block.name)
+        if block.name in names:
+            raise ModelFileError(f"has two arrays of the name {shown}")
+        # The only place is right behind the array before: no overlap, nothing hidden.
+        if block.offset != _round_up(end):
+            raise ModelFileError(f"has array {shown} at a wrong offset")
+        names.add(block.name)
+        blocks.append(block)
+        end = block.end
+    return blocks
+
+
+def _decode_entry(entry: dict[str, Any]) -> _Block:
+    name = _field(entry, "name", str)
+    shown = reprlib.repr(name)
+    code = _field(entry, "dtype", str)
+    if not _is_allowed(code):
+        raise ModelFileError(f"has array {shown} of dtype {reprlib.repr(code)}")
+    dtype = np.dtype(code)
+    shape = _field(entry, "shape", list)
+    if len(shape) > MAX_DIMENSIONS or not all(
+        type(n) is int and 0 <= n <= MAX_NBYTES for n in shape
+    ):
+        raise ModelFileError(f"has array {shown} of shape {reprlib.repr(shape)}")
+    # NumPy multiplies the strides of an empty array as well, hence the 1 in place of 0.
+    if dtype.itemsize * math.prod(n or 1 for n in shape) > MAX_NBYTES:
+        raise ModelFileError(f"has array {shown} of impossible shape {reprlib.repr(shape)}")
+    offset = _field(entry, "offset", int)
+    end = offset + dtype.itemsize * math.prod(shape)
+    return _Block(name, dtype, tuple(shape), offset, end, _field(entry, "crc32", int))
+
+
+def _field(record: dict[str, Any], key: str, wanted: type) -> Any:
+    """Return a value of exactly the wanted type (True is no integer)."""
+    value = record.get(key)
+    if type(value) is not wanted:
+        raise ModelFileError(
+            f"has a header in which {key!r} must be of type {wanted.__name__}, "
+            + (f"not {reprlib.repr(value)}" if key in record else "and is missing")
+        )
+    return value
+
+
+def _load(file: BufferedReader, nbytes: int) -> np.ndarray:
+    """Read the data, whose size has been compared with the file's, into aligned memory."""
+    try:
+        buffer = np.empty(nbytes + ALIGN, np.uint8)
+    except MemoryError:
+        raise ModelFileError(
+            f"does not fit into memory with its {nbytes} bytes: try mmap=True"
+        ) from None
+    first = -buffer.ctypes.data % ALIGN
+    data = buffer[first : first + nbytes]
+    if file.readinto(data.data) != nbytes:
+        raise ModelFileError("is truncated: it shrank while it was read")
+    return data
+
+
+def _map(file: BufferedReader, start: int, size: int) -> np.ndarray:
+    mapped = _map_file(file.fileno(), 0, access=ACCESS_READ)
+    if len(mapped) != size:
+        raise ModelFileError("changed its size while it was read")
+    return np.frombuffer(mapped, np.uint8)[start:]
+
+
+def _verify(data: np.ndarray, blocks: list[_Block]) -> None:
+    end = 0
+    for block in blocks:
+        if data[end : block.offset].any():
+            raise ModelFileError(f"is damaged before array {reprlib.repr(block.name)}")
+        if zlib.crc32(data[block.offset : block.end].data) != block.crc32:
+            raise ModelFileError(
+                f"is damaged: array {reprlib.repr(block.name)} does not match its checksum"
+            )
+        end = block.end
+
+
+def _view(data: np.ndarray, block: _Block) -> np.ndarray:
+    raw = data[block.offset : block.end]
+    # Compiled loops may rely on truth values being 0 or 1 (they count by adding).
+    if block.dtype.kind == "b" and raw.size and raw.max() > 1:
+        raise ModelFileError(f"has bool array {reprlib.repr(block.name)} with other values")
+    array = raw.view(block.dtype).reshape(block.shape)
+    return array.astype(block.dtype.newbyteorder("="), copy=False)
+
+
+# --- both ------------------------------------------------------------------------------
+
+
+def _round_up(position: int) -> int:
+    return -(-position // ALIGN) * ALIGN
+
+
+def _header_crc(text: bytes) -> int:
+    return zlib.crc32(text, zlib.crc32(struct.pack("<I", len(text))))
+
+
+def _is_allowed(code: str) -> bool:
+    return code in _NUMERIC or _BYTES.fullmatch(code) is not None
+
+
+def _json_problem(value: Any, depth: int = 0) -> str | None:
+    """Return where and why a value is not strict JSON, such as ``"['C'] is nan"``."""
+    if value is None or isinstance(value, (str, bool)):
+        return None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f" is {value}, which JSON does not have"
+    if isinstance(value, int):
+        fits = -_INT_BOUND < value < _INT_BOUND
+        return None if fits else f" is an integer of more than {MAX_DIGITS} digits"
+    if not isinstance(value, (dict, list)):
+        return f" is of type {type(value).__name__}, which JSON does not have"
+    if depth >= MAX_DEPTH:
+        return f" is nested deeper than {MAX_DEPTH} levels"
+    if isinstance(value, list):
+        return _items_problem(enumerate(value), depth)
+    for key in value:
+        if not isinstance(key, str):
+            return f" has the key {reprlib.repr(key)}, which is not a str"
+    return _items_problem(value.items(), depth)
+
+
+def _items_problem(items: Iterable[tuple[Any, Any]], depth: int) -> str | None:
+    for key, item in items:
+        if type(item) is not str:  # long lists of names are the common case
+            problem = _json_problem(item, depth + 1)
+            if problem is not None:
+                return f"[{reprlib.repr(key)}]{problem}"
+    return None
