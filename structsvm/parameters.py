@@ -1,0 +1,119 @@
+"""Constructor parameters as attributes, with declared constraints: scikit-learn's contract for objects
+that must not import scikit-learn (it takes a second, longer than training a chunker).
+
+`get_params`, `set_params` and `clone` work as they do there, so solvers nest in estimators and grids.
+"""
+
+from __future__ import annotations
+
+import inspect
+from numbers import Integral, Real
+
+import numpy as np
+
+
+class Interval:
+    """Numbers of one kind between two bounds; `closed` says which bounds belong to it."""
+
+    def __init__(self, kind, low, high=None, closed="left"):
+        self.kind, self.low, self.high, self.closed = kind, low, high, closed
+
+    def accepts(self, value):
+        if not isinstance(value, self.kind) or isinstance(value, bool) or value != value:
+            return False
+        above = value >= self.low if self.closed in ("left", "both") else value > self.low
+        if self.high is None:
+            return above and value != np.inf
+        return above and (value <= self.high if self.closed in ("right", "both") else value < self.high)
+
+    def __str__(self):
+        name = "an int" if self.kind is Integral else "a float"
+        left = "[" if self.closed in ("left", "both") else "("
+        right = "]" if self.closed in ("right", "both") and self.high is not None else ")"
+        return f"{name} in the range {left}{self.low}, {'inf' if self.high is None else self.high}{right}"
+
+
+class Options:
+    """One of a few values."""
+
+    def __init__(self, *values):
+        self.values = values
+
+    def accepts(self, value):
+        return any(value is v or (isinstance(v, str) and isinstance(value, str) and value == v) for v in self.values)
+
+    def __str__(self):
+        return " or ".join(repr(v) for v in self.values)
+
+
+class Kind:
+    """Instances of a class; `text` is what the message calls them."""
+
+    def __init__(self, kind, text):
+        self.kind, self.text = kind, text
+
+    def accepts(self, value):
+        return isinstance(value, self.kind)
+
+    def __str__(self):
+        return self.text
+
+
+POSITIVE = Interval(Real, 0.0, closed="neither")
+FLAG = Kind((bool, np.bool_), "a bool")
+RANDOM_STATE = (Interval(Integral, 0, 2**32 - 1, closed="both"), Kind(np.random.RandomState, "a RandomState"),
+                Options(None))
+
+
+def validate(owner, constraints):
+    """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
+    for name, allowed in constraints.items():
+        value = getattr(owner, name)
+        allowed = allowed if isinstance(allowed, tuple) else (allowed,)
+        if not any(constraint.accepts(value) for constraint in allowed):
+            wanted = " or ".join(str(constraint) for constraint in allowed)
+            raise ValueError(f"The {name!r} parameter of {type(owner).__name__} must be {wanted}. Got {value!r} instead.")
+
+
+def seed_from(random_state):
+    """Return a 64-bit seed from what scikit-learn calls a random state (None: a fresh one)."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(0, 2**32, dtype=np.uint64))
+    return int(random_state)
+
+
+class Parameters:
+    """An object whose constructor only stores its keyword arguments.
+
+    Subclasses declare `_constraints`, a dict from parameter names to what they accept.
+    """
+
+    _constraints: dict = {}
+
+    @classmethod
+    def _names(cls):
+        return [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
+
+    def get_params(self, deep=True):
+        """Return the parameters as a dict from names to values."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params):
+        """Set parameters by name; returns self. Raises ValueError for a name that does not exist."""
+        names = self._names()
+        for name, value in params.items():
+            if name not in names:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}")
+            setattr(self, name, value)
+        return self
+
+    def validate(self):
+        """Raise ValueError, naming the parameter, unless every value is acceptable."""
+        validate(self, self._constraints)
+
+    def __repr__(self):
+        defaults = inspect.signature(type(self).__init__).parameters
+        given = (f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k].default and v != defaults[k].default)
+        return f"{type(self).__name__}({', '.join(given)})"

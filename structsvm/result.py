@@ -1,0 +1,96 @@
+"""What a solver hands back: objectives, counts, a stop reason, and the history of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+HISTORY = ("seconds", "n_iter", "primal", "dual", "gap", "n_support", "n_argmax")
+
+
+class ConvergenceWarning(UserWarning):
+    """The tolerance was not reached within `max_iter` passes."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Outcome of a training run.
+
+    Attributes
+    ----------
+    primal, dual, gap : float
+        Objectives and their difference, recomputed at the end by one exact pass of the oracle. NaN where
+        nothing is claimed: no dual for a perceptron, no primal and gap with an inexact oracle.
+    n_iter : int
+        Complete passes over the data.
+    n_argmax : int
+        Calls of the oracle's argmax, those of certificates included.
+    n_support : int
+        Support vectors: pairs of an example and an output whose coefficient is not zero.
+    seconds : float
+        Wall time of training, certificates included.
+    status : {"max_iter", "converged", "interrupted", "stopped"}
+        Why training ended: all passes done, tolerance reached, Ctrl-C, or a callback's wish.
+    history : dict of str to ndarray of float64
+        Rows over time: seconds, n_iter (fractional), primal, dual, gap (NaN where not computed),
+        n_support, n_argmax.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    n_iter: int
+    n_argmax: int
+    n_support: int
+    seconds: float
+    status: str
+    history: dict = field(repr=False, default_factory=dict)
+
+    @property
+    def relative_gap(self):
+        """The gap as a share of the primal objective; what `tol` is compared with."""
+        return relative_gap(self.primal, self.dual)
+
+    def certificate(self):
+        """One line of text: the claim that this result makes, and nothing more."""
+        passes = f"{self.n_iter} {'pass' if self.n_iter == 1 else 'passes'}"
+        counts = f"{self.n_support} support vectors, {self.n_argmax} argmax calls, {self.seconds:.2f} s"
+        if np.isnan(self.gap):
+            claim = "no duality gap claimed" if np.isnan(self.dual) else f"dual {self.dual:.6g}, no duality gap claimed"
+        else:
+            claim = (f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "
+                     f"({100.0 * self.relative_gap:.3g} %)")
+        return f"{claim}; {passes} ({self.status}), {counts}"
+
+    def to_dict(self):
+        """The result as plain numbers, strings and lists of floats, for JSON."""
+        numbers = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "history"}
+        return {name: None if isinstance(v, float) and np.isnan(v) else v for name, v in numbers.items()}
+
+
+def relative_gap(primal, dual):
+    """``(primal - dual) / |primal|``; 0 if both vanish."""
+    if primal == dual:
+        return 0.0
+    return (primal - dual) / max(abs(primal), np.finfo(float).tiny)
+
+
+class History:
+    """Rows of measurements, collected while training runs."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, **row):
+        self.rows.append([float(row.get(name, np.nan)) for name in HISTORY])
+
+    def arrays(self):
+        table = np.array(self.rows, dtype=np.float64).reshape(-1, len(HISTORY))
+        return {name: table[:, k].copy() for k, name in enumerate(HISTORY)}
+
+    @classmethod
+    def from_arrays(cls, arrays):
+        history = cls()
+        history.rows = np.column_stack([arrays[name] for name in HISTORY]).tolist() if arrays else []
+        return history

@@ -1,0 +1,229 @@
+"""The run that every solver shares: passes, history, certificates, and how it ends."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+
+from structsvm._dual import DualState
+from structsvm.parameters import POSITIVE, RANDOM_STATE, Interval, Options, Parameters, seed_from
+from structsvm.result import ConvergenceWarning, History, Result, relative_gap
+
+# A look at the clock, at signals, and at the monitor: often enough for Ctrl-C and a progress bar.
+SLICE_SECONDS = 0.05
+
+
+class Run:
+    """A training run that can be left between any two examples and taken up again.
+
+    Attributes
+    ----------
+    problem : Problem
+    state : WeightState
+        The weights, for dual solvers with the dual point.
+    n_iter : int
+        Complete passes.
+    status : str
+        As in `Result`; "running" before the end.
+    """
+
+    def __init__(self, solver, problem, state, schedule):
+        self.solver, self.problem, self.state, self.schedule = solver, problem, state, schedule
+        self.history = History()
+        self.n_iter = 0
+        self.seconds = 0.0
+        self.status = "running"
+        self.primal = self.dual = np.nan
+        self.has_dual = isinstance(state, DualState)
+
+    @property
+    def weights(self):
+        """The weights that the solver returns: averaged, if it averages."""
+        return self.state.averaged()
+
+    @property
+    def progress(self):
+        """Passes done, the current one as a fraction."""
+        n = self.schedule.n_samples
+        return self.n_iter + (self.schedule.next / n if 0 < self.schedule.next < n else 0.0)
+
+    def advance(self, seconds=SLICE_SECONDS):
+        """Work for about `seconds`; return whether a pass has just been completed."""
+        if self.schedule.next >= self.schedule.n_samples:
+            self.schedule.start_pass()
+        begin = time.perf_counter()
+        try:
+            done = self.schedule.run(seconds)
+            if done:
+                self.n_iter += 1
+                if self.has_dual:
+                    self.dual = self.state.settle()
+        finally:
+            self.seconds += time.perf_counter() - begin
+        return done
+
+    def certify(self):
+        """Compute primal and gap at the returned weights by one exact pass of the oracle."""
+        begin = time.perf_counter()
+        self.dual = self.state.settle() if self.has_dual else np.nan
+        claims = self.has_dual and self.problem.is_exact
+        self.primal = self.state.primal(self.weights) if claims else np.nan
+        self.seconds += time.perf_counter() - begin
+
+    def record(self):
+        """Add a row to the history."""
+        dual = self.state.dual if self.has_dual else np.nan
+        self.history.add(seconds=self.seconds, n_iter=self.progress, primal=self.primal, dual=dual,
+                         gap=self.primal - dual, n_support=self.n_support, n_argmax=self.state.n_argmax)
+
+    @property
+    def n_support(self):
+        return self.state.n_cuts + self.state.n_patterns if self.has_dual else 0
+
+    def result(self):
+        """Return the `Result` as of now."""
+        return Result(primal=self.primal, dual=self.dual, gap=self.primal - self.dual, n_iter=self.n_iter,
+                      n_argmax=self.state.n_argmax, n_support=self.n_support, seconds=self.seconds,
+                      status=self.status, history=self.history.arrays())
+
+    def get_state(self):
+        """The run between two passes as arrays: `set_state` goes on from it bit for bit."""
+        arrays = dict(self.state.get_state())
+        arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
+        arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
+        return arrays
+
+    def set_state(self, arrays):
+        """Take over arrays of `get_state`; ValueError if they do not fit the problem."""
+        self.state.set_state(arrays)
+        self.n_iter, self.seconds = int(arrays["run"][0]), float(arrays["run"][1])
+        self.primal, self.dual = (float(v) for v in arrays["run"][2:])
+        self.history = History.from_arrays(
+            {k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
+
+
+class Solver(Parameters):
+    """Base of the solvers.
+
+    A subclass says what state it works on and which schedule drives it (`start`); `solve` does the rest.
+    """
+
+    _constraints = {
+        "max_iter": Interval(Integral, 1),
+        "random_state": RANDOM_STATE,
+    }
+    tol = None
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        """Return a fresh `Run` on a bound problem.
+
+        Parameters
+        ----------
+        problem : Problem
+        sample_weight : ndarray of shape (n_samples,), optional
+            Factor on each example's C.
+        base : ndarray of shape (n_features,), optional
+            Weights to start from.
+        """
+        raise NotImplementedError
+
+    def formulation(self):
+        """The arguments for `Oracle.bind` that this solver needs."""
+        raise NotImplementedError
+
+    def solve(self, problem, *, sample_weight=None, base=None, run=None, monitor=None, passes=None):
+        """Train on a bound problem.
+
+        Parameters
+        ----------
+        problem : Problem
+        sample_weight, base : see `start`
+        run : Run, optional
+            A run of this problem to go on with.
+        monitor : callable, optional
+            Called as ``monitor(run)`` about twenty times a second and after every pass; a true value stops.
+        passes : int, optional
+            Passes to do in this call; default `max_iter`.
+
+        Returns
+        -------
+        Run
+            With `status` set. Ctrl-C ends training with the status "interrupted" and a usable state: call
+            `raise_if_interrupted` when what was learnt is safe.
+        """
+        self.validate()
+        if problem.n_samples == 0:
+            raise ValueError("there are no examples to train on")
+        if self.tol is not None and not problem.is_exact:
+            raise ValueError(f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
+                             "not exact; set tol=None and choose max_iter")
+        run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
+        run.status = "running"
+        last = run.n_iter + (self.max_iter if passes is None else passes)
+        try:
+            while run.status == "running":
+                self._one_pass(run, monitor)
+                if run.status == "running" and run.n_iter >= last:
+                    run.status = "max_iter"
+            if self.tol is None or run.status == "stopped":
+                run.certify()
+                run.record()
+        except KeyboardInterrupt:
+            run.status = "interrupted"
+            run.primal = np.nan
+            if run.has_dual:
+                run.dual = run.state.settle()
+            run.record()
+        if run.status == "max_iter" and self.tol is not None:
+            gap = relative_gap(run.primal, run.dual)
+            warnings.warn(f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
+                          f"tol={self.tol:g}: raise max_iter, or loosen tol", ConvergenceWarning, stacklevel=3)
+        return run
+
+    def _one_pass(self, run, monitor):
+        done = False
+        while not done:
+            done = run.advance()
+            if done and self.tol is not None:
+                run.certify()
+                if relative_gap(run.primal, run.dual) <= self.tol:
+                    run.status = "converged"
+            run.record()
+            run.primal = run.primal if done else np.nan
+            if monitor is not None and monitor(run) and run.status == "running":
+                run.status = "stopped"
+                return
+
+
+def raise_if_interrupted(run):
+    """Let Ctrl-C have its way once the partial model is in place."""
+    if run.status == "interrupted":
+        raise KeyboardInterrupt(f"training was interrupted after {run.progress:.1f} passes; the estimator holds "
+                                "the model as it was then, and warm_start=True goes on from it")
+
+
+class DualSolver(Solver):
+    """Base of the solvers of the dual: what C, rescaling and penalty mean to all of them."""
+
+    _constraints = Solver._constraints | {
+        "C": POSITIVE,
+        "rescaling": Options("margin", "slack"),
+        "penalty": Options("linear", "quadratic", None),
+        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+    }
+
+    def formulation(self):
+        return {"rescaling": self.rescaling, "penalty": self.penalty}
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        C = np.full(problem.n_samples, float(self.C))
+        if sample_weight is not None:
+            C *= sample_weight
+        state = DualState(problem, C, seed=seed_from(self.random_state), averaging=self.averaging, base=base)
+        return Run(self, problem, state, self.schedule_on(state))
+
+    def schedule_on(self, state):
+        raise NotImplementedError

@@ -1,0 +1,73 @@
+"""LaRank: online optimisation of the dual by SMO steps on fresh and on old examples."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+from structsvm._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule
+from structsvm.parameters import Interval, Options
+from structsvm.solvers.base import DualSolver
+
+
+class LaRank(DualSolver):
+    """LaRank (Bordes and others 2007; thesis, chapter 5).
+
+    Minimises ``1/2 |w|^2 + C sum_i xi_i`` (or ``C/2 sum_i xi_i^2``) subject to the constraints of the chosen
+    formulation, in the dual. One pass nearly reaches the accuracy of the optimum; more passes reach it.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of slacks. SVMstruct divides by the number of examples: its C is n times this one.
+    rescaling : {"margin", "slack"}, default="margin"
+    penalty : {"linear", "quadratic", None}, default="linear"
+        Slack penalty; None asks for a hard margin.
+    schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"}, default="decode-once"
+        "decode-once" decodes an example and solves its whole working set while its scores are at hand,
+        then does the same without decoding for `n_reprocess` random old ones. "fixed" is algorithm 21:
+        ProcessNew, then `n_reprocess` times one ProcessOld and ten Optimize. "adaptive" is algorithm 22, in
+        which a deterministic count of work stands for the seconds of "adaptive-clock".
+    n_reprocess : float, default=10
+        How much work on old examples follows each fresh one (may be fractional for "decode-once"; n_R of
+        the thesis for "fixed"; not used by the adaptive schedules). 0 gives passive-aggressive steps.
+    averaging : {None, "uniform", "linear"}, default=None
+        Return the average of the weights over the examples visited, later ones weighing more for "linear".
+    max_iter : int, default=5
+        Passes over the data.
+    tol : float, optional
+        Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass
+        (LaRankGap in the thesis). None: run `max_iter` passes.
+    random_state : int, RandomState or None
+        Seeds the order of examples and the choice of old ones.
+    """
+
+    _constraints = DualSolver._constraints | {
+        "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
+        "n_reprocess": Interval(Real, 0.0),
+        "averaging": Options(None, "uniform", "linear"),
+    }
+
+    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", schedule="decode-once", n_reprocess=10,
+                 averaging=None, max_iter=5, tol=None, random_state=None):
+        self.C = C
+        self.rescaling = rescaling
+        self.penalty = penalty
+        self.schedule = schedule
+        self.n_reprocess = n_reprocess
+        self.averaging = averaging
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def validate(self):
+        super().validate()
+        if self.schedule == "fixed" and self.n_reprocess != int(self.n_reprocess):
+            raise ValueError("The 'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'. "
+                             f"Got {self.n_reprocess!r} instead.")
+
+    def schedule_on(self, state):
+        if self.schedule == "decode-once":
+            return DecodeOnceSchedule(state, self.n_reprocess)
+        if self.schedule == "fixed":
+            return FixedSchedule(state, int(self.n_reprocess))
+        return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")

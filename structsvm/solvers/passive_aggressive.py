@@ -1,0 +1,35 @@
+"""Passive-aggressive training: LaRank without a second look at any example."""
+
+from __future__ import annotations
+
+from structsvm._schedules import FixedSchedule
+from structsvm.parameters import Options
+from structsvm.solvers.base import DualSolver
+
+
+class PassiveAggressive(DualSolver):
+    """The structured passive-aggressive algorithm (Crammer and others 2006; thesis, section 5.1.3).
+
+    One ProcessNew an example: LaRank with n_R = 0. From the second pass on only examples without support
+    vectors are visited, as there.
+
+    Parameters
+    ----------
+    C, rescaling, penalty, averaging, max_iter, tol, random_state
+        As for `LaRank`; max_iter is 1 unless set.
+    """
+
+    _constraints = DualSolver._constraints | {"averaging": Options(None, "uniform", "linear")}
+
+    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", averaging=None, max_iter=1, tol=None,
+                 random_state=None):
+        self.C = C
+        self.rescaling = rescaling
+        self.penalty = penalty
+        self.averaging = averaging
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def schedule_on(self, state):
+        return FixedSchedule(state, 0)

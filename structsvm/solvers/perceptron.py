@@ -1,0 +1,43 @@
+"""The structured perceptron, plain and averaged."""
+
+from __future__ import annotations
+
+from structsvm._dual import WeightState
+from structsvm._schedules import PerceptronSchedule
+from structsvm.parameters import FLAG, seed_from
+from structsvm.solvers.base import Run, Solver
+
+
+class Perceptron(Solver):
+    """The structured perceptron (Collins 2002; thesis, algorithm 6).
+
+    Parameters
+    ----------
+    average : bool, default=True
+        Return the average of the weights over all examples visited, which generalises better.
+    max_iter : int, default=10
+        Passes over the data.
+    random_state : int, RandomState or None
+        Seeds the order of examples.
+
+    Notes
+    -----
+    A baseline: no loss, no margin, no dual, and so no certificate.
+    """
+
+    _constraints = Solver._constraints | {"average": FLAG}
+
+    def __init__(self, *, average=True, max_iter=10, random_state=None):
+        self.average = average
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def formulation(self):
+        return {"rescaling": None, "penalty": "linear"}
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        if sample_weight is not None:
+            raise ValueError("Perceptron takes no sample_weight: its steps have no weight to scale")
+        state = WeightState(problem, seed=seed_from(self.random_state),
+                            averaging="uniform" if self.average else None, base=base)
+        return Run(self, problem, state, PerceptronSchedule(state))

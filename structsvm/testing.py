@@ -1,0 +1,1 @@
+"""Checks for oracles that users write."""
