@@ -1,0 +1,1 @@
+"""Compiled inference oracles, one structure a module."""

@@ -66,7 +66,7 @@ cdef class GreedyDecoder:
         """Labels of sequences start .. stop - 1, as one int32 array of all their tokens.
 
         `allowed` is None or a list with one boolean array (length, n_labels), or None, per sequence;
-        `scores`, if given, is a float32 array (n_tokens, stride) that receives every label's score.
+        `scores`, if given, is a float32 array (tokens decoded, stride) that receives every label's score.
         """
         cdef Py_ssize_t i, t, n = self.offsets.shape[0] - 1, end = n if stop is None else stop
         cdef Py_ssize_t failed = -1, token = -1
@@ -77,6 +77,9 @@ cdef class GreedyDecoder:
         cdef float[:, ::1] out_scores = scores
         if not 0 <= start <= end <= n:
             raise IndexError(f"sequences {start}:{end} are out of range for {n}")
+        if scores is not None and np.shape(scores) != (self.offsets[end] - self.offsets[start], self.stride):
+            raise ValueError(f"scores has shape {np.shape(scores)}, expected "
+                             f"{(self.offsets[end] - self.offsets[start], self.stride)}")
         cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start], dtype=np.int32)
         if allowed is None:
             with nogil:

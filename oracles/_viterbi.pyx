@@ -75,6 +75,7 @@ cdef class Chain:
     cdef const float* values
     cdef object keep                    # owners of the pointers above
     cdef Py_ssize_t longest
+    cdef bint has_end                   # without, w's row for the last label is not looked at
     cdef chain_scores scores
     cdef float[::1] row                 # init row: 0, and -inf in the padding
     cdef float[::1] mask                # (P * stride,) + start + end, or empty
@@ -91,6 +92,7 @@ cdef class Chain:
         self.K, self.order = structure.n_labels, structure.order
         self.stride = structure.stride
         self.n_emission, self.n_rows = structure.n_token_features, structure.n_rows
+        self.has_end = structure.end
         structure.check_tokens(tokens)
         self.offsets = tokens.offsets
         self.keep = (tokens.indptr, tokens.indices, tokens.values)
@@ -123,7 +125,7 @@ cdef class Chain:
         if self.tables.shape[0] == 0:
             self.scores.A = first
             self.scores.start = first + K * stride
-            self.scores.end = first + (K + 1) * stride
+            self.scores.end = first + (K + 1) * stride if self.has_end else &self.row[0]
             return
         out = &self.tables[0]
         if self.order == 1:
@@ -134,7 +136,9 @@ cdef class Chain:
                 for a in range(P):
                     for j in range(stride):
                         out[(b * P + a) * stride + j] = first[b * stride + j] + triple[(a * K + b) * stride + j]
-        memcpy(out + G * P * stride, first + K * stride, 2 * stride * sizeof(float))
+        memcpy(out + G * P * stride, first + K * stride, stride * sizeof(float))
+        memcpy(out + (G * P + 1) * stride, first + (K + 1) * stride if self.has_end else &self.row[0],
+               stride * sizeof(float))
         if self.mask.shape[0] > 0:
             for b in range(K):
                 for a in range(1 if self.order == 1 else P):
@@ -187,6 +191,11 @@ cdef class Chain:
             raise ValueError(f"sequence {failed} has no labelling that the masks allow")
         return np.asarray(out)
 
+    cdef Py_ssize_t length(self, Py_ssize_t i) except -1:
+        if not 0 <= i < self.offsets.shape[0] - 1:
+            raise IndexError(f"sequence {i} is out of range for {self.offsets.shape[0] - 1}")
+        return self.offsets[i + 1] - self.offsets[i]
+
     cdef float best(self, Py_ssize_t i, int32_t* path) noexcept nogil:
         return KERNELS.best(&self.scores, &self.E[0], NULL, self.offsets[i + 1] - self.offsets[i],
                           &self.V[0], &self.sums[0], path)
@@ -194,14 +203,14 @@ cdef class Chain:
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
         cdef cnp.ndarray weights = self.structure.check_weights(w)
-        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i], n
+        cdef Py_ssize_t T = self.length(i), n
         cdef Py_ssize_t states = self.scores.G * self.stride
         cdef const float[:, ::1] rows
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        if T * states * k * 12 > MAX_CHART_BYTES:
+        if k > MAX_CHART_BYTES // (12 * T * states):
             raise ValueError(f"the {k} best labellings of sequence {i} ({T} tokens) need a chart of "
-                             f"{T * states * k * 12} bytes, more than {MAX_CHART_BYTES}")
+                             f"{12 * int(T) * states * k} bytes, more than {MAX_CHART_BYTES}")
         cdef float[::1] score = np.empty(T * states * k, dtype=np.float32)
         cdef int64_t[::1] back = np.empty(T * states * k, dtype=np.int64)
         cdef int64_t[::1] heads = np.empty(self.scores.P, dtype=np.int64)
@@ -222,7 +231,7 @@ cdef class Chain:
     def max_marginals(self, w, Py_ssize_t i):
         """Array (length, K): the score of the best labelling of sequence i with label c at token t."""
         cdef cnp.ndarray weights = self.structure.check_weights(w)
-        cdef Py_ssize_t T = self.offsets[i + 1] - self.offsets[i]
+        cdef Py_ssize_t T = self.length(i)
         cdef float[::1] B = np.empty(2 * self.scores.G * self.stride, dtype=np.float32)
         cdef float[:, ::1] out = np.empty((T, self.stride), dtype=np.float32)
         self.prepare(<const float*>cnp.PyArray_DATA(weights))
@@ -240,7 +249,7 @@ cdef class ChainProblem(Problem):
     cdef const int32_t[::1] gold
     cdef readonly object labels
     cdef float[::1] loss_rows
-    cdef bint zero_one, counting, has_end
+    cdef bint zero_one, counting
     cdef float[::1] chart
     cdef float[::1] best
     cdef int32_t[::1] words
@@ -257,7 +266,6 @@ cdef class ChainProblem(Problem):
         labels = structure.check_labels(tokens, labels)
         structure.check_allowed(tokens.offsets, labels)
         self.labels = self.gold = labels
-        self.has_end = structure.end
         self.zero_one = structure.loss_name == "zero_one"
         self.counting = self.rescaling != RESCALE_NONE and (
             self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
@@ -369,7 +377,7 @@ cdef class ChainProblem(Problem):
                     plus[n] = (K + 2 + g2 * K + g1) * stride + g0
                     minus[n] = (K + 2 + y2 * K + y1) * stride + y0
                     n += 1
-        if self.has_end and m > 0 and words[2 * m - 2] == T - 1:
+        if self.chain.has_end and m > 0 and words[2 * m - 2] == T - 1:
             plus[n] = (K + 1) * stride + gold[T - 1]
             minus[n] = (K + 1) * stride + words[2 * m - 1]
             n += 1
@@ -490,5 +498,6 @@ cdef class ChainProblem(Problem):
         cdef Cut cut
         cdef double violation
         cdef cnp.ndarray weights = self._check_weights(w)
+        cdef Py_ssize_t T = self.chain.length(i)
         self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
-        return np.asarray(self.chain.path)[:self.chain.offsets[i + 1] - self.chain.offsets[i]].copy()
+        return np.asarray(self.chain.path)[:T].copy()

@@ -91,7 +91,8 @@ ROWS_INLINE int64_t chain_back(const chain_scores *s, const float *before, int64
     int64_t n = (s->P + LANES - 1) / LANES * LANES, a = 0;
     for (; a < s->P; a++) sums[a] = b[a * s->step] + A[a * s->stride];
     for (; a < n; a++) sums[a] = -INFINITY;
-    return rows_argmax(sums, NULL, n, best);
+    a = rows_argmax(sums, NULL, n, best);
+    return a < s->P ? a : s->P - 1;     /* scores that overflowed to NaN must not lead out of the table */
 }
 
 /* Best last state of a block: its group and label, the score with the end row. */
@@ -101,7 +102,7 @@ ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t *g, 
     *c = 0;
     for (int64_t k = 0; k < s->G; k++) {
         int64_t at = rows_argmax(V + k * s->stride, s->end, s->stride, &x);
-        if (x > best) best = x, *g = k, *c = at;
+        if (x > best) best = x, *g = k, *c = at < s->K ? at : s->K - 1;
     }
     return best;
 }
@@ -174,7 +175,7 @@ static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t
         path[t] = (int32_t)c;
         if (t == 0) break;
         const float *before = V + (t - 1) * layer;
-        int wrong = c != gold[t];
+        int wrong = d > 0 && c != gold[t];  /* d = 0 is gold itself, unless scores overflowed */
         a = chain_back(s, before + (d - wrong) * block, g, c, &score, sums);
         if (wrong && d == cap) {
             b = chain_back(s, before + d * block, g, c, &other, sums);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.features import Tokens
+from structsvm.features import FeatureEncoder, Tokens
 from structsvm.protocol import Oracle
 
 
@@ -144,7 +144,10 @@ def as_tokens(X, n_features, *, single=False):
     """Return X (`Tokens`, or a list of 2-D arrays; with `single` one of them) as `Tokens`."""
     if isinstance(X, Tokens):
         return X
-    return Tokens.from_arrays([X] if single else X, n_features)
+    tokens = FeatureEncoder().fit_transform([X] if single else X)
+    if tokens.n_features != n_features:
+        raise ValueError(f"the sequences have {tokens.n_features} features, the oracle {n_features}")
+    return tokens
 
 
 def flat_labels(Y, tokens):

@@ -37,8 +37,9 @@ static int64_t greedy_decode(const float *W, int64_t stride, int64_t K, int64_t 
             for (int64_t j = 0; j < stride; j++) out[j] += m[j] + (t == T - 1 ? l[j] : 0.0f);
         }
         if (scores != NULL) memcpy(scores + t * stride, out, stride * sizeof(float));
-        labels[t] = (int32_t)rows_argmax(out, NULL, stride, &best);
-        if (best == -INFINITY) return t;
+        int64_t c = rows_argmax(out, NULL, stride, &best);
+        labels[t] = (int32_t)(c < K ? c : K - 1);
+        if (!(best > -INFINITY)) return t;
     }
     return -1;
 }

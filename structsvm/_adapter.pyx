@@ -5,7 +5,9 @@ computed once and kept. Errors name class, method and example; exceptions of use
 """
 
 from libc.math cimport isfinite
-from libc.stdint cimport int32_t  # noqa: F401
+from libc.stdint cimport int32_t, uintptr_t  # noqa: F401
+
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -31,18 +33,18 @@ def sparse_feature(psi, Py_ssize_t n_features, where):
     if isinstance(psi, tuple):
         if len(psi) != 2:
             raise OracleError(f"{where} returned a tuple of {len(psi)}, expected (indices, values)")
-        indices, values = np.asarray(psi[0]), np.asarray(psi[1], dtype=np.float64)
+        indices, values = np.asarray(psi[0]), _numbers(psi[1], where)
         if indices.size and indices.dtype.kind not in "iu":
             raise OracleError(f"{where} returned indices of type {indices.dtype}, expected integers")
         if indices.shape != values.shape or indices.ndim != 1:
             raise OracleError(f"{where} returned {indices.shape} indices with {values.shape} values")
     elif hasattr(psi, "tocoo"):
         coo = psi.tocoo()
-        if coo.shape != (1, n_features):
+        if coo.shape != (1, n_features) and coo.shape != (n_features,):
             raise OracleError(f"{where} returned a sparse array of shape {coo.shape}, expected (1, {n_features})")
-        indices, values = coo.col, np.asarray(coo.data, dtype=np.float64)
+        indices, values = coo.col, _numbers(coo.data, where)
     else:
-        values = np.asarray(psi, dtype=np.float64)
+        values = _numbers(psi, where)
         if values.shape != (n_features,):
             raise OracleError(f"{where} returned an array of shape {values.shape}, expected ({n_features},)")
         indices = np.flatnonzero(values)
@@ -56,6 +58,16 @@ def sparse_feature(psi, Py_ssize_t n_features, where):
         raise OracleError(f"{where} returned indices in {indices.min()}..{indices.max()}, "
                           f"expected 0..{n_features - 1} (n_features is {n_features})")
     return _summed(indices, values)
+
+
+def _numbers(values, where):
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OracleError(f"{where} returned values that are not real numbers: {values!r:.80}") from None
 
 
 def _summed(indices, values):
@@ -72,6 +84,7 @@ cdef class PythonProblem(Problem):
     cdef object X
     cdef object Y
     cdef list true_features
+    cdef object lent            # arrays of weights that are alive, by address
     cdef object view            # the array last handed to the user, and where its data stand
     cdef const void* viewed
     cdef int32_t[::1] words
@@ -86,7 +99,11 @@ cdef class PythonProblem(Problem):
         super().__init__(len(X), n_features, rescaling=rescaling, penalty=penalty, is_exact=bool(oracle.is_exact))
         self.oracle, self.X, self.Y = oracle, X, Y
         self.true_features = [None] * len(X)
+        self.lent = WeakValueDictionary()
         self.grow(64)
+
+    def lend(self, cnp.ndarray w not None):
+        self.lent[<uintptr_t>cnp.PyArray_DATA(w)] = w
 
     cdef grow(self, Py_ssize_t n):
         self.aligned = np.empty(n + (n + 1) // 2)
@@ -107,7 +124,12 @@ cdef class PythonProblem(Problem):
         return _summed(np.concatenate([true_indices, indices]), np.concatenate([true_values, -values]))
 
     def _loss(self, i, y):
-        loss = float(self.oracle.loss(self.Y[i], y))
+        value = self.oracle.loss(self.Y[i], y)
+        try:
+            loss = float(value)
+        except (TypeError, ValueError):
+            raise OracleError(
+                f"{self._where('loss', i)} returned {value!r:.80}, expected a finite number >= 0") from None
         if not (isfinite(loss) and loss >= 0.0):
             raise OracleError(f"{self._where('loss', i)} returned {loss}, expected a finite number >= 0")
         return loss
@@ -117,10 +139,10 @@ cdef class PythonProblem(Problem):
             return self.ask(i, w, cut, violation)
 
     cdef int ask(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1:
-        cdef cnp.npy_intp size = self.n_features
         cdef double score
         if self.viewed != w:
-            self.view = cnp.PyArray_SimpleNewFromData(1, &size, cnp.NPY_FLOAT64, <void*>w)
+            # The view owns a share of the array, so that an oracle may keep what it was given.
+            self.view = self.lent[<uintptr_t>w].view()
             self.view.flags.writeable = False
             self.viewed = w
         if self.rescaling == RESCALE_NONE:

@@ -45,6 +45,7 @@ cdef class DualState(WeightState):
     cdef int64_t[::1] support               # (n_patterns used) examples with cuts, in any order
     cdef int64_t[::1] position              # (n,) index into support, or -1
     cdef WorkingSet* sets
+    cdef Py_ssize_t n_sets
     cdef double* slope                      # scratch: b - <w, psi> of one working set's cuts
     cdef Py_ssize_t slope_capacity
 
@@ -62,6 +63,7 @@ cdef class DualState(WeightState):
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
     cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
     cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil
-    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except? -1 nogil
+    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) noexcept nogil
     cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil
     cdef int solve_set(self, Py_ssize_t i) except -1 nogil
+    cdef void clear(self) noexcept nogil

@@ -20,6 +20,8 @@ from libc.math cimport INFINITY, isfinite
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
+import time
+
 import numpy as np
 
 cimport numpy as cnp
@@ -61,6 +63,18 @@ cdef int no_memory() except -1 nogil:
         raise MemoryError("no memory for another constraint")
 
 
+cdef int overflow(Py_ssize_t i) except -1 nogil:
+    with gil:
+        raise ValueError(f"example {i}: its scores overflow; scale the features down")
+
+
+cdef int unbounded(Py_ssize_t i) except -1 nogil:
+    with gil:
+        raise ValueError(
+            f"the dual is unbounded: example {i} has a constraint with a zero joint feature, "
+            "so no weights can satisfy it; use penalty='linear' or 'quadratic'")
+
+
 cdef class WeightState:
     """Weights of a bound problem, their running average, and the counters.
 
@@ -76,9 +90,10 @@ cdef class WeightState:
         Weights to start from.
     """
 
-    def __init__(self, Problem problem, *, uint64_t seed=0, averaging=None, base=None):
+    def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
         self.problem = problem
         self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
+        problem.lend(self.weights)
         if base is not None:
             self.weights[:] = base
         self.w = cnp.PyArray_DATA(self.weights)
@@ -134,10 +149,10 @@ cdef class WeightState:
         state = {
             "random": np.asarray(words),
             "counters": np.array([self.n_argmax, self.n_updates, self.n_visits], dtype=np.int64),
-            "weights": self.weights,
+            "weights": self.weights.copy(),
         }
         if self.average_sum is not None:
-            state["average_sum"] = self.average_sum
+            state["average_sum"] = self.average_sum.copy()
         return state
 
     def set_state(self, state):
@@ -145,10 +160,13 @@ cdef class WeightState:
         cdef int k
         words = _checked(state, "random", np.uint64, (4,))
         counters = _checked(state, "counters", np.int64, (3,))
-        self.weights[:] = _checked(state, "weights", self.weights.dtype, self.weights.shape)
+        if counters.min() < 0 or not words.any():
+            raise ValueError("the counters or the random generator of the training state are not sound")
+        weights = _checked(state, "weights", self.weights.dtype, self.weights.shape)
         if self.average_sum is not None:
             self.average_sum[:] = _checked(
                 state, "average_sum", self.weights.dtype, self.weights.shape)
+        self.weights[:] = weights
         for k in range(4):
             self.random.s[k] = words[k]
         self.n_argmax, self.n_updates, self.n_visits = (int(c) for c in counters)
@@ -158,9 +176,12 @@ def _checked(state, name, dtype, shape):
     array = state.get(name)
     if array is None:
         raise ValueError(f"the training state has no array {name!r}")
+    array = np.asarray(array)
     if array.dtype != dtype or (shape is not None and array.shape != shape):
         raise ValueError(f"array {name!r} of the training state has dtype {array.dtype} and shape "
                          f"{array.shape}, expected {np.dtype(dtype)} and {shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"array {name!r} of the training state holds values that are not finite")
     return np.ascontiguousarray(array)
 
 
@@ -172,32 +193,39 @@ cdef class DualState(WeightState):
     problem : Problem
         The bound problem.
     C : ndarray of shape (n_samples,), float64
-        Weight of each example's slack.
+        Weight of each example's slack, finite and >= 0. An example of weight 0 takes no part.
     seed, averaging : see `WeightState`.
     base : ndarray of shape (n_features,), float64, optional
         Weights w0 to start from. The objective is then 1/2 |w - w0|^2 + sum_i C_i xi_i.
     """
 
-    def __cinit__(self, Problem problem, *args, **kwargs):
+    def __cinit__(self, Problem problem not None, *args, **kwargs):
         self.sets = <WorkingSet*>calloc(max(problem.n_samples, 1), sizeof(WorkingSet))
         if self.sets == NULL:
             raise MemoryError()
+        self.n_sets = problem.n_samples
 
     def __dealloc__(self):
-        if self.sets != NULL:
-            self._clear()
-            free(self.sets)
+        # The garbage collector may have taken the problem away already.
+        self.clear()
+        free(self.sets)
         free(self.slope)
 
-    def __init__(self, Problem problem, double[::1] C, *, uint64_t seed=0, averaging=None, base=None):
+    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None):
         super().__init__(problem, seed=seed, averaging=averaging, base=base)
         cdef Py_ssize_t n = problem.n_samples
-        if C.shape[0] != n:
+        weight = np.array(C)
+        if n != self.n_sets or C.shape[0] != n:
             raise ValueError(f"C has {C.shape[0]} entries for {n} examples")
+        if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
+            raise ValueError("C must be finite and not negative")
         self.base = None if base is None else np.array(base, dtype=np.float64)
-        self.box = C if not (problem.penalty == PENALTY_QUADRATIC or problem.penalty == PENALTY_HARD) \
-            else np.full(n, np.inf)
-        self.ridge = 1.0 / np.asarray(C) if problem.penalty == PENALTY_QUADRATIC else np.zeros(n)
+        self.ridge = np.zeros(n)
+        if problem.penalty == PENALTY_QUADRATIC:
+            self.ridge = np.divide(1.0, weight, out=np.zeros(n), where=weight > 0.0)
+        if problem.penalty == PENALTY_QUADRATIC or problem.penalty == PENALTY_HARD:
+            weight[weight > 0.0] = np.inf
+        self.box = weight
         self.support = np.empty(n, dtype=np.int64)
         self.position = np.full(n, -1, dtype=np.int64)
         # Below this slope the weights' own rounding decides: leave the direction alone.
@@ -271,7 +299,10 @@ cdef class DualState(WeightState):
         self.n_visits += 1
         self.n_argmax += 1
         self.cost += self.problem.c_cost(i)
-        return self.problem.c_separate(i, self.w, cut, violation)
+        self.problem.c_separate(i, self.w, cut, violation)
+        if violation[0] != violation[0]:
+            return overflow(i)
+        return 0
 
     # ---- working sets ---------------------------------------------------------------------------
 
@@ -391,23 +422,25 @@ cdef class DualState(WeightState):
                 best = k
         return best
 
-    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except? -1 nogil:
-        """Shift the best amount of mass from `origin` to `to` (algorithm 17); return the amount."""
+    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) noexcept nogil:
+        """Shift the best amount of mass from `origin` to `to` (algorithm 17); return the amount.
+
+        Infinity, and nothing is shifted, where the dual has no bound in that direction.
+        """
         cdef WorkingSet* s = &self.sets[i]
-        cdef double curvature, amount, room
-        curvature = gram_at(s, to, to) + gram_at(s, origin, origin) - 2.0 * gram_at(s, to, origin)
+        cdef double curvature, rounding, amount, room
+        curvature = gram_at(s, to, to) + gram_at(s, origin, origin)
+        rounding = 1e-14 * curvature
+        curvature -= 2.0 * gram_at(s, to, origin)
         if to == ORIGIN or origin == ORIGIN:
             curvature += self.ridge[i]
         room = s.cuts[origin].alpha if origin != ORIGIN else self.box[i] - s.total
-        # Two cuts with (nearly) the same psi: all the mass goes to the better one.
-        amount = slope / curvature if curvature > 1e-12 else room
+        # Two cuts with the same psi, but for rounding: all the mass goes to the better one.
+        amount = slope / curvature if curvature > rounding else room
         if amount >= room:
             amount = room
         if not isfinite(amount):
-            with gil:
-                raise ValueError(
-                    f"the dual is unbounded: example {i} has a constraint with a zero joint feature, "
-                    "so no weights can satisfy it; use penalty='linear' or 'quadratic'")
+            return INFINITY
         if origin != ORIGIN:
             s.cuts[origin].alpha = s.cuts[origin].alpha - amount if amount < room else 0.0
         else:
@@ -423,6 +456,10 @@ cdef class DualState(WeightState):
         """One move, carried out on w at once; cuts that vanish are removed."""
         cdef WorkingSet* s = &self.sets[i]
         cdef double amount = self.move(i, to, origin, slope)
+        if amount == INFINITY:
+            if s.cuts[to].alpha == 0.0:
+                self.remove(i, to)
+            return unbounded(i)
         if to != ORIGIN:
             self.update(i, &s.cuts[to], amount)
         if origin != ORIGIN:
@@ -439,7 +476,7 @@ cdef class DualState(WeightState):
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t k, to, origin
         cdef int step, n_steps = 20 + 10 * s.n
-        cdef double high, low, amount, change
+        cdef double high, low, amount = 0.0, change
         cdef double* before = self.slope + self.slope_capacity
         if s.n == 0:
             return 0
@@ -451,6 +488,8 @@ cdef class DualState(WeightState):
             if to == origin or high - low <= self.tau:
                 break
             amount = self.move(i, to, origin, high - low)
+            if amount == INFINITY:
+                break
             for k in range(s.n):
                 self.slope[k] -= amount * (gram_at(s, to, k) - gram_at(s, origin, k))
         for k in range(s.n - 1, -1, -1):
@@ -459,6 +498,8 @@ cdef class DualState(WeightState):
                 self.update(i, &s.cuts[k], change)
             if s.cuts[k].alpha == 0.0:
                 self.remove(i, k)
+        if amount == INFINITY:
+            return unbounded(i)
         return 0
 
     # ---- exact values ---------------------------------------------------------------------------
@@ -508,25 +549,35 @@ cdef class DualState(WeightState):
 
         The pass decodes every example: ``n_samples`` arg max calls, counted in `n_argmax`.
         """
-        cdef Py_ssize_t i, start
+        cdef Py_ssize_t i, start = 0, stop, block = 1
         cdef Cut cut
-        cdef double violation, slack = 0.0
+        cdef double violation, slack = 0.0, begin
         cdef double[::1] box = self.box
         cdef const double[::1] ridge = self.ridge
         cdef bint quadratic = self.problem.penalty == PENALTY_QUADRATIC
         cdef cnp.ndarray weights = self.weights if w is None else self.problem._check_weights(w)
         cdef const void* pointer = cnp.PyArray_DATA(weights)
-        for start in range(0, self.problem.n_samples, 256):
-            PyErr_CheckSignals()
+        self.problem.lend(weights)
+        while start < self.problem.n_samples:
+            begin = time.monotonic()
+            stop = min(start + block, self.problem.n_samples)
             with nogil:
-                for i in range(start, min(start + 256, self.problem.n_samples)):
+                for i in range(start, stop):
                     self.n_argmax += 1
                     self.problem.c_separate(i, pointer, &cut, &violation)
-                    if violation > 0.0:
+                    if violation != violation:
+                        overflow(i)
+                    if violation > 0.0 and box[i] > 0.0:
                         if quadratic:
                             slack += 0.5 * violation * violation / ridge[i]
                         else:
                             slack += box[i] * violation
+            PyErr_CheckSignals()
+            start = stop
+            if time.monotonic() - begin < 0.01:
+                block *= 2
+            else:
+                block = max(1, block // 2)
         return self._half_distance(weights) + slack
 
     def _half_distance(self, weights):
@@ -562,7 +613,7 @@ cdef class DualState(WeightState):
             cost=np.array([self.cost]),
         )
         if self.base is not None:
-            state["base"] = self.base
+            state["base"] = self.base.copy()
         return state
 
     def set_state(self, state):
@@ -574,30 +625,39 @@ cdef class DualState(WeightState):
         cdef Cut cut
         cdef int32_t nothing = 0
         cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
+        cdef double[::1] total = np.zeros(self.problem.n_samples)
         base = state.get("base")
         if base is not None:
             base = _checked(state, "base", np.float64, (self.problem.n_features,)).copy()
-        super().set_state(state)
-        self.base = base
-        self.cost = float(_checked(state, "cost", np.float64, (1,))[0])
-        self._clear()
+        cost = float(_checked(state, "cost", np.float64, (1,))[0])
+        # Everything is looked at before anything is taken over.
         for c in range(n_cuts):
             i = example[c]
             if not (0 <= i < self.problem.n_samples and 0 <= bounds[c] < bounds[c + 1] <= words.shape[0]):
                 raise ValueError(f"cut {c} of the training state does not belong to this problem")
+            cut.alpha, cut.b, cut.scale = numbers[c, 0], numbers[c, 1], numbers[c, 2]
+            cut.n_words = bounds[c + 1] - bounds[c]
+            cut.words = first + bounds[c]
+            total[i] += cut.alpha
+            if not (self.problem.c_valid(i, &cut) and cut.alpha > 0.0 and cut.b > 0.0 and cut.scale > 0.0
+                    and total[i] <= self.box[i] * (1.0 + 1e-9)):
+                raise ValueError(f"cut {c} of the training state does not fit example {i}")
+        super().set_state(state)
+        self.base = base
+        self.cost = cost
+        self.clear()
+        for c in range(n_cuts):
             cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
             cut.n_words = bounds[c + 1] - bounds[c]
             cut.words = first + bounds[c]
-            if not self.problem.c_valid(i, &cut) or not numbers[c, 0] > 0.0:
-                raise ValueError(f"cut {c} of the training state does not fit example {i}")
-            k = self.insert(i, &cut)
-            self.sets[i].cuts[k].alpha = numbers[c, 0]
+            k = self.insert(example[c], &cut)
+            self.sets[example[c]].cuts[k].alpha = numbers[c, 0]
         self.settle()
         self.weights[:] = state["weights"]
 
-    def _clear(self):
+    cdef void clear(self) noexcept nogil:
         cdef Py_ssize_t i, k
-        for i in range(self.problem.n_samples):
+        for i in range(self.n_sets):
             for k in range(self.sets[i].n):
                 free(self.sets[i].cuts[k].words)
             free(self.sets[i].cuts)

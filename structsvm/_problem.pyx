@@ -5,7 +5,8 @@ n float64 values followed by their n int32 feature indices, ascending (so 3 n wo
 with a tighter encoding overrides all of them.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport isfinite, sqrt
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -42,6 +43,8 @@ cdef class Problem:
         Whether `separate` always returns the most violated constraint. Certificates need it.
     weight_dtype : numpy.dtype
         Type of the weights.
+    formulation : dict
+        The ``rescaling`` and the ``penalty`` of the constraints.
     """
 
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, rescaling="margin",
@@ -53,6 +56,18 @@ cdef class Problem:
         self.groups = groups
         self.rescaling = RESCALINGS[rescaling]
         self.penalty = PENALTIES[penalty]
+
+    @property
+    def formulation(self):
+        rescalings = {int(code): name for name, code in RESCALINGS.items()}
+        penalties = {int(code): name for name, code in PENALTIES.items()}
+        return {"rescaling": rescalings[int(self.rescaling)], "penalty": penalties[int(self.penalty)]}
+
+    def lend(self, w):
+        """Called with each array of weights before its address goes to the other verbs.
+
+        A problem that shows the weights to code it does not know keeps the array alive through this.
+        """
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         with gil:
@@ -108,9 +123,13 @@ cdef class Problem:
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t e, size = cut.n_words // 3
         cdef const int32_t* indices = cut.words + 2 * size
+        cdef double value
         if cut.n_words % 3 != 0:
             return False
         for e in range(size):
+            memcpy(&value, cut.words + 2 * e, sizeof(double))   # the words need not be aligned yet
+            if not isfinite(value):
+                return False
             if indices[e] < 0 or indices[e] >= self.n_features or (e > 0 and indices[e] <= indices[e - 1]):
                 return False
         return True
@@ -141,6 +160,7 @@ cdef class Problem:
         cdef cnp.ndarray psi = np.zeros(self.n_features)
         if not 0 <= i < self.n_samples:
             raise IndexError(f"example {i} is out of range for {self.n_samples} examples")
+        self.lend(weights)
         self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
         self.c_accumulate(i, &cut, 1.0, <float64_t*>cnp.PyArray_DATA(psi))
         return cut.b, psi

@@ -243,6 +243,11 @@ class FeatureEncoder:
         return self._encode(X, lengths, False)
 
     @property
+    def n_columns(self) -> int | None:
+        """Columns that the features are made of, without the label; None unless fitted on columns."""
+        return None if self._layout is None else self._layout.n_columns
+
+    @property
     def feature_names(self) -> list[str]:
         """Names of all features, in the order of their numbers (made on each call)."""
         if self.kind == "numeric":

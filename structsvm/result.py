@@ -64,9 +64,14 @@ class Result:
         return f"{claim}; {passes} ({self.status}), {counts}"
 
     def to_dict(self):
-        """The result as plain numbers, strings and lists of floats, for JSON."""
+        """The result without its history, as plain numbers and strings for JSON (NaN as None)."""
         numbers = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "history"}
         return {name: None if isinstance(v, float) and np.isnan(v) else v for name, v in numbers.items()}
+
+    @classmethod
+    def from_dict(cls, numbers, history):
+        """The inverse of `to_dict`; TypeError if names do not fit."""
+        return cls(**{name: np.nan if value is None else value for name, value in numbers.items()}, history=history)
 
 
 def relative_gap(primal, dual):

@@ -10,6 +10,7 @@ import numpy as np
 
 from structsvm._dual import DualState
 from structsvm.parameters import POSITIVE, RANDOM_STATE, Interval, Options, Parameters, seed_from
+from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
 # A look at the clock, at signals, and at the monitor: often enough for Ctrl-C and a progress bar.
@@ -66,9 +67,8 @@ class Run:
         return done
 
     def certify(self):
-        """Compute primal and gap at the returned weights by one exact pass of the oracle."""
+        """After a pass: compute the primal objective at the returned weights by one exact pass of the oracle."""
         begin = time.perf_counter()
-        self.dual = self.state.settle() if self.has_dual else np.nan
         claims = self.has_dual and self.problem.is_exact
         self.primal = self.state.primal(self.weights) if claims else np.nan
         self.seconds += time.perf_counter() - begin
@@ -143,8 +143,8 @@ class Solver(Parameters):
         sample_weight, base : see `start`
         run : Run, optional
             A run of this problem to go on with.
-        monitor : callable, optional
-            Called as ``monitor(run)`` about twenty times a second and after every pass; a true value stops.
+        monitor : Monitor, optional
+            Watches the run, and may stop it after a pass.
         passes : int, optional
             Passes to do in this call; default `max_iter`.
 
@@ -161,6 +161,7 @@ class Solver(Parameters):
             raise ValueError(f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
                              "not exact; set tol=None and choose max_iter")
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
+        monitor = Monitor() if monitor is None else monitor
         run.status = "running"
         last = run.n_iter + (self.max_iter if passes is None else passes)
         try:
@@ -168,7 +169,7 @@ class Solver(Parameters):
                 self._one_pass(run, monitor)
                 if run.status == "running" and run.n_iter >= last:
                     run.status = "max_iter"
-            if self.tol is None or run.status == "stopped":
+            if self.tol is None:
                 run.certify()
                 run.record()
         except KeyboardInterrupt:
@@ -177,6 +178,8 @@ class Solver(Parameters):
             if run.has_dual:
                 run.dual = run.state.settle()
             run.record()
+        finally:
+            monitor.close()
         if run.status == "max_iter" and self.tol is not None:
             gap = relative_gap(run.primal, run.dual)
             warnings.warn(f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
@@ -184,7 +187,10 @@ class Solver(Parameters):
         return run
 
     def _one_pass(self, run, monitor):
+        """A pass, or the rest of one that was left; with `tol`, its certificate."""
         done = False
+        run.primal = np.nan
+        monitor.begin_pass(run)
         while not done:
             done = run.advance()
             if done and self.tol is not None:
@@ -192,10 +198,9 @@ class Solver(Parameters):
                 if relative_gap(run.primal, run.dual) <= self.tol:
                     run.status = "converged"
             run.record()
-            run.primal = run.primal if done else np.nan
-            if monitor is not None and monitor(run) and run.status == "running":
-                run.status = "stopped"
-                return
+            monitor.tick(run)
+        if monitor.end_pass(run) and run.status == "running":
+            run.status = "stopped"
 
 
 def raise_if_interrupted(run):

@@ -1,0 +1,133 @@
+"""The command line: train, predict, evaluate, inspect, demo.
+
+Each task has a module here; nothing of it is imported before its command runs, and scikit-learn never is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from structsvm.model_file import read_model
+
+TASKS = ("sequence",)
+
+
+class Friendly(click.Group):
+    """Turns the errors of bad input into one line each; a programming error still shows its traceback."""
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader (head, say) has seen enough; keep the interpreter from flushing into the pipe again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except (ValueError, OSError) as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(130)
+
+
+@click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="structsvm")
+def main():
+    """Structural support vector machines: train, predict, evaluate, inspect."""
+
+
+@main.group()
+def train():
+    """Train a model: structsvm train TASK TRAIN --model FILE."""
+
+
+def task_of(path):
+    """The task of a model file."""
+    kind = read_model(path, mmap=True).kind
+    if kind not in TASKS:
+        raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
+    return kind
+
+
+MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
+INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+
+
+@main.command()
+@MODEL
+@INPUT
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write to (default: standard output).")
+@click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
+def predict(model, input, output, kbest, jobs):
+    """Label INPUT with MODEL."""
+    task_of(model)
+    from structsvm.cli import sequence
+
+    sequence.predict(model, input, output, kbest, jobs)
+
+
+@main.command()
+@MODEL
+@INPUT
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
+def evaluate(model, input, as_json, jobs, plot):
+    """Compare MODEL's predictions with the labels in INPUT."""
+    task_of(model)
+    from structsvm.cli import sequence
+
+    sequence.evaluate(model, input, as_json, jobs, plot)
+
+
+@main.command()
+@MODEL
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Features to show of each label.")
+@click.option("--label", multiple=True, help="Show these labels only.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and transitions as a picture.")
+def inspect(model, top, label, plot):
+    """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
+    task_of(model)
+    from structsvm.cli import sequence
+
+    sequence.inspect(model, top, label, plot)
+
+
+@main.command()
+@click.argument("task", type=click.Choice(TASKS), default="sequence")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), default="structsvm-demo.png", show_default=True,
+              help="Where the picture goes.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+def demo(task, output, seed):
+    """Train on simulated data, print metrics and certificate, save a picture."""
+    from structsvm.cli import sequence
+
+    sequence.demo(output, seed)
+
+
+@train.command("sequence")
+@click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
+@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
+@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 0.1]")
+@click.option("--templates", help="Feature templates: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
+@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop rarer features.")
+@click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
+@click.option("--solver", type=click.Choice(["larank", "passive_aggressive", "perceptron"]), default="larank",
+              show_default=True)
+@click.option("--inference", type=click.Choice(["exact", "greedy"]), default="exact", show_default=True)
+@click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
+@click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
+@click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
+@click.option("--tol", type=float, help="Stop at this relative duality gap.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the order of examples.")
+@click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def train_sequence(train_file, model, warm_start, plot, quiet, seed, **params):
+    """Train a label-sequence model on a CoNLL column file: tokens by line, the label in the last column."""
+    from structsvm.cli import sequence
+
+    sys.exit(sequence.train(train_file, model, {"random_state": seed, **params}, warm_start, plot, quiet))

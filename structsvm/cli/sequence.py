@@ -1,0 +1,218 @@
+"""The commands for label sequences, on CoNLL column files."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import numpy as np
+
+from structsvm.columns import Columns, read_columns
+from structsvm.features import FeatureEncoder
+from structsvm.progress import Bar
+from structsvm.tasks.sequence_model import SequenceModel, encode_labels, make_oracle, make_solver
+
+DEFAULTS = {"end": False, "loss": "hamming", "class_weight": None, "tol": None, "constraints": None, "order": None,
+            "hash_bits": None, "C": None, "max_iter": None, "templates": None, "min_count": 1, "solver": "larank",
+            "inference": "exact", "random_state": 0}
+
+
+def train(path, model_path, params, warm_start, plot, quiet):
+    """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
+    say = (lambda text: None) if quiet else click.echo
+    begin = time.perf_counter()
+    X, y = labelled(read_columns(path), path)
+    settings = SimpleNamespace(**DEFAULTS | params)
+    solver = make_solver(settings)
+    solver.validate()
+    if warm_start:
+        model = SequenceModel.load(warm_start)
+        tokens = model.encode(X)
+        labels, numbers = encode_labels(y, tokens, model.labels)
+    else:
+        encoder = FeatureEncoder(settings.templates, settings.min_count, settings.hash_bits)
+        tokens = encoder.fit_transform(X)
+        labels, numbers = encode_labels(y, tokens)
+        model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers),
+                              params={k: v for k, v in vars(settings).items() if v != DEFAULTS[k]})
+    say(f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels "
+        f"({time.perf_counter() - begin:.2f} s)")
+    run = model.train(tokens, numbers, solver, monitor=Bar(solver.max_iter, disable=True if quiet else None),
+                      resume=bool(warm_start))
+    model.save(model_path)
+    say(model.result.certificate())
+    if plot:
+        picture(model, plot)
+    if run.status == "interrupted":
+        click.echo(f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model", err=True)
+        return 130
+    say(f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), {time.perf_counter() - begin:.2f} s in all")
+    return 0
+
+
+def predict(model_path, path, output, kbest, jobs):
+    """Write the input's columns with the predicted label behind them."""
+    model = SequenceModel.load(model_path, mmap=True)
+    columns = read_input(path)
+    X, _ = split_labels(model, columns, path)
+    lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
+    with writing(output) as stream:
+        if kbest is None:
+            for tokens, labels in zip(lines, model.predict(X, n_jobs=jobs)):
+                stream.write("".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n")
+            return
+        if not hasattr(model.oracle, "end"):
+            raise ValueError("--kbest needs a model with exact inference")
+        chain = model.oracle.chain(model.encode(X))
+        for i, tokens in enumerate(lines):
+            paths, scores = chain.kbest(model.weights, i, kbest)
+            for rank, (numbers, score) in enumerate(zip(paths, scores), start=1):
+                stream.write(f"# {rank} {score:.6f}\n")
+                stream.write("".join(f"{token}\t{model.labels[c]}\n" for token, c in zip(tokens, numbers)) + "\n")
+
+
+def evaluate(model_path, path, as_json, jobs, plot):
+    """Print token accuracy and chunk scores."""
+    from structsvm.metrics import chunk_scores, token_accuracy
+
+    model = SequenceModel.load(model_path, mmap=True)
+    X, y = split_labels(model, read_input(path), path)
+    if y is None:
+        raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and so no labels to compare with")
+    gold, predicted = y.column(0), model.predict(X, n_jobs=jobs)
+    scores = chunk_scores(gold, predicted)
+    if as_json:
+        click.echo(json.dumps({
+            "accuracy": token_accuracy(gold, predicted), "f1": scores.f1, "precision": scores.precision,
+            "recall": scores.recall, "n_sequences": len(X), "n_tokens": X.n_tokens}))
+    else:
+        click.echo(scores.report())
+    if plot:
+        from structsvm.plotting import ConfusionDisplay
+
+        save(ConfusionDisplay.from_predictions(gold, predicted).figure_, plot)
+
+
+def inspect(model_path, top, only, plot):
+    """Print what the model is and its heaviest weights."""
+    model = SequenceModel.load(model_path)
+    oracle = model.oracle
+    unknown = [label for label in only if label not in model.labels]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(map(str, model.labels))}")
+    click.echo(f"task: sequence, {'exact' if hasattr(oracle, 'end') else 'greedy'} inference of order {oracle.order}")
+    click.echo("parameters: " + (", ".join(f"{k}={v!r}" for k, v in model.params.items() if v is not None) or "defaults"))
+    click.echo(f"{oracle.n_token_features} features, {oracle.n_labels} labels: {', '.join(map(str, model.labels))}")
+    if model.result is not None:
+        click.echo(model.result.certificate())
+    names, weights, transition = model.encoder.feature_names, model.emission(), model.transition()
+    for k, label in enumerate(model.labels):
+        if only and label not in only:
+            continue
+        click.echo(f"\n{label}")
+        for sign, column in (("+", weights[:, k]), ("-", -weights[:, k])):
+            best = np.argsort(-column, kind="stable")[:top]
+            click.echo(f"  {sign} " + "  ".join(f"{names[f]} {abs(column[f]):.3f}" for f in best if column[f] > 0.0))
+        follows = np.argsort(-transition[k], kind="stable")[:3]
+        click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
+    if plot:
+        picture(model, plot)
+
+
+def demo(output, seed):
+    """Train on simulated chunks, evaluate on fresh ones, draw what happened."""
+    from structsvm.datasets import make_sequences
+    from structsvm.metrics import chunk_scores
+
+    click.echo("simulating 3000 sentences with chunk labels, and 1000 to test on")
+    X, y = make_sequences(3000, random_state=seed)
+    X_test, y_test = make_sequences(1000, random_state=seed + 1)
+    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "max_iter": 10})
+    encoder = FeatureEncoder()
+    tokens = encoder.fit_transform(Columns.from_sequences(X))
+    labels, numbers = encode_labels(y, tokens)
+    model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
+    solver = make_solver(settings)
+    click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels")
+    run = model.train(tokens, numbers, solver, monitor=Bar(solver.max_iter))
+    predicted = model.predict(Columns.from_sequences(X_test))
+    click.echo(chunk_scores(y_test, predicted).report())
+    click.echo(model.result.certificate())
+    picture(model, output, (y_test, predicted))
+    if run.status == "interrupted":
+        raise KeyboardInterrupt
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def read_input(path):
+    return read_columns(sys.stdin.buffer if path == "-" else path)
+
+
+def labelled(columns, path):
+    """Split off the last column as labels."""
+    if columns.n_columns < 2:
+        raise ValueError(f"{path}: has one column; training needs at least a word and, last, its label")
+    return columns.drop_last(), columns.select([columns.n_columns - 1])
+
+
+def split_labels(model, columns, path):
+    """Return ``(X, y)``: the columns that the model's features need, and the label column, or None."""
+    n = model.encoder.n_columns
+    if n is None:
+        raise ValueError("this model was trained on Python data, not on columns; predict with structsvm.load")
+    if columns.n_columns == n + 1:
+        return labelled(columns, path)
+    if columns.n_columns != n:
+        raise ValueError(f"{path}: has {columns.n_columns} columns; the model was trained on {n} and a label")
+    return columns, None
+
+
+@contextmanager
+def writing(output):
+    """Standard output, or a file that appears under its name only when it is complete."""
+    if output is None:
+        yield sys.stdout
+        return
+    temporary = Path(f"{output}.part")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            yield stream
+        temporary.replace(output)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+# ---- pictures -----------------------------------------------------------------------------------
+
+
+def picture(model, output, predictions=None):
+    """Save training history and transition weights; with ``(gold, predicted)`` the confusion matrix too."""
+    from structsvm.plotting import ConfusionDisplay, HistoryDisplay, TransitionDisplay
+
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise OSError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
+    figure = plt.figure(figsize=(14, 6 if predictions is None else 12), layout="constrained")
+    rows = figure.add_gridspec(1 if predictions is None else 2, 2)
+    left = rows[0, 0].subgridspec(2, 1)
+    HistoryDisplay(model.result.history).plot(ax=(figure.add_subplot(left[0]), figure.add_subplot(left[1])))
+    TransitionDisplay(model.transition(), model.labels).plot(ax=figure.add_subplot(rows[0, 1]))
+    if predictions is not None:
+        ConfusionDisplay.from_predictions(*predictions, ax=figure.add_subplot(rows[1, :]))
+    save(figure, output)
+
+
+def save(figure, output):
+    import matplotlib.pyplot as plt
+
+    figure.savefig(output, dpi=120)
+    plt.close(figure)
+    click.echo(f"picture: {output}")

@@ -1,0 +1,193 @@
+"""The generic estimator: any oracle, any solver; and `load`, which opens every kind of model file."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.progress import Bar, Monitors
+from structsvm.protocol import Oracle
+from structsvm.result import Result
+from structsvm.solvers import LaRank, Solver
+from structsvm.solvers.base import raise_if_interrupted
+
+KIND = "structured"
+
+
+def checked_sample_weight(sample_weight, n_samples):
+    """Return sample weights as float64 array, or None; ValueError unless finite, >= 0 and one a sample."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_samples},)")
+    if not np.isfinite(weight).all() or (weight < 0.0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    return weight
+
+
+def monitor_for(estimator, X, y, max_iter):
+    """The monitors of an estimator's fit: its callbacks, and a bar if it is verbose."""
+    callbacks = CallbackMonitor(estimator, X, y, max_iter)
+    return Monitors(callbacks, Bar(max_iter, disable=False)) if estimator.verbose else callbacks
+
+
+class StructuredSVM(CallbackSupportMixin, BaseEstimator):
+    """A structural support vector machine over any oracle.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The structure: joint feature, loss and inference.
+    solver : Solver, optional
+        Default: ``LaRank()``.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one. The examples must be the same.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The weights.
+    result_ : Result
+        Objectives, certificate, counts, history.
+    n_iter_ : int
+        Passes over the data.
+    """
+
+    def __init__(self, oracle=None, solver=None, *, warm_start=False, verbose=False):
+        self.oracle = oracle
+        self.solver = solver
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X, Y, sample_weight=None):
+        """Train on examples.
+
+        Parameters
+        ----------
+        X, Y : sequences of equal length
+            Inputs and true outputs, of whatever type the oracle takes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factor on each example's C.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range, an oracle that breaks the protocol (`OracleError`), or a
+            formulation that it does not offer (`UnsupportedFormulation`).
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        run = getattr(self, "_run", None) if self.warm_start else None
+        return self._train(X, Y, sample_weight, run=run)
+
+    @with_callbacks
+    def partial_fit(self, X, Y, sample_weight=None):
+        """One pass over a batch, starting from the present weights w0.
+
+        The batch's own problem is solved around them: minimise ``1/2 |w - w0|^2 + C sum_i xi_i`` over the
+        batch; `result_` certifies that. Earlier batches are not looked at again.
+        """
+        return self._train(X, Y, sample_weight, base=getattr(self, "coef_", None), passes=1)
+
+    def _train(self, X, Y, sample_weight, *, run=None, base=None, passes=None):
+        if not isinstance(self.oracle, Oracle):
+            raise ValueError(f"The 'oracle' parameter of StructuredSVM must be an Oracle. Got {self.oracle!r} instead.")
+        solver = LaRank() if self.solver is None else self.solver
+        if not isinstance(solver, Solver):
+            raise ValueError(f"The 'solver' parameter of StructuredSVM must be a Solver. Got {solver!r} instead.")
+        solver.validate()
+        problem = self.oracle.bind(X, Y, **solver.formulation())
+        weight = checked_sample_weight(sample_weight, problem.n_samples)
+        if run is not None:
+            arrays, run = run, solver.start(problem, sample_weight=weight)
+            run.set_state(arrays)
+        monitor = monitor_for(self, X, Y, solver.max_iter if passes is None else passes)
+        run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
+        self.coef_, self.result_, self.n_iter_ = run.weights, run.result(), run.n_iter
+        self._run = run.get_state()
+        raise_if_interrupted(run)
+        return self
+
+    def predict(self, X):
+        """Return the oracle's argmax for each input, as a list."""
+        check_is_fitted(self)
+        return [self.oracle.argmax(x, self.coef_) for x in X]
+
+    def score(self, X, Y, sample_weight=None):
+        """Return minus the mean loss of the predictions: 0 is perfect."""
+        losses = [self.oracle.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
+        return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
+
+    def save(self, path):
+        """Write weights, result and training state to a model file; the oracle itself is code and is not kept."""
+        check_is_fitted(self)
+        meta = {"oracle": type(self.oracle).__qualname__, "n_iter": self.n_iter_, "result": self.result_.to_dict()}
+        arrays = {"coef": self.coef_}
+        arrays |= {f"state.{name}": array for name, array in self._run.items()}
+        arrays |= {f"history.{name}": column for name, column in self.result_.history.items()}
+        write_model(path, KIND, meta, arrays)
+
+    @classmethod
+    def load(cls, path, *, oracle, mmap=False):
+        """Read a file of `save`; the oracle must be given again."""
+        file = read_model(path, kind=KIND, mmap=mmap)
+        coef = file.arrays.get("coef")
+        if file.meta.get("oracle") != type(oracle).__qualname__:
+            raise ModelFileError(f"{path}: the model is for the oracle {file.meta.get('oracle')!r}, "
+                                 f"not {type(oracle).__qualname__!r}")
+        if coef is None or coef.shape != (oracle.n_features,) or not np.isfinite(coef).all():
+            raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
+        self = cls(oracle)
+        self.coef_, self.n_iter_ = coef, int(file.meta["n_iter"])
+        self._run = {name[6:]: array for name, array in file.arrays.items() if name.startswith("state.")}
+        history = {name[8:]: array for name, array in file.arrays.items() if name.startswith("history.")}
+        try:
+            self.result_ = Result.from_dict(file.meta["result"], history)
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"{path}: not a sound structured model: {error}") from error
+        return self
+
+
+def load(path, *, oracle=None, mmap=False):
+    """Open a model file of any task.
+
+    Parameters
+    ----------
+    path : path-like
+    oracle : Oracle, optional
+        For models of `StructuredSVM`, whose oracle is code and is not in the file.
+    mmap : bool, default=False
+        Map the arrays instead of reading them: models of any size open at once, and processes share them.
+
+    Returns
+    -------
+    estimator
+        Of the class that saved the file, fitted.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a whole, sound model.
+    """
+    kind = read_model(path, mmap=True).kind
+    if kind == KIND:
+        if oracle is None:
+            raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
+        return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
+    home = {"sequence": ("structsvm.tasks.sequence", "SequenceLabeler")}.get(kind)
+    if home is None:
+        raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
+    return getattr(importlib.import_module(home[0]), home[1]).load(path, mmap=mmap)

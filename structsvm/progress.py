@@ -1,0 +1,80 @@
+"""Who watches a training run: nobody, a bar on the terminal, scikit-learn's callbacks."""
+
+from __future__ import annotations
+
+
+class Monitor:
+    """Watches a `Run`; this one does nothing. `end_pass` stops the run by returning true."""
+
+    def begin_pass(self, run):
+        """Called before a pass."""
+
+    def tick(self, run):
+        """Called about twenty times a second."""
+
+    def end_pass(self, run):
+        """Called after a pass; returns whether to stop."""
+        return False
+
+    def close(self):
+        """Called when the run has ended, however it did."""
+
+
+class Monitors(Monitor):
+    """Several monitors at once; any of them may stop the run."""
+
+    def __init__(self, *monitors):
+        self.monitors = monitors
+
+    def begin_pass(self, run):
+        for monitor in self.monitors:
+            monitor.begin_pass(run)
+
+    def tick(self, run):
+        for monitor in self.monitors:
+            monitor.tick(run)
+
+    def end_pass(self, run):
+        return any([monitor.end_pass(run) for monitor in self.monitors])
+
+    def close(self):
+        for monitor in self.monitors:
+            monitor.close()
+
+
+class Bar(Monitor):
+    """A tqdm bar over passes with the state of the objective, on standard error.
+
+    Parameters
+    ----------
+    max_iter : int
+        Passes that the run will do at most.
+    disable : bool or None
+        None: shown on a terminal only.
+    """
+
+    def __init__(self, max_iter, *, disable=None):
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=float(max_iter), disable=disable, leave=False, desc="training",
+                        bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}")
+        self.first = None
+
+    def begin_pass(self, run):
+        if self.first is None:
+            self.first = run.n_iter
+
+    def tick(self, run):
+        if self.bar.disable:
+            return
+        parts = [f"support vectors {run.n_support}"]
+        if run.has_dual:
+            parts.insert(0, f"dual {run.state.dual:.5g}")
+        if run.primal == run.primal:
+            parts.insert(0, f"primal {run.primal:.5g}")
+        self.bar.set_postfix_str(", ".join(parts), refresh=False)
+        self.bar.n = min(run.progress - self.first, self.bar.total)
+        self.bar.refresh()
+
+    def close(self):
+        self.bar.close()
