@@ -185,6 +185,8 @@ cdef class GreedyProblem(Problem):
         cdef Py_ssize_t e, s, t = self.place[i], K = self.chain.K, stride = self.chain.stride, before
         cdef Py_ssize_t gold = self.gold[i], y = cut.words[0]
         cdef real amount = <real>(coef * cut.scale), x = amount
+        if cut.n_words == 0:
+            return
         for e in range(self.chain.indptr[i], self.chain.indptr[i + 1]):
             if self.chain.values != NULL:
                 x = amount * self.chain.values[e]

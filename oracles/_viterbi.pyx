@@ -156,6 +156,10 @@ cdef class Chain:
         KERNELS.fill(w, self.stride, self.indptr + t, self.indices, self.values, self.offsets[i + 1] - t,
                    &self.row[0] if init == NULL else init, 0 if init == NULL else self.stride, &self.E[0])
 
+    cdef inline void fill_token(self, Py_ssize_t i, Py_ssize_t t, const float* w) noexcept nogil:
+        KERNELS.fill(w, self.stride, self.indptr + self.offsets[i] + t, self.indices, self.values, 1,
+                     &self.row[0], 0, &self.E[t * self.stride])
+
     def decode(self, w, Py_ssize_t start=0, stop=None, allowed=None):
         """Best labellings of sequences start .. stop - 1, as one int32 array of all their tokens.
 
@@ -256,7 +260,9 @@ cdef class ChainProblem(Problem):
     cdef int64_t[::1] plus
     cdef int64_t[::1] minus
     cdef double[::1] edge_sum
-    cdef Py_ssize_t at_hand         # the sequence whose lattice stands in chain.E, or -1
+    cdef Py_ssize_t at_hand         # the sequence whose whole lattice stands in chain.E, or -1
+    cdef int64_t[::1] filled        # otherwise: the rows filled by call number `serial` of c_dots
+    cdef int64_t serial
 
     def __init__(self, structure, tokens, labels, *, rescaling="margin", penalty="linear"):
         self.chain = Chain(structure, tokens)
@@ -290,6 +296,7 @@ cdef class ChainProblem(Problem):
         self.minus = np.empty(2 * edges, dtype=np.int64)
         self.edge_sum = np.zeros((structure.n_rows - structure.n_token_features) * structure.stride)
         self.at_hand = -1
+        self.filled = np.zeros(max(longest, 1), dtype=np.int64)
 
     # ---- the most violated labelling ------------------------------------------------------------
 
@@ -385,33 +392,30 @@ cdef class ChainProblem(Problem):
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* weights, bint fresh,
                     double* out) except -1 nogil:
+        """Scores of cuts from the lattice: the one at hand, or rows of it filled as they are needed.
+
+        Cuts of one example differ from the truth at much the same tokens: each row is summed once.
+        """
         cdef const float* w = <const float*>weights
-        cdef const float* end = w + self.chain.n_emission * self.chain.stride
+        cdef const float* edge = w + self.chain.n_emission * self.chain.stride
         cdef const float* row
-        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, k, p, e, t, y, g, count
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, k, p, e, t, count
         cdef double total
-        cdef float sum
-        fresh = fresh and self.at_hand == i
+        if not (fresh and self.at_hand == i):
+            self.at_hand = -1
+            self.serial += 1
         for k in range(n):
             total = 0.0
             for p in range(cuts[k].n_words // 2):
                 t = cuts[k].words[2 * p]
-                y = cuts[k].words[2 * p + 1]
-                g = self.gold[first + t]
-                if fresh:
-                    total += <double>self.chain.E[t * stride + g] - self.chain.E[t * stride + y]
-                    continue
-                sum = 0.0
-                for e in range(self.chain.indptr[first + t], self.chain.indptr[first + t + 1]):
-                    row = w + self.chain.indices[e] * stride
-                    if self.chain.values == NULL:
-                        sum += row[g] - row[y]
-                    else:
-                        sum += self.chain.values[e] * (row[g] - row[y])
-                total += sum
+                row = &self.chain.E[t * stride]
+                if self.at_hand < 0 and self.filled[t] != self.serial:
+                    self.filled[t] = self.serial
+                    self.chain.fill_token(i, t, w)
+                total += <double>row[self.gold[first + t]] - row[cuts[k].words[2 * p + 1]]
             count = self.edges(i, &cuts[k], &self.plus[0], &self.minus[0])
             for e in range(count):
-                total += <double>end[self.plus[e]] - end[self.minus[e]]
+                total += <double>edge[self.plus[e]] - edge[self.minus[e]]
             out[k] = cuts[k].scale * total
         return 0
 

@@ -95,10 +95,21 @@ ROWS_INLINE int64_t chain_back(const chain_scores *s, const float *before, int64
     return a < s->P ? a : s->P - 1;     /* scores that overflowed to NaN must not lead out of the table */
 }
 
+/* From state (g, c) of token t to its predecessor. Only at token 0 the group is K; scores that overflowed
+ * could claim otherwise, and K is not a label. */
+ROWS_INLINE void chain_move(const chain_scores *s, int64_t t, int64_t a, int64_t *g, int64_t *c) {
+    if (s->G == 1) {
+        *c = a;
+    } else {
+        *c = *g;
+        *g = t == 1 ? s->K : a < s->K ? a : s->K - 1;
+    }
+}
+
 /* Best last state of a block: its group and label, the score with the end row. */
-ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t *g, int64_t *c) {
+ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t T, int64_t *g, int64_t *c) {
     float best = -INFINITY, x;
-    *g = s->G - 1;
+    *g = T == 1 ? s->G - 1 : 0;
     *c = 0;
     for (int64_t k = 0; k < s->G; k++) {
         int64_t at = rows_argmax(V + k * s->stride, s->end, s->stride, &x);
@@ -118,13 +129,12 @@ static float chain_best(const chain_scores *s, const float *E, const int32_t *go
     for (int64_t t = 1; t < T; t++)
         chain_step(s, V + (t - 1) * block, E + t * stride, LOSS(t), V + t * block);
 #undef LOSS
-    best = chain_last(s, V + (T - 1) * block, &g, &c);
+    best = chain_last(s, V + (T - 1) * block, T, &g, &c);
     for (int64_t t = T - 1; t >= 0; t--) {
         path[t] = (int32_t)c;
         if (t == 0) break;
         int64_t a = chain_back(s, V + (t - 1) * block, g, c, &ignored, sums);
-        c = s->G == 1 ? a : g;
-        g = s->G == 1 ? 0 : a;
+        chain_move(s, t, a, &g, &c);
     }
     return best;
 }
@@ -162,7 +172,7 @@ static void chain_count(const chain_scores *s, const float *E, const int32_t *go
                 v[gold[t]] = keep;
             }
     }
-    for (int64_t d = 0; d <= cap; d++) best[d] = chain_last(s, V + (T - 1) * layer + d * block, &g, &c);
+    for (int64_t d = 0; d <= cap; d++) best[d] = chain_last(s, V + (T - 1) * layer + d * block, T, &g, &c);
 }
 
 /* The labelling behind best[d] of chain_count. */
@@ -170,7 +180,7 @@ static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t
                                          int64_t d, const float *V, float *sums, int32_t *path) {
     int64_t block = s->G * s->stride, layer = (cap + 1) * block, g, c, a, b;
     float score, other;
-    chain_last(s, V + (T - 1) * layer + d * block, &g, &c);
+    chain_last(s, V + (T - 1) * layer + d * block, T, &g, &c);
     for (int64_t t = T - 1; t >= 0; t--) {
         path[t] = (int32_t)c;
         if (t == 0) break;
@@ -182,8 +192,7 @@ static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t
             if (other > score) a = b, wrong = 0;
         }
         d -= wrong;
-        c = s->G == 1 ? a : g;
-        g = s->G == 1 ? 0 : a;
+        chain_move(s, t, a, &g, &c);
     }
 }
 

@@ -18,8 +18,12 @@ class LabelChain(Oracle):
     def __init__(self, n_labels, n_token_features, order, n_history_rows, loss, label_costs,
                  allowed_transitions, allowed_first, allowed_last):
         name = type(self).__name__
-        if n_labels < 1:
-            raise ValueError(f"The 'n_labels' parameter of {name} must be at least 1. Got {n_labels!r} instead.")
+        for parameter, value in (("n_labels", n_labels), ("n_token_features", n_token_features)):
+            if not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(
+                    f"The {parameter!r} parameter of {name} must be an integer of at least 1. Got {value!r} instead.")
+        # numpy's integers would overflow in the products below.
+        n_labels, n_token_features, n_history_rows = int(n_labels), int(n_token_features), int(n_history_rows)
         self.n_labels, self.n_token_features, self.order = n_labels, n_token_features, order
         self.loss_name = loss
         self.label_costs = None if label_costs is None else _checked_costs(label_costs, n_labels)
@@ -60,8 +64,8 @@ class LabelChain(Oracle):
         rows[:, :self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
         return rows.ravel()
 
-    def check_allowed(self, offsets, labels):
-        """Raise ValueError, naming the sequence, if a labelling breaks a mask."""
+    def broken_at(self, offsets, labels):
+        """Where labellings first break a mask, as ``(sequence, token)``; None if they do not."""
         transitions, first, last = self.allowed
         starts, ends = offsets[:-1], offsets[1:] - 1
         broken = np.zeros(len(labels), dtype=bool)
@@ -73,14 +77,37 @@ class LabelChain(Oracle):
             wrong = ~transitions[labels[:-1], labels[1:]]
             wrong[starts[1:] - 1] = False
             broken[1:] |= wrong
-        if broken.any():
-            token = int(broken.argmax())
-            sequence = int(np.searchsorted(offsets, token, side="right")) - 1
+        if not broken.any():
+            return None
+        token = int(broken.argmax())
+        sequence = int(np.searchsorted(offsets, token, side="right")) - 1
+        return sequence, token - int(offsets[sequence])
+
+    def check_allowed(self, offsets, labels):
+        """Raise ValueError, naming the sequence, if a labelling breaks a mask."""
+        place = self.broken_at(offsets, labels)
+        if place is not None:
+            sequence, token = place
             raise ValueError(f"sequence {sequence}: the true labelling breaks the mask at token "
-                             f"{token - offsets[sequence]} (label {labels[token]})")
+                             f"{token} (label {labels[offsets[sequence] + token]})")
 
     def check_tokens(self, tokens):
-        """Raise ValueError unless the tokens have this oracle's features and no sequence is empty."""
+        """Raise ValueError unless the tokens have this oracle's features and no sequence is empty.
+
+        The compiled decoders follow offsets and indices blindly, so all of them are looked at here.
+        """
+        for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32), ("values", np.float32)):
+            array = getattr(tokens, name)
+            if not (name == "values" and array is None) and not (
+                    isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == dtype
+                    and array.flags.c_contiguous and array.flags.aligned):
+                raise ValueError(f"the sequences' {name} must be a contiguous array of {np.dtype(dtype)}")
+        for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
+            array = getattr(tokens, name)
+            if not len(array) or array[0] != 0 or array[-1] != size or (array[1:] < array[:-1]).any():
+                raise ValueError(f"the sequences' {name} must ascend from 0 to {size}")
+        if tokens.values is not None and len(tokens.values) != len(tokens.indices):
+            raise ValueError(f"the sequences have {len(tokens.indices)} indices and {len(tokens.values)} values")
         if tokens.n_features != self.n_token_features:
             raise ValueError(f"the sequences have {tokens.n_features} features, the oracle {self.n_token_features}")
         if len(tokens.indices) and not 0 <= tokens.indices.min() <= tokens.indices.max() < tokens.n_features:
@@ -91,12 +118,14 @@ class LabelChain(Oracle):
 
     def check_labels(self, tokens, labels):
         """Return the labels as int32 array of n_tokens values in 0 .. n_labels - 1, or raise ValueError."""
-        labels = np.ascontiguousarray(labels, dtype=np.int32)
+        labels = np.asarray(labels)
         if labels.shape != (tokens.n_tokens,):
             raise ValueError(f"labels have shape {labels.shape}, expected ({tokens.n_tokens},)")
+        if labels.dtype.kind not in "iu":
+            raise ValueError(f"labels are of type {labels.dtype}, expected integers")
         if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_labels:
             raise ValueError(f"labels lie in {labels.min()}..{labels.max()}, expected 0..{self.n_labels - 1}")
-        return labels
+        return np.ascontiguousarray(labels, dtype=np.int32)
 
     def check_weights(self, w):
         """Return the weights as float32 array of n_features values, or raise ValueError."""
@@ -134,7 +163,7 @@ def _checked_mask(name, mask, shape):
 
 
 def _checked_costs(costs, n_labels):
-    costs = np.asarray(costs, dtype=np.float64)
+    costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (n_labels,) or not np.isfinite(costs).all() or (costs <= 0.0).any():
         raise ValueError(f"The 'label_costs' parameter must hold {n_labels} positive finite numbers. Got {costs!r} instead.")
     return None if (costs == 1.0).all() else costs
@@ -160,4 +189,4 @@ def flat_labels(Y, tokens):
     for i, (labels, length) in enumerate(zip(Y, lengths)):
         if len(labels) != length:
             raise ValueError(f"sequence {i} has {length} tokens but {len(labels)} labels")
-    return np.concatenate([np.asarray(labels, dtype=np.int32) for labels in Y])
+    return np.concatenate([np.asarray(labels) for labels in Y]) if len(Y) else np.empty(0, dtype=np.int32)

@@ -5,8 +5,8 @@ from structsvm._typedefs cimport float64_t, int32_t, int64_t
 
 cdef enum Averaging:
     AVERAGE_NONE
-    AVERAGE_UNIFORM     # every example's weights count the same
-    AVERAGE_LINEAR      # the t-th example's weights count t times
+    AVERAGE_UNIFORM     # the weights after every visit count the same
+    AVERAGE_LINEAR      # those after visit t count t times
 
 
 cdef struct WorkingSet:
@@ -27,9 +27,11 @@ cdef class WeightState:
     cdef void* w
     cdef void* u
     cdef Averaging averaging
+    cdef int64_t average_from               # visits before the average begins
     cdef Random random
 
-    cdef int update(self, Py_ssize_t i, const Cut* cut, double coef) except -1 nogil
+    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil
+    cdef double tick(self) noexcept nogil
     cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil
 
 
@@ -59,7 +61,8 @@ cdef class DualState(WeightState):
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil
-    cdef void remove(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil
+    cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
+    cdef int flush(self) except -1
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
     cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
     cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil

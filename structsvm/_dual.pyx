@@ -58,6 +58,15 @@ cdef inline bint comes_before(const Cut* a, const Cut* b) noexcept nogil:
     return memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) <= 0
 
 
+cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
+    """In one fixed order: a BLAS may use threads, and then the last bits depend on their number."""
+    cdef Py_ssize_t k
+    cdef double total = 0.0
+    for k in range(a.shape[0]):
+        total += a[k] * b[k]
+    return total
+
+
 cdef int no_memory() except -1 nogil:
     with gil:
         raise MemoryError("no memory for another constraint")
@@ -103,38 +112,45 @@ cdef class WeightState:
             self.u = cnp.PyArray_DATA(self.average_sum)
         random_seed(&self.random, seed)
 
-    cdef int update(self, Py_ssize_t i, const Cut* cut, double coef) except -1 nogil:
-        """w += coef psi, and the same in the sum from which the average is taken.
+    cdef double tick(self) noexcept nogil:
+        """What an update made now is multiplied by in the sum from which the average is taken.
 
         With t visits before this one, the weights w_s after visit s have the average
             1/T sum_s w_s   = w_T - u / T,             u = sum of updates, each times t,
             sum_s s w_s / S = w_T - u / S, S = T(T+1)/2, each times t (t + 1) / 2.
         """
-        cdef double t
+        cdef double t = <double>(self.n_visits - self.average_from - 1)
+        return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
+
+    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
+        """w += coef psi; the average follows."""
         self.problem.c_add(i, cut, coef, self.w)
         self.n_updates += 1
         if self.averaging != AVERAGE_NONE:
-            t = <double>(self.n_visits - 1)
-            if self.averaging == AVERAGE_LINEAR:
-                t *= 0.5 * (t + 1.0)
-            self.problem.c_add(i, cut, coef * t, self.u)
+            self.problem.c_add(i, cut, coef * self.tick(), self.u)
         return 0
 
     cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
         """Thesis, algorithm 6: decode; on a mistake add step * dPsi."""
         cdef Cut cut
         cdef double violation
-        self.n_visits += 1
         self.n_argmax += 1
         self.problem.c_separate(i, self.w, &cut, &violation)
+        self.n_visits += 1
         if cut.n_words > 0:
             self.update(i, &cut, step)
         return 0
 
+    def restart_average(self):
+        """Let the average begin here."""
+        self.average_from = self.n_visits
+        if self.average_sum is not None:
+            self.average_sum[:] = 0.0
+
     def averaged(self):
         """Return the average of the weights (the last weights if averaging is off)."""
-        cdef double t = <double>self.n_visits
-        if self.averaging == AVERAGE_NONE or self.n_visits == 0:
+        cdef double t = <double>(self.n_visits - self.average_from)
+        if self.averaging == AVERAGE_NONE or t == 0.0:
             return self.weights.copy()
         if self.averaging == AVERAGE_LINEAR:
             t *= 0.5 * (t + 1.0)
@@ -148,28 +164,34 @@ cdef class WeightState:
             words[k] = self.random.s[k]
         state = {
             "random": np.asarray(words),
-            "counters": np.array([self.n_argmax, self.n_updates, self.n_visits], dtype=np.int64),
-            "weights": self.weights.copy(),
+            "counters": np.array([self.n_argmax, self.n_updates, self.n_visits, self.average_from], dtype=np.int64),
         }
-        if self.average_sum is not None:
-            state["average_sum"] = self.average_sum.copy()
-        return state
+        return state | self._vectors()
 
-    def set_state(self, state):
-        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
-        cdef int k
-        words = _checked(state, "random", np.uint64, (4,))
-        counters = _checked(state, "counters", np.int64, (3,))
-        if counters.min() < 0 or not words.any():
-            raise ValueError("the counters or the random generator of the training state are not sound")
+    def _vectors(self):
+        vectors = {"weights": self.weights.copy()}
+        if self.average_sum is not None:
+            vectors["average_sum"] = self.average_sum.copy()
+        return vectors
+
+    def _take_vectors(self, state):
         weights = _checked(state, "weights", self.weights.dtype, self.weights.shape)
         if self.average_sum is not None:
             self.average_sum[:] = _checked(
                 state, "average_sum", self.weights.dtype, self.weights.shape)
         self.weights[:] = weights
+
+    def set_state(self, state):
+        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
+        cdef int k
+        words = _checked(state, "random", np.uint64, (4,))
+        counters = _checked(state, "counters", np.int64, (4,))
+        if counters.min() < 0 or not words.any():
+            raise ValueError("the counters or the random generator of the training state are not sound")
+        self._take_vectors(state)
         for k in range(4):
             self.random.s[k] = words[k]
-        self.n_argmax, self.n_updates, self.n_visits = (int(c) for c in counters)
+        self.n_argmax, self.n_updates, self.n_visits, self.average_from = (int(c) for c in counters)
 
 
 def _checked(state, name, dtype, shape):
@@ -296,12 +318,12 @@ cdef class DualState(WeightState):
         return self.pair_step(i, to, origin, high - low)
 
     cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
-        self.n_visits += 1
         self.n_argmax += 1
-        self.cost += self.problem.c_cost(i)
         self.problem.c_separate(i, self.w, cut, violation)
         if violation[0] != violation[0]:
             return overflow(i)
+        self.n_visits += 1
+        self.cost += self.problem.c_cost(i)
         return 0
 
     # ---- working sets ---------------------------------------------------------------------------
@@ -340,7 +362,7 @@ cdef class DualState(WeightState):
             self.slope_capacity = 2 * (k + 1)
         new = &s.cuts[k]
         new[0] = cut[0]
-        new.alpha = 0.0
+        new.alpha = new.drift = 0.0
         new.words = <int32_t*>malloc(cut.n_words * sizeof(int32_t))
         if new.words == NULL:
             no_memory()
@@ -359,11 +381,13 @@ cdef class DualState(WeightState):
         self.n_cuts += 1
         return k
 
-    cdef void remove(self, Py_ssize_t i, Py_ssize_t k) noexcept nogil:
+    cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
         """Drop cut k; the last cut takes its place."""
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t last = s.n - 1, c
         cdef int64_t other
+        if s.cuts[k].drift != 0.0:
+            self.problem.c_add(i, &s.cuts[k], s.cuts[k].drift, self.u)
         free(s.cuts[k].words)
         if k != last:
             for c in range(k):
@@ -382,6 +406,7 @@ cdef class DualState(WeightState):
             self.support[self.position[i]] = other
             self.position[other] = self.position[i]
             self.position[i] = -1
+        return 0
 
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil:
         """slope[k] = b_k - <w, psi_k> for every cut of example i."""
@@ -502,6 +527,36 @@ cdef class DualState(WeightState):
             return unbounded(i)
         return 0
 
+    # ---- the running average ----------------------------------------------------------------
+
+    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
+        """As in `WeightState`, but the average is kept in numbers, one a cut: they reach the sum of vectors
+        when the cut is removed or the average is asked for."""
+        self.problem.c_add(i, cut, coef, self.w)
+        self.n_updates += 1
+        if self.averaging != AVERAGE_NONE:
+            cut.drift += coef * self.tick()
+        return 0
+
+    cdef int flush(self) except -1:
+        cdef Py_ssize_t i, k
+        if self.averaging == AVERAGE_NONE:
+            return 0
+        for i in range(self.problem.n_samples):
+            for k in range(self.sets[i].n):
+                if self.sets[i].cuts[k].drift != 0.0:
+                    self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
+                    self.sets[i].cuts[k].drift = 0.0
+        return 0
+
+    def restart_average(self):
+        self.flush()
+        super().restart_average()
+
+    def averaged(self):
+        self.flush()
+        return super().averaged()
+
     # ---- exact values ---------------------------------------------------------------------------
 
     def settle(self):
@@ -537,9 +592,9 @@ cdef class DualState(WeightState):
                 s.total = self.box[i]
             ridge += self.ridge[i] * s.total * s.total
         sums = np.asarray(exact)
-        self.dual = linear - 0.5 * float(sums @ sums) - 0.5 * ridge
+        self.dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
         if self.base is not None:
-            self.dual -= float(self.base @ sums)
+            self.dual -= sum_of_products(self.base, exact)
             sums += self.base
         self.weights[:] = sums
         return self.dual
@@ -548,8 +603,14 @@ cdef class DualState(WeightState):
         """Return the primal objective at `w` (default: the state's weights) by one pass of the oracle.
 
         The pass decodes every example: ``n_samples`` arg max calls, counted in `n_argmax`.
+
+        With a hard margin only feasible weights have a finite value, and those of a solver never quite are:
+        there it is the value at w / m, which predicts the same, where m > 0 is the least margin. Infinite
+        if an example is on the wrong side.
         """
         cdef Py_ssize_t i, start = 0, stop, block = 1
+        cdef double worst = 0.0
+        cdef bint hard = self.problem.penalty == PENALTY_HARD
         cdef Cut cut
         cdef double violation, slack = 0.0, begin
         cdef double[::1] box = self.box
@@ -568,23 +629,36 @@ cdef class DualState(WeightState):
                     if violation != violation:
                         overflow(i)
                     if violation > 0.0 and box[i] > 0.0:
-                        if quadratic:
+                        if hard:
+                            worst = max(worst, violation)
+                        elif quadratic:
                             slack += 0.5 * violation * violation / ridge[i]
                         else:
                             slack += box[i] * violation
             PyErr_CheckSignals()
             start = stop
             if time.monotonic() - begin < 0.01:
-                block *= 2
+                block = min(2 * block, 256)
             else:
                 block = max(1, block // 2)
+        if worst > 0.0:
+            # Around other weights than 0, scaling would not keep the objective's centre.
+            if worst >= 1.0 or self.base is not None:
+                return INFINITY
+            return self._half_distance(weights) / (1.0 - worst) ** 2
         return self._half_distance(weights) + slack
 
     def _half_distance(self, weights):
         difference = weights.astype(np.float64)
         if self.base is not None:
             difference -= self.base
-        return 0.5 * float(difference @ difference)
+        return 0.5 * sum_of_products(difference, difference)
+
+    def _vectors(self):
+        return {}  # w follows from alpha, bit for bit after `settle`; the average begins anew with a pass
+
+    def _take_vectors(self, state):
+        pass
 
     def get_state(self):
         cdef Py_ssize_t i, k, c = 0, at = 0
@@ -653,7 +727,6 @@ cdef class DualState(WeightState):
             k = self.insert(example[c], &cut)
             self.sets[example[c]].cuts[k].alpha = numbers[c, 0]
         self.settle()
-        self.weights[:] = state["weights"]
 
     cdef void clear(self) noexcept nogil:
         cdef Py_ssize_t i, k

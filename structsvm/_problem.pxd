@@ -22,6 +22,7 @@ cdef enum Penalty:
 
 cdef struct Cut:
     double alpha        # the multiplier; 0 outside a dual state
+    double drift        # a dual state's share of the running average that is not yet in its sum
     double b            # right-hand side
     double scale        # psi = scale * dPsi
     int64_t n_words     # 0: the zero constraint (the true output itself)

@@ -21,7 +21,7 @@ PENALTIES = {"linear": PENALTY_LINEAR, "quadratic": PENALTY_QUADRATIC, None: PEN
 
 
 cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil:
-    cut.alpha = 0.0
+    cut.alpha = cut.drift = 0.0
     if penalty == PENALTY_HARD:
         loss = 1.0
     elif penalty == PENALTY_QUADRATIC:

@@ -19,11 +19,20 @@ from structsvm._typedefs cimport int64_t
 
 cnp.import_array()
 
-cdef Py_ssize_t BLOCK = 64      # examples between two looks at signals and at the time
+# Work between two looks at signals and at the time, in seconds.
+cdef double LOOK_SECONDS = 0.01
+cdef Py_ssize_t LONGEST_BLOCK = 64      # pieces of it: the first long one may follow many short ones
+
+
+# Least share of the odds for each operation of the adaptive schedule.
+cdef double ETA = 1e-3
 
 
 cdef class Schedule:
     """Passes over the examples in random order; `visit` is what a subclass does with one example.
+
+    A visit may take many calls, each a bounded piece of work: `visit` returns 1 to be called again with
+    the same example, 0 when done with it.
 
     Examples that belong together (the problem's ``groups``: the tokens of a sentence) stay together
     and in order; the groups are shuffled.
@@ -33,7 +42,8 @@ cdef class Schedule:
     cdef int64_t[::1] order         # examples in the order of this pass
     cdef readonly Py_ssize_t next   # how many of them have been visited
     cdef int64_t[::1] groups
-    cdef int64_t[::1] shuffled      # the groups' order; each pass shuffles the one before
+    cdef int64_t[::1] shuffled      # the groups' order in this pass
+    cdef Py_ssize_t block           # calls of visit between two looks at the time
 
     def __init__(self, WeightState state):
         n = state.problem.n_samples
@@ -43,12 +53,27 @@ cdef class Schedule:
         self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
         self.order = np.empty(n, dtype=np.int64)
         self.next = n
+        self.block = 1
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         return 0
 
-    cdef int after_pass(self) except -1:
-        return 0
+    def get_state(self):
+        """What a schedule carries from pass to pass, as float64 array."""
+        return np.empty(0)
+
+    def set_state(self, numbers):
+        """Take over an array of `get_state`; ValueError if it does not fit."""
+        self._carried(numbers, 0)
+
+    def _carried(self, numbers, size):
+        numbers = np.asarray(numbers)
+        if numbers.shape != (size,) or numbers.dtype != np.float64 or not np.isfinite(numbers).all():
+            raise ValueError(f"the schedule of the training state must be {size} finite float64 numbers, "
+                             f"as {type(self).__name__} writes them")
+        if (numbers < 0.0).any():
+            raise ValueError("the schedule of the training state has negative numbers")
+        return numbers
 
     def start_pass(self):
         """Shuffle; the pass begins with the next `run`."""
@@ -71,18 +96,23 @@ cdef class Schedule:
         An exception (from a user's oracle, or Ctrl-C) leaves a whole state behind: the example at
         which it came counts as not visited.
         """
-        cdef Py_ssize_t n = self.order.shape[0], stop
-        deadline = time.monotonic() + seconds
+        cdef Py_ssize_t n = self.order.shape[0], k
+        cdef double now = time.monotonic(), deadline = now + seconds, before, share
         while self.next < n:
-            stop = min(n, self.next + BLOCK)
             with nogil:
-                while self.next < stop:
-                    self.visit(self.order[self.next])
-                    self.next += 1
+                for k in range(self.block):
+                    if self.visit(self.order[self.next]) == 0:
+                        self.next += 1
+                        if self.next == n:
+                            break
             PyErr_CheckSignals()
-            if self.next < n and time.monotonic() >= deadline:
+            before = now
+            now = time.monotonic()
+            # The next block should take LOOK_SECONDS; its size has no influence on what is computed.
+            share = LOOK_SECONDS / max(now - before, 1e-9)
+            self.block = <Py_ssize_t>min(max(1.0, self.block * share), 2.0 * self.block, <double>LONGEST_BLOCK)
+            if self.next < n and now >= deadline:
                 return False
-        self.after_pass()
         return True
 
     @property
@@ -108,6 +138,7 @@ cdef class FixedSchedule(Schedule):
 
     cdef DualState dual
     cdef int n_reprocess
+    cdef int done           # pieces of the present visit: 1 ProcessNew, then the reprocesses
 
     def __init__(self, DualState state, int n_reprocess):
         super().__init__(state)
@@ -115,17 +146,25 @@ cdef class FixedSchedule(Schedule):
         self.n_reprocess = n_reprocess
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        cdef int r, k
-        self.dual.process_new(i)
-        for r in range(self.n_reprocess):
+        cdef int k
+        if self.done == 0:
+            self.dual.process_new(i)
+        else:
             self.dual.process_old()
             for k in range(10):
                 self.dual.optimize()
+        self.done += 1
+        if self.done <= self.n_reprocess:
+            return 1
+        self.done = 0
         return 0
 
 
 cdef class AdaptiveSchedule(Schedule):
     """Algorithm 22: operations drawn with odds proportional to their recent gain per second.
+
+    No operation's odds fall below ETA of the whole: theorem 9 asks for such a bound, and without it a pass
+    over a dual without a maximum (a hard margin that cannot be had) would never end.
 
     Ten Optimize count as one operation. Unless `use_clock`, a second is 1e9 units of the state's
     cost model, so that equal seeds give equal models.
@@ -146,51 +185,68 @@ cdef class AdaptiveSchedule(Schedule):
     cdef double now(self) noexcept nogil:
         return clock() / <double>CLOCKS_PER_SEC if self.use_clock else 1e-9 * self.dual.cost
 
+    def get_state(self):
+        return np.array([self.rates[0], self.rates[1], self.rates[2]])
+
+    def set_state(self, numbers):
+        self.rates[0], self.rates[1], self.rates[2] = self._carried(numbers, 3)
+
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        """One operation; the visit ends with the ProcessNew."""
         cdef int s = 0, k
-        cdef double pick, dual, begin
-        while True:
-            pick = random_unit(&self.dual.random) * (self.rates[0] + self.rates[1] + self.rates[2])
-            dual = self.dual.dual
-            begin = self.now()
-            if pick < self.rates[0]:
-                s = 0
-                self.dual.process_new(i)
-            elif pick < self.rates[0] + self.rates[1]:
-                s = 1
-                self.dual.process_old()
-            else:
-                s = 2
-                for k in range(10):
-                    self.dual.optimize()
-            self.rates[s] = max(
-                0.05 * (self.dual.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
-                self.floor)
-            if s == 0:
-                return 0
+        cdef double least = ETA * (self.rates[0] + self.rates[1] + self.rates[2])
+        cdef double new = max(self.rates[0], least), old = max(self.rates[1], least)
+        cdef double pick = random_unit(&self.dual.random) * (new + old + max(self.rates[2], least))
+        cdef double dual = self.dual.dual, begin = self.now()
+        if pick < new:
+            s = 0
+            self.dual.process_new(i)
+        elif pick < new + old:
+            s = 1
+            self.dual.process_old()
+        else:
+            s = 2
+            for k in range(10):
+                self.dual.optimize()
+        self.rates[s] = max(
+            0.05 * (self.dual.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
+            self.floor)
+        return 1 if s != 0 else 0
 
 
 cdef class DecodeOnceSchedule(Schedule):
     """Decode an example once, solve its working set; then n_reprocess working sets of old examples.
 
-    The old ones are taken in turn from the support patterns and solved without decoding.
+    The old ones are support patterns chosen at random, and solved without decoding.
     """
 
     cdef DualState dual
     cdef double n_reprocess
-    cdef double due
-    cdef Py_ssize_t turn
+    cdef double due         # working sets still to be solved; a fraction is left to the next visit
+    cdef bint decoded
 
     def __init__(self, DualState state, double n_reprocess):
         super().__init__(state)
         self.dual = state
         self.n_reprocess = n_reprocess
 
+    def get_state(self):
+        return np.array([self.due])
+
+    def set_state(self, numbers):
+        self.due = self._carried(numbers, 1)[0]
+
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        self.dual.decode_once(i)
-        self.due += self.n_reprocess
-        while self.due >= 1.0:
+        if not self.decoded:
+            self.dual.decode_once(i)
+            self.decoded = True
+            self.due += self.n_reprocess
+        elif self.dual.n_patterns > 0:
+            self.dual.optimize_set(self.dual.support[random_below(&self.dual.random, self.dual.n_patterns)])
             self.due -= 1.0
-            if self.dual.n_patterns > 0:
-                self.dual.optimize_set(self.dual.support[random_below(&self.dual.random, self.dual.n_patterns)])
+        else:
+            self.due -= 1.0
+        if self.due >= 1.0:
+            return 1
+        self.decoded = False
         return 0

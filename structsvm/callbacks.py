@@ -16,12 +16,28 @@ except ImportError:  # scikit-learn before 1.9
 
 
 class CallbackMonitor(Monitor):
-    """Reports every pass of a run as a task of the estimator's fit; a callback may stop it."""
+    """Reports every pass of a run as a task of the estimator's fit; a callback may stop it.
 
-    def __init__(self, estimator, X, y, max_iter):
-        self.estimator, self.data = estimator, {"X": X, "y": y}
-        self.task = None
-        self.context = None
+    Parameters
+    ----------
+    estimator : estimator
+        Whose callbacks are told.
+    X, y : object
+        The training data, as `fit` was given them.
+    max_iter : int
+        Passes that the run will do at most.
+    metadata : dict
+        Further arguments of `fit`, without those that are None.
+    attributes : callable, optional
+        From the run to the fitted attributes that prediction needs, as of now: what callbacks that ask for a
+        fitted estimator (a `ScoringMonitor`) look at.
+    """
+
+    def __init__(self, estimator, X, y, max_iter, attributes=None, **metadata):
+        self.estimator, self.attributes = estimator, attributes
+        metadata = {name: value for name, value in metadata.items() if value is not None}
+        self.data = {"X": lambda: X, "y": lambda: y, "metadata": metadata}
+        self.task = self.context = None
         if hasattr(estimator, "_init_callback_context"):
             self.context = estimator._init_callback_context(max_subtasks=max_iter)
             self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
@@ -32,9 +48,13 @@ class CallbackMonitor(Monitor):
             self.task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
 
     def end_pass(self, run):
-        return self.task is not None and bool(
-            self.task.call_on_fit_task_end(estimator=self.estimator, **self.data))
+        if self.task is None:
+            return False
+        return bool(self.task.call_on_fit_task_end(estimator=self.estimator, **self.data, **self._fitted(run)))
 
     def close(self):
         if self.context is not None:
             self.context.call_on_fit_task_end(estimator=self.estimator, **self.data)
+
+    def _fitted(self, run):
+        return {} if self.attributes is None else {"reconstruction_attributes": lambda: self.attributes(run)}

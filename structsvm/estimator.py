@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib
+import zlib
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm._adapter import sparse_feature
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
+from structsvm.features import Tokens
 from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
 from structsvm.protocol import Oracle
 from structsvm.result import Result
 from structsvm.solvers import LaRank, Solver
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.solvers.stored import solver_from_json, solver_to_json
 
 KIND = "structured"
 
@@ -31,10 +36,25 @@ def checked_sample_weight(sample_weight, n_samples):
     return weight
 
 
-def monitor_for(estimator, X, y, max_iter):
-    """The monitors of an estimator's fit: its callbacks, and a bar if it is verbose."""
-    callbacks = CallbackMonitor(estimator, X, y, max_iter)
+def monitor_for(estimator, X, y, max_iter, attributes, **metadata):
+    """The monitors of an estimator's fit: its callbacks (see `CallbackMonitor`), and a bar if it is verbose."""
+    callbacks = CallbackMonitor(estimator, X, y, max_iter, attributes, **metadata)
     return Monitors(callbacks, Bar(max_iter, disable=False)) if estimator.verbose else callbacks
+
+
+def data_fingerprint(oracle, X, Y):
+    """A checksum that tells training data from others: by their arrays, or the joint features of some examples."""
+    if isinstance(X, Tokens):
+        arrays = [X.offsets, X.indices, np.concatenate([np.ravel(y) for y in Y]) if len(Y) else np.empty(0)]
+    else:
+        some = np.unique(np.linspace(0, len(X) - 1, 16).astype(int)).tolist() if len(X) else []
+        name = f"{type(oracle).__name__}.joint_feature"
+        features = [sparse_feature(oracle.joint_feature(X[i], Y[i]), oracle.n_features, f"{name} (example {i})") for i in some]
+        arrays = [np.array([len(X)]), *(array for pair in features for array in pair)]
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(np.ascontiguousarray(array), value)
+    return value
 
 
 class StructuredSVM(CallbackSupportMixin, BaseEstimator):
@@ -43,11 +63,11 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
     Parameters
     ----------
     oracle : Oracle
-        The structure: joint feature, loss and inference.
+        The structure: joint feature, loss and inference; an instance of a subclass of `structsvm.Oracle`.
     solver : Solver, optional
-        Default: ``LaRank()``.
+        Default: ``LaRank()``. Its parameters are searched over as ``solver__C`` and so on.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one. The examples must be the same.
+        Whether `fit` goes on from the last one, for another `max_iter` passes over the same examples.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -60,6 +80,8 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
     n_iter_ : int
         Passes over the data.
     """
+
+    _constraints = {"warm_start": FLAG, "verbose": FLAG}
 
     def __init__(self, oracle=None, solver=None, *, warm_start=False, verbose=False):
         self.oracle = oracle
@@ -104,20 +126,29 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
 
     def _train(self, X, Y, sample_weight, *, run=None, base=None, passes=None):
         if not isinstance(self.oracle, Oracle):
-            raise ValueError(f"The 'oracle' parameter of StructuredSVM must be an Oracle. Got {self.oracle!r} instead.")
+            raise ValueError("The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "
+                             f"Got {self.oracle!r} instead.")
         solver = LaRank() if self.solver is None else self.solver
         if not isinstance(solver, Solver):
             raise ValueError(f"The 'solver' parameter of StructuredSVM must be a Solver. Got {solver!r} instead.")
+        validate(self, self._constraints)
         solver.validate()
+        if Y is None:
+            raise ValueError("StructuredSVM requires y to be passed, but the target y is None")
         problem = self.oracle.bind(X, Y, **solver.formulation())
         weight = checked_sample_weight(sample_weight, problem.n_samples)
+        fingerprint = data_fingerprint(self.oracle, X, Y)
         if run is not None:
+            if fingerprint != self._fingerprint:
+                raise ValueError("the training data differ from those that the model was trained on; go on with "
+                                 "the same data, or use partial_fit for new ones")
             arrays, run = run, solver.start(problem, sample_weight=weight)
             run.set_state(arrays)
-        monitor = monitor_for(self, X, Y, solver.max_iter if passes is None else passes)
+        monitor = monitor_for(self, X, Y, solver.n_passes if passes is None else passes,
+                              lambda run: {"coef_": run.weights})
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.coef_, self.result_, self.n_iter_ = run.weights, run.result(), run.n_iter
-        self._run = run.get_state()
+        self._run, self._fingerprint = run.get_state(), fingerprint
         raise_if_interrupted(run)
         return self
 
@@ -132,11 +163,21 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     def save(self, path):
-        """Write weights, result and training state to a model file; the oracle itself is code and is not kept."""
+        """Write weights, solver, result and training state to a model file.
+
+        The oracle is code and is not kept; nor is a solver that is not one of `structsvm.solvers`.
+        """
         check_is_fitted(self)
-        meta = {"oracle": type(self.oracle).__qualname__, "n_iter": self.n_iter_, "result": self.result_.to_dict()}
+        meta = {
+            "oracle": type(self.oracle).__qualname__,
+            "solver": None if self.solver is None else solver_to_json(self.solver),
+            "warm_start": bool(self.warm_start),
+            "verbose": bool(self.verbose),
+            "fingerprint": self._fingerprint,
+            "result": self.result_.to_dict(),
+        }
         arrays = {"coef": self.coef_}
-        arrays |= {f"state.{name}": array for name, array in self._run.items()}
+        arrays |= {f"state.{name}": array for name, array in self._run.items() if not name.startswith("history_")}
         arrays |= {f"history.{name}": column for name, column in self.result_.history.items()}
         write_model(path, KIND, meta, arrays)
 
@@ -144,21 +185,34 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
     def load(cls, path, *, oracle, mmap=False):
         """Read a file of `save`; the oracle must be given again."""
         file = read_model(path, kind=KIND, mmap=mmap)
-        coef = file.arrays.get("coef")
-        if file.meta.get("oracle") != type(oracle).__qualname__:
-            raise ModelFileError(f"{path}: the model is for the oracle {file.meta.get('oracle')!r}, "
+        meta, coef = file.meta, file.arrays.get("coef")
+        if meta.get("oracle") != type(oracle).__qualname__:
+            raise ModelFileError(f"{path}: the model is for the oracle {meta.get('oracle')!r:.80}, "
                                  f"not {type(oracle).__qualname__!r}")
-        if coef is None or coef.shape != (oracle.n_features,) or not np.isfinite(coef).all():
+        if (coef is None or coef.shape != (oracle.n_features,) or coef.dtype not in (np.float32, np.float64)
+                or not np.isfinite(coef).all()):
             raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
-        self = cls(oracle)
-        self.coef_, self.n_iter_ = coef, int(file.meta["n_iter"])
-        self._run = {name[6:]: array for name, array in file.arrays.items() if name.startswith("state.")}
-        history = {name[8:]: array for name, array in file.arrays.items() if name.startswith("history.")}
         try:
-            self.result_ = Result.from_dict(file.meta["result"], history)
-        except (KeyError, TypeError) as error:
-            raise ModelFileError(f"{path}: not a sound structured model: {error}") from error
+            self = cls(oracle, solver_from_json(meta["solver"]), warm_start=meta["warm_start"], verbose=meta["verbose"])
+            validate(self, cls._constraints)
+            self.result_ = Result.from_dict(meta["result"], prefixed(file.arrays, "history."))
+            self._fingerprint = int(meta["fingerprint"])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFileError(f"{path}: not a sound structured model: {error!r}") from error
+        self.coef_, self.n_iter_ = coef, self.result_.n_iter
+        # Checked where it is used, by `Run.set_state`.
+        self._run = prefixed(file.arrays, "state.") | {f"history_{k}": v for k, v in self.result_.history.items()}
         return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def prefixed(arrays, prefix):
+    """The arrays whose names begin with `prefix`, without it."""
+    return {name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def load(path, *, oracle=None, mmap=False):

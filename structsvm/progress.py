@@ -54,15 +54,17 @@ class Bar(Monitor):
     """
 
     def __init__(self, max_iter, *, disable=None):
-        from tqdm import tqdm
-
-        self.bar = tqdm(total=float(max_iter), disable=disable, leave=False, desc="training",
-                        bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}")
-        self.first = None
+        self.max_iter, self.disable = max_iter, disable
+        self.bar = None
 
     def begin_pass(self, run):
-        if self.first is None:
+        if self.bar is None:
+            from tqdm import tqdm
+
+            # Only now: what fails before the first pass leaves no empty bar behind.
             self.first = run.n_iter
+            self.bar = tqdm(total=float(self.max_iter), disable=self.disable, leave=False, desc="training",
+                            bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}")
 
     def tick(self, run):
         if self.bar.disable:
@@ -77,4 +79,5 @@ class Bar(Monitor):
         self.bar.refresh()
 
     def close(self):
-        self.bar.close()
+        if self.bar is not None:
+            self.bar.close()

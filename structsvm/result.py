@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 HISTORY = ("seconds", "n_iter", "primal", "dual", "gap", "n_support", "n_argmax")
+STATUSES = ("running", "max_iter", "converged", "interrupted", "stopped")
 
 
 class ConvergenceWarning(UserWarning):
@@ -70,8 +71,20 @@ class Result:
 
     @classmethod
     def from_dict(cls, numbers, history):
-        """The inverse of `to_dict`; TypeError if names do not fit."""
-        return cls(**{name: np.nan if value is None else value for name, value in numbers.items()}, history=history)
+        """The inverse of `to_dict`; KeyError, TypeError or ValueError for what it cannot have written."""
+        values = {name: np.nan if value is None else value for name, value in numbers.items()}
+        for name in ("primal", "dual", "gap", "seconds"):
+            if type(values[name]) not in (int, float):
+                raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
+            values[name] = float(values[name])
+        for name in ("n_iter", "n_argmax", "n_support"):
+            if type(values[name]) is not int or values[name] < 0:
+                raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
+        result = cls(**values, history=history)
+        if result.status not in STATUSES:
+            raise ValueError(f"a result whose status is {result.status!r:.80}")
+        History.from_arrays(history)
+        return result
 
 
 def relative_gap(primal, dual):
@@ -97,5 +110,9 @@ class History:
     @classmethod
     def from_arrays(cls, arrays):
         history = cls()
-        history.rows = np.column_stack([arrays[name] for name in HISTORY]).tolist() if arrays else []
+        if arrays:
+            columns = [np.asarray(arrays.get(name)) for name in HISTORY]
+            if any(c.dtype != np.float64 or c.ndim != 1 or len(c) != len(columns[0]) for c in columns):
+                raise ValueError(f"the history of the training state must be float64 arrays of one length: {', '.join(HISTORY)}")
+            history.rows = np.column_stack(columns).tolist()
         return history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,11 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.features import FeatureEncoder
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.metrics import token_accuracy
+from structsvm.model_file import ModelFileError
+from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.tasks.sequence_model import SequenceModel, encode_labels, make_oracle, make_solver, sort_labels
+from structsvm.tasks.sequence_model import (
+    SequenceModel,
+    check_unchanged,
+    encode_labels,
+    is_hashable,
+    make_oracle,
+    make_solver,
+    sort_labels,
+)
 
 
 class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
@@ -158,6 +168,9 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
         """
         validate(self, self._constraints)
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
+                             "give partial_fit a dict")
         model = getattr(self, "model_", None)
         return self._train(X, y, sample_weight, lengths, model, classes=classes, passes=1)
 
@@ -172,9 +185,12 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         else:
             tokens = model.encode(X, lengths)
             labels, numbers = encode_labels(y, tokens, model.labels)
+            check_unchanged(self, model, numbers)
         base = None if passes is None or model.result is None else model.weights
         weight = checked_sample_weight(sample_weight, len(tokens))
-        monitor = monitor_for(self, X, y, solver.max_iter if passes is None else passes)
+        monitor = monitor_for(self, X, y, solver.n_passes if passes is None else passes, lambda run: {
+            "model_": SequenceModel(model.encoder, labels, model.oracle, weights=run.weights),
+            "classes_": label_array(labels)}, lengths=lengths)
         run = model.train(tokens, numbers, solver, sample_weight=weight, monitor=monitor, resume=resume, base=base,
                           passes=passes)
         self._adopt(model)
@@ -183,11 +199,9 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
 
     def _adopt(self, model):
         self.model_ = model
-        self.classes_ = np.empty(len(model.labels), dtype=object)
-        self.classes_[:] = model.labels
-        if all(isinstance(label, str) for label in model.labels) or all(type(label) is int for label in model.labels):
-            self.classes_ = np.array(model.labels)
-        self.result_, self.n_iter_ = model.result, model.result.n_iter
+        self.classes_ = label_array(model.labels)
+        self.result_ = model.result
+        self.n_iter_ = 0 if model.result is None else model.result.n_iter
         self.n_features_in_ = model.oracle.n_token_features
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -228,7 +242,7 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
             self.model_.oracle.chain(tokens).decode(self.model_.weights, scores=scores)
             scores = scores[:, :len(self.model_.labels)].astype(np.float64)
             scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
-            return np.split(scores, tokens.offsets[1:-1])
+            return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
         chain, offsets = self._chain(X, lengths, "decision_function")
         margins = [chain.max_marginals(self.model_.weights, i) for i in range(len(offsets) - 1)]
         return [m - m.max(axis=1, keepdims=True) for m in margins]
@@ -266,10 +280,14 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
             for t, labels in enumerate(() if sequence is None else sequence):
                 if labels is None:
                     continue
-                labels = [labels] if isinstance(labels, (str, tuple)) or not hasattr(labels, "__iter__") else labels
+                if is_hashable(labels) and (labels in number or not hasattr(labels, "__iter__") or isinstance(labels, str)):
+                    labels = [labels]
+                labels = list(labels)
                 unknown = [label for label in labels if label not in number]
                 if unknown:
                     raise ValueError(f"sequence {i}, token {t}: {unknown[0]!r} is not one of the labels {self.model_.labels}")
+                if not len(labels):
+                    raise ValueError(f"sequence {i}, token {t}: no label is allowed; None allows all")
                 mask[t] = False
                 mask[t, [number[label] for label in labels]] = True
             masks.append(mask)
@@ -295,7 +313,7 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
         """
         check_is_fitted(self)
-        self.model_.params = saved_params(self)
+        self.model_.params = self.get_params(deep=False)
         self.model_.save(path)
 
     @classmethod
@@ -304,6 +322,10 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         model = SequenceModel.load(path, mmap=mmap)
         known = cls().get_params()
         self = cls(**{name: value for name, value in model.params.items() if name in known})
+        try:
+            validate(self, cls._constraints)
+        except ValueError as error:
+            raise ModelFileError(f"{path}: not a sound sequence model: {error}") from error
         self._adopt(model)
         return self
 
@@ -312,17 +334,22 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        # A 2-D array alone does not say where sequences end; one of 3 dimensions does. Targets are lists.
         tags.target_tags.required = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
         tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
         tags.input_tags.dict = True
         tags.input_tags.string = True
-        tags.non_deterministic = False
-        tags.no_validation = True
         return tags
 
 
-def saved_params(estimator):
-    """The parameters that JSON can hold; solver objects and arrays are left out, their effect is in the model."""
-    return {name: value for name, value in estimator.get_params(deep=False).items()
-            if value is None or isinstance(value, (bool, int, float, str))}
+def label_array(labels):
+    """Labels as an array: of strings or ints where all are, of objects otherwise."""
+    if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array

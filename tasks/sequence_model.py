@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from numbers import Real
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import Result
 from structsvm.solvers import LaRank, PassiveAggressive, Perceptron, Solver
+from structsvm.solvers.stored import plain, solver_from_json, solver_to_json
 
 KIND = "sequence"
 
@@ -39,7 +41,7 @@ class SequenceModel:
     fingerprint : int
         Tells the training data of `state` from others.
     params : dict
-        The estimator's parameters, as far as JSON can hold them.
+        The estimator's parameters; `save` keeps what a file can hold of them.
     """
 
     def __init__(self, encoder, labels, oracle, *, weights=None, params=None):
@@ -66,12 +68,15 @@ class SequenceModel:
         base, monitor, passes : see `Solver.solve`
         """
         solver.validate()
+        self._check_constraints(tokens, labels)
         problem = self.oracle.bind(tokens, labels, **solver.formulation())
         if sample_weight is not None and problem.n_samples == tokens.n_tokens and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, tokens.lengths)
         fingerprint = data_fingerprint(tokens, labels)
         run = None
         if resume:
+            if self.state is None:
+                raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
             if fingerprint != self.fingerprint:
                 raise ValueError("the training data differ from those that the model was trained on; go on with "
                                  "the same data, or use partial_fit for new ones")
@@ -79,8 +84,18 @@ class SequenceModel:
             run.set_state(self.state)
         run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
         self.weights, self.result = run.weights, run.result()
-        self.state, self.fingerprint = run.get_state(), fingerprint
+        self.state, self.fingerprint = (run.get_state(), fingerprint) if base is None else (None, 0)
         return run
+
+    def _check_constraints(self, tokens, labels):
+        """Raise ValueError, naming sequence and labels, if a true labelling is one that may not be predicted."""
+        place = self.oracle.broken_at(tokens.offsets, labels)
+        if place is not None:
+            i, t = place
+            names = [self.labels[c] for c in labels[tokens.offsets[i]:tokens.offsets[i + 1]]]
+            where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
+            raise ValueError(f"sequence {i}: the constraints do not allow its label {where}; correct the data, or train "
+                             "without constraints")
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -90,6 +105,7 @@ class SequenceModel:
 
     def predict_tokens(self, tokens, *, allowed=None):
         """Label numbers of encoded sequences, as one int32 array of all their tokens."""
+        check_allowed(allowed, tokens)
         return self.oracle.chain(tokens).decode(self.weights, allowed=allowed)
 
     def predict(self, X, *, lengths=None, allowed=None, n_jobs=1):
@@ -101,9 +117,13 @@ class SequenceModel:
             return self._predict_part(X, lengths, allowed)
         bounds = np.linspace(0, len(X), n_jobs + 1).astype(int).tolist()
         parts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
-        with ThreadPoolExecutor(n_jobs) as pool:
-            labelled = pool.map(lambda p: self._predict_part(X[p], None, None if allowed is None else allowed[p]), parts)
-            return list(chain.from_iterable(labelled))
+        try:
+            with ThreadPoolExecutor(n_jobs) as pool:
+                labelled = pool.map(lambda p: self._predict_part(X[p], None, None if allowed is None else allowed[p]), parts)
+                return list(chain.from_iterable(labelled))
+        except (ValueError, TypeError):
+            # A part counts its sequences from its own first: say it again with the user's numbers.
+            return self._predict_part(X, None, allowed)
 
     def _predict_part(self, X, lengths, allowed):
         tokens = self.encode(X, lengths)
@@ -134,11 +154,17 @@ class SequenceModel:
     # ---- model files ----------------------------------------------------------------------------
 
     def save(self, path):
-        """Write the model file; see `structsvm.model_file`."""
+        """Write the model file; see `structsvm.model_file`.
+
+        Raises
+        ------
+        TypeError
+            For labels that a file cannot hold. No file has been touched.
+        """
         encoder_meta, encoder_arrays = self.encoder.to_arrays()
         oracle = self.oracle
         meta = {
-            "params": self.params,
+            "params": params_to_json(self.params, self.encoder),
             "labels": [label_to_json(label) for label in self.labels],
             "encoder": encoder_meta,
             "oracle": {
@@ -160,10 +186,7 @@ class SequenceModel:
         if self.result is not None:
             arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
         if self.state is not None:
-            # The weights of a run that does not average are the model's own: kept once.
-            same = "average_sum" not in self.state
-            arrays |= {f"state.{name}": array for name, array in self.state.items()
-                       if not (same and name == "weights") and not name.startswith("history_")}
+            arrays |= {f"state.{name}": array for name, array in self.state.items() if not name.startswith("history_")}
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -179,7 +202,13 @@ class SequenceModel:
     def _from_file(cls, file):
         meta, arrays = file.meta, file.arrays
         encoder = FeatureEncoder.from_arrays(meta["encoder"], prefixed(arrays, "encoder."))
+        if encoder.kind is None:
+            raise ValueError("a feature encoder that was never fitted")
+        if not isinstance(meta["labels"], list):
+            raise TypeError(f"labels {meta['labels']!r:.80}")
         labels = [label_from_json(label) for label in meta["labels"]]
+        if len(set(labels)) != len(labels):
+            raise ValueError("a label stands there twice")
         oracle = cls._oracle(meta["oracle"], len(labels), prefixed(arrays, "oracle."))
         if encoder.n_features != oracle.n_token_features:
             raise ValueError(f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle")
@@ -188,26 +217,27 @@ class SequenceModel:
             raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}")
         if not np.isfinite(weights).all():
             raise ValueError("weights that are not finite")
-        model = cls(encoder, labels, oracle, weights=weights.ravel(), params=dict(meta["params"]))
-        if meta["result"] is not None:
-            model.result = Result.from_dict(meta["result"], prefixed(arrays, "history."))
+        model = cls(encoder, labels, oracle, weights=weights.ravel(), params=params_from_json(meta["params"], oracle))
+        if meta["result"] is None:
+            return model
+        model.result = Result.from_dict(meta["result"], prefixed(arrays, "history."))
         state = prefixed(arrays, "state.")
         if state:
-            state = {"weights": model.weights, **state}
+            # Its arrays are checked where they are used, by `Run.set_state`: most loaded models only predict.
             model.state = state | {f"history_{k}": v for k, v in model.result.history.items()}
             model.fingerprint = int(meta["fingerprint"])
         return model
 
     @staticmethod
     def _oracle(meta, n_labels, arrays):
-        if len(set(meta)) != 5 or meta["inference"] not in ("exact", "greedy"):
-            raise ValueError(f"an oracle described by {meta}")
         n_features, order = meta["n_token_features"], meta["order"]
-        if not all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in (n_features, order)):
-            raise ValueError(f"an oracle with {n_features!r} features and order {order!r}")
+        if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
+            raise TypeError(f"an oracle described by {meta!r:.200}")
+        if meta["inference"] not in ("exact", "greedy"):
+            raise ValueError(f"inference {meta['inference']!r:.80}")
         if meta["inference"] == "greedy":
             return GreedyOracle(n_labels, n_features, order=order, **arrays)
-        return ViterbiOracle(n_labels, n_features, order=order, end=bool(meta["end"]), loss=meta["loss"], **arrays)
+        return ViterbiOracle(n_labels, n_features, order=order, end=meta["end"], loss=meta["loss"], **arrays)
 
 
 # ---- labels -------------------------------------------------------------------------------------
@@ -219,19 +249,25 @@ def encode_labels(y, tokens, labels=None):
     Parameters
     ----------
     y : list of label lists, or Columns with one column
+        One flat list or array of all labels does too, if it cannot be taken for the other.
     tokens : Tokens
         Whose lengths y must have.
     labels : list, optional
         The labels known already; ValueError for another one.
     """
     if isinstance(y, Columns):
+        if y.n_columns != 1:
+            raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
         names = y.vocabularies[0].tolist()
         lengths = np.diff(y.offsets)
         used = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
     else:
-        lengths = np.array([len(sequence) for sequence in y], dtype=np.int64)
-        flat = list(chain.from_iterable(y.tolist() if isinstance(y, np.ndarray) and y.dtype != object else y))
-        used = list(dict.fromkeys(flat))
+        flat, lengths = flatten(y, tokens)
+        try:
+            used = list(dict.fromkeys(flat))
+        except TypeError:
+            bad = next(label for label in flat if not is_hashable(label))
+            raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
     wrong = np.flatnonzero(lengths != tokens.lengths)
@@ -243,11 +279,40 @@ def encode_labels(y, tokens, labels=None):
     number = {label: k for k, label in enumerate(labels)}
     unknown = [label for label in used if label not in number]
     if unknown:
-        raise ValueError(f"label {unknown[0]!r} was not among the labels of the first fit: {labels}")
+        raise ValueError(f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
+                         f"(partial_fit can name later ones: classes=): {labels}")
     if isinstance(y, Columns):
         table = np.array([number.get(name, -1) for name in names], dtype=np.int32)
         return labels, table[y.ids[:, 0]]
     return labels, np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat))
+
+
+def flatten(y, tokens):
+    """All labels of y in one list, and the number in each sequence (int64)."""
+    if y is None:
+        raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")
+    y = list(y)
+    nested = [isinstance(labels, (list, tuple, np.ndarray)) for labels in y]
+    if y and not any(nested) and len(y) == tokens.n_tokens != len(tokens):
+        return [label.item() if isinstance(label, np.generic) else label for label in y], tokens.lengths
+    flat, lengths = [], np.empty(len(y), dtype=np.int64)
+    for i, labels in enumerate(y):
+        if isinstance(labels, np.ndarray) and labels.ndim == 1:
+            labels = labels.tolist()
+        elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):
+            raise TypeError(f"y must hold a list of labels for each sequence, one label a token; for sequence {i} it "
+                            f"holds {labels!r:.80}")
+        lengths[i] = len(labels)
+        flat.extend(labels)
+    return flat, lengths
+
+
+def is_hashable(label):
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
 
 
 def sort_labels(labels):
@@ -262,6 +327,17 @@ def sort_labels(labels):
         return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
 
 
+def check_allowed(allowed, tokens):
+    """Raise ValueError, naming the sequence, unless masks fit the sequences."""
+    if allowed is None:
+        return
+    if len(allowed) != len(tokens):
+        raise ValueError(f"X has {len(tokens)} sequences, allowed has {len(allowed)}")
+    for i, (mask, length) in enumerate(zip(allowed, tokens.lengths)):
+        if mask is not None and len(mask) != length:
+            raise ValueError(f"sequence {i} has {length} tokens, but allowed has {len(mask)} for it")
+
+
 def label_to_json(label):
     if label is None or isinstance(label, (str, bool, int, float)):
         return label
@@ -271,11 +347,52 @@ def label_to_json(label):
 
 
 def label_from_json(value):
-    if isinstance(value, dict):
+    if isinstance(value, dict) and isinstance(value["tuple"], list):
         return tuple(label_from_json(part) for part in value["tuple"])
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    raise ValueError(f"a label {value!r}")
+    raise ValueError(f"a label {value!r:.80}")
+
+
+# ---- parameters in model files ------------------------------------------------------------------
+
+
+def params_to_json(params, encoder):
+    """An estimator's parameters for the header of its file.
+
+    Templates are kept as text (a path may be gone by then), solvers by name and parameters, masks in the
+    oracle's arrays. A RandomState and a solver of a user's own class are left out.
+    """
+    stored = {}
+    for name, value in params.items():
+        if isinstance(value, Solver):
+            value = solver_to_json(value)
+        elif name == "templates":
+            value = encoder.templates
+        elif name == "class_weight" and isinstance(value, dict):
+            value = {"weights": [[label_to_json(label), float(weight)] for label, weight in value.items()]}
+        elif name == "constraints" and isinstance(value, tuple):
+            value = {"masks": True}
+        else:
+            value = plain(value)
+        stored[name] = value
+    return stored
+
+
+def params_from_json(stored, oracle):
+    """The inverse of `params_to_json`; unknown names are left in."""
+    if not isinstance(stored, dict):
+        raise TypeError(f"parameters {stored!r:.80}")
+    params = dict(stored)
+    if isinstance(params.get("solver"), dict):
+        params["solver"] = solver_from_json(params["solver"])
+    if "solver" in params and params["solver"] is None:
+        del params["solver"]
+    if isinstance(params.get("class_weight"), dict):
+        params["class_weight"] = {label_from_json(label): weight for label, weight in params["class_weight"]["weights"]}
+    if isinstance(params.get("constraints"), dict):
+        params["constraints"] = oracle.allowed
+    return params
 
 
 # ---- the oracle and the solver of an estimator's parameters -----------------------------------
@@ -304,15 +421,45 @@ def make_solver(params):
 
 def make_oracle(params, encoder, labels, numbers):
     """The oracle that parameters (`SequenceLabeler`'s, as attributes) ask for."""
+    if encoder.n_features == 0:
+        raise ValueError(f"no features are left: none occurs min_count={encoder.min_count} times" if encoder.min_count > 1
+                         else "the tokens have no features at all")
     costs = label_costs(params.class_weight, labels, numbers)
+    if params.loss == "zero_one" and costs is not None:
+        raise ValueError("class_weight has no meaning with loss='zero_one', which counts sequences; use loss='hamming'")
     transitions, first, last = label_masks(params.constraints, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
+        for name, default in (("loss", "hamming"), ("end", False)):
+            if getattr(params, name) != default:
+                raise ValueError(f"{name}={getattr(params, name)!r} needs inference='exact'")
         order = 2 if params.order is None else params.order
         return GreedyOracle(len(labels), encoder.n_features, order=order, label_costs=costs, **masks)
     order = 1 if params.order is None else params.order
+    if order not in (1, 2):
+        raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
     return ViterbiOracle(len(labels), encoder.n_features, order=order, end=params.end, loss=params.loss,
                          label_costs=costs, **masks)
+
+
+def check_unchanged(params, model, numbers):
+    """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
+    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    oracle = make_oracle(params, model.encoder, model.labels, numbers)
+    for name, mine, its in [
+        ("templates", encoder.templates, model.encoder.templates),
+        ("min_count", encoder.min_count, model.encoder.min_count),
+        ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),
+        ("inference", type(oracle), type(model.oracle)),
+        ("order", oracle.order, model.oracle.order),
+        ("end", getattr(oracle, "end", False), getattr(model.oracle, "end", False)),
+        ("loss", oracle.loss_name, model.oracle.loss_name),
+        ("class_weight", oracle.label_costs, model.oracle.label_costs),
+        *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
+    ]:
+        if not np.array_equal(mine, its):
+            raise ValueError(f"the model was trained with another {name!r}, and training cannot go on with a new one; "
+                             "train afresh (warm_start=False), or set it back")
 
 
 def label_costs(class_weight, labels, numbers):
@@ -325,6 +472,9 @@ def label_costs(class_weight, labels, numbers):
     unknown = [label for label in class_weight if label not in labels]
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
+    for label, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0.0 < weight < np.inf:
+            raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 

@@ -42,7 +42,7 @@ def train(path, model_path, params, warm_start, plot, quiet):
                               params={k: v for k, v in vars(settings).items() if v != DEFAULTS[k]})
     say(f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels "
         f"({time.perf_counter() - begin:.2f} s)")
-    run = model.train(tokens, numbers, solver, monitor=Bar(solver.max_iter, disable=True if quiet else None),
+    run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes, disable=True if quiet else None),
                       resume=bool(warm_start))
     model.save(model_path)
     say(model.result.certificate())
@@ -132,14 +132,14 @@ def demo(output, seed):
     click.echo("simulating 3000 sentences with chunk labels, and 1000 to test on")
     X, y = make_sequences(3000, random_state=seed)
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
-    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "max_iter": 10})
+    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "max_iter": 8})
     encoder = FeatureEncoder()
     tokens = encoder.fit_transform(Columns.from_sequences(X))
     labels, numbers = encode_labels(y, tokens)
     model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
     solver = make_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels")
-    run = model.train(tokens, numbers, solver, monitor=Bar(solver.max_iter))
+    run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
     click.echo(model.result.certificate())

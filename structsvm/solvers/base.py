@@ -9,7 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from structsvm._dual import DualState
-from structsvm.parameters import POSITIVE, RANDOM_STATE, Interval, Options, Parameters, seed_from
+from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Options, Parameters, seed_from
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
@@ -39,11 +39,12 @@ class Run:
         self.status = "running"
         self.primal = self.dual = np.nan
         self.has_dual = isinstance(state, DualState)
+        self.use_average = solver.average
 
     @property
     def weights(self):
-        """The weights that the solver returns: averaged, if it averages."""
-        return self.state.averaged()
+        """The weights that the solver returns."""
+        return self.state.averaged() if self.use_average else self.state.weights.copy()
 
     @property
     def progress(self):
@@ -55,6 +56,8 @@ class Run:
         """Work for about `seconds`; return whether a pass has just been completed."""
         if self.schedule.next >= self.schedule.n_samples:
             self.schedule.start_pass()
+            if self.has_dual:
+                self.state.restart_average()
         begin = time.perf_counter()
         try:
             done = self.schedule.run(seconds)
@@ -67,10 +70,18 @@ class Run:
         return done
 
     def certify(self):
-        """After a pass: compute the primal objective at the returned weights by one exact pass of the oracle."""
+        """After a pass: compute the primal objective by an exact pass of the oracle.
+
+        Of the last weights and their average, the run returns those with the lower primal objective.
+        """
         begin = time.perf_counter()
-        claims = self.has_dual and self.problem.is_exact
-        self.primal = self.state.primal(self.weights) if claims else np.nan
+        if self.has_dual and self.problem.is_exact:
+            self.primal = self.state.primal()
+            self.use_average = False
+            if self.solver.average:
+                primal = self.state.primal(self.state.averaged())
+                self.use_average = primal < self.primal
+                self.primal = min(primal, self.primal)
         self.seconds += time.perf_counter() - begin
 
     def record(self):
@@ -92,17 +103,22 @@ class Run:
     def get_state(self):
         """The run between two passes as arrays: `set_state` goes on from it bit for bit."""
         arrays = dict(self.state.get_state())
+        arrays["schedule"] = self.schedule.get_state()
         arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
     def set_state(self, arrays):
         """Take over arrays of `get_state`; ValueError if they do not fit the problem."""
+        run = np.asarray(arrays.get("run"))
+        if run.dtype != np.float64 or run.shape != (4,) or not (np.isfinite(run[:2]).all() and (run[:2] >= 0.0).all()):
+            raise ValueError("array 'run' of the training state must be 4 float64 numbers, passes and seconds among them")
+        history = History.from_arrays({k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
+        self.schedule.set_state(arrays.get("schedule"))
         self.state.set_state(arrays)
-        self.n_iter, self.seconds = int(arrays["run"][0]), float(arrays["run"][1])
-        self.primal, self.dual = (float(v) for v in arrays["run"][2:])
-        self.history = History.from_arrays(
-            {k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
+        self.n_iter, self.seconds = int(run[0]), float(run[1])
+        self.primal, self.dual = float(run[2]), float(run[3])
+        self.history = history
 
 
 class Solver(Parameters):
@@ -116,6 +132,11 @@ class Solver(Parameters):
         "random_state": RANDOM_STATE,
     }
     tol = None
+
+    @property
+    def n_passes(self):
+        """Passes that `solve` does at most."""
+        return self.max_iter
 
     def start(self, problem, *, sample_weight=None, base=None):
         """Return a fresh `Run` on a bound problem.
@@ -146,7 +167,7 @@ class Solver(Parameters):
         monitor : Monitor, optional
             Watches the run, and may stop it after a pass.
         passes : int, optional
-            Passes to do in this call; default `max_iter`.
+            Passes to do in this call; default `n_passes`.
 
         Returns
         -------
@@ -157,13 +178,19 @@ class Solver(Parameters):
         self.validate()
         if problem.n_samples == 0:
             raise ValueError("there are no examples to train on")
+        wanted = self.formulation()
+        if wanted["rescaling"] is None:
+            wanted["penalty"] = problem.formulation["penalty"]  # constraints are not looked at
+        if problem.formulation != wanted:
+            raise ValueError(f"{type(self).__name__} solves {wanted}, but {type(problem).__name__} was bound with "
+                             f"{problem.formulation}; bind with **solver.formulation()")
         if self.tol is not None and not problem.is_exact:
             raise ValueError(f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
                              "not exact; set tol=None and choose max_iter")
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
         run.status = "running"
-        last = run.n_iter + (self.max_iter if passes is None else passes)
+        last = run.n_iter + (self.n_passes if passes is None else passes)
         try:
             while run.status == "running":
                 self._one_pass(run, monitor)
@@ -218,6 +245,7 @@ class DualSolver(Solver):
         "rescaling": Options("margin", "slack"),
         "penalty": Options("linear", "quadratic", None),
         "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "average": FLAG,
     }
 
     def formulation(self):
@@ -226,8 +254,13 @@ class DualSolver(Solver):
     def start(self, problem, *, sample_weight=None, base=None):
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
-            C *= sample_weight
-        state = DualState(problem, C, seed=seed_from(self.random_state), averaging=self.averaging, base=base)
+            weight = np.asarray(sample_weight, dtype=np.float64)
+            if weight.shape != C.shape or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
+                raise ValueError(f"sample_weight must be {len(C)} finite numbers >= 0, one an example, "
+                                 f"got shape {weight.shape}")
+            C *= weight
+        state = DualState(problem, C, seed=seed_from(self.random_state), averaging="linear" if self.average else None,
+                          base=base)
         return Run(self, problem, state, self.schedule_on(state))
 
     def schedule_on(self, state):

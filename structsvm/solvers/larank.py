@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 
 from structsvm._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule
 from structsvm.parameters import Interval, Options
@@ -27,37 +27,44 @@ class LaRank(DualSolver):
         then does the same without decoding for `n_reprocess` random old ones. "fixed" is algorithm 21:
         ProcessNew, then `n_reprocess` times one ProcessOld and ten Optimize. "adaptive" is algorithm 22, in
         which a deterministic count of work stands for the seconds of "adaptive-clock".
-    n_reprocess : float, default=10
+    n_reprocess : float, default=2
         How much work on old examples follows each fresh one (may be fractional for "decode-once"; n_R of
         the thesis for "fixed"; not used by the adaptive schedules). 0 gives passive-aggressive steps.
-    averaging : {None, "uniform", "linear"}, default=None
-        Return the average of the weights over the examples visited, later ones weighing more for "linear".
-    max_iter : int, default=5
-        Passes over the data.
+    average : bool, default=True
+        Take the average of the weights over the last pass, later ones weighing more, if its primal objective
+        is lower than that of the last weights; after few passes it mostly is, and predicts better.
+    max_iter : int, optional
+        Passes over the data. None: 4; with `tol`, as many as it takes, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass
-        (LaRankGap in the thesis). None: run `max_iter` passes.
+        (LaRankGap in the thesis). None: no such test.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
     """
 
     _constraints = DualSolver._constraints | {
+        "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
         "n_reprocess": Interval(Real, 0.0),
-        "averaging": Options(None, "uniform", "linear"),
     }
 
-    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", schedule="decode-once", n_reprocess=10,
-                 averaging=None, max_iter=5, tol=None, random_state=None):
+    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", schedule="decode-once", n_reprocess=2,
+                 average=True, max_iter=None, tol=None, random_state=None):
         self.C = C
         self.rescaling = rescaling
         self.penalty = penalty
         self.schedule = schedule
         self.n_reprocess = n_reprocess
-        self.averaging = averaging
+        self.average = average
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+
+    @property
+    def n_passes(self):
+        if self.max_iter is not None:
+            return self.max_iter
+        return 4 if self.tol is None else 1000
 
     def validate(self):
         super().validate()

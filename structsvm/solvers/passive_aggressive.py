@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from structsvm._schedules import FixedSchedule
-from structsvm.parameters import Options
 from structsvm.solvers.base import DualSolver
 
 
@@ -15,18 +14,16 @@ class PassiveAggressive(DualSolver):
 
     Parameters
     ----------
-    C, rescaling, penalty, averaging, max_iter, tol, random_state
-        As for `LaRank`; max_iter is 1 unless set.
+    C, rescaling, penalty, average, max_iter, tol, random_state
+        As for `LaRank`, with the defaults ``average=False`` and ``max_iter=1``.
     """
 
-    _constraints = DualSolver._constraints | {"averaging": Options(None, "uniform", "linear")}
-
-    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", averaging=None, max_iter=1, tol=None,
+    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", average=False, max_iter=1, tol=None,
                  random_state=None):
         self.C = C
         self.rescaling = rescaling
         self.penalty = penalty
-        self.averaging = averaging
+        self.average = average
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state

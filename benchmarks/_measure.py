@@ -1,0 +1,159 @@
+"""How things are measured: clocks, the machine, and commands in processes of their own."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+LAUNCHER = Path(__file__).with_name("_launch.py")
+# One thread for everybody, and the same hashes of strings in every run.
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Wall seconds of equal runs."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def best(self):
+        return min(self.seconds)
+
+    @property
+    def median(self):
+        return statistics.median(self.seconds)
+
+
+@contextmanager
+def no_gc():
+    """Collect garbage first, and none inside."""
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class Clock:
+    """Wall and CPU seconds of a ``with`` block, without garbage collection in it."""
+
+    def __enter__(self):
+        self._quiet = no_gc()
+        self._quiet.__enter__()
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *error):
+        self.wall = time.perf_counter() - self._wall
+        self.cpu = time.process_time() - self._cpu
+        return self._quiet.__exit__(*error)
+
+
+def repeat(action, times):
+    """Call `action` so many times; return its last value and the `Repeats`."""
+    seconds = []
+    for _ in range(times):
+        with Clock() as clock:
+            value = action()
+        seconds.append(clock.wall)
+    return value, Repeats(tuple(seconds))
+
+
+# ---- commands in processes of their own --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Command:
+    """What came of a command.
+
+    Attributes
+    ----------
+    stdout, stderr : str
+    wall, cpu : float
+        Seconds from start to end.
+    peak : float
+        Largest resident set, in MB (1e6 bytes).
+    in_time : bool
+        False if it was interrupted at the end of its time.
+    """
+
+    stdout: str
+    stderr: str
+    wall: float
+    cpu: float
+    peak: float
+    in_time: bool
+
+
+def run_command(arguments, *, limit=None):
+    """Run a command to its end, or interrupt it (as Ctrl-C does) after `limit` seconds.
+
+    Raises
+    ------
+    RuntimeError
+        It failed; the message has the end of what it wrote to standard error.
+    """
+    request = json.dumps({"arguments": [str(a) for a in arguments], "limit": limit})
+    done = subprocess.run([sys.executable, "-S", "-E", LAUNCHER], input=request, capture_output=True, text=True,
+                          env=os.environ | ENVIRONMENT, check=True)
+    answer = json.loads(done.stdout)
+    status = answer.pop("status")
+    if status != 0:
+        raise RuntimeError(f"{Path(arguments[0]).name} ended with {status}: {answer['stderr'][-2000:]}")
+    return Command(**answer)
+
+
+# ---- the machine -------------------------------------------------------------------------------
+
+
+def machine():
+    """CPU, memory and versions; nothing that names this machine."""
+    names = ("structsvm", "numpy", "scipy", "scikit-learn", "python-crfsuite")
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: package_version(name) for name in names} | {"wapiti": wapiti_version()},
+    }
+
+
+def _cpu_model():
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def package_version(name):
+    """Version of an installed distribution, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def wapiti_version():
+    """Version of the wapiti on the PATH, or None."""
+    try:
+        done = subprocess.run(["wapiti", "--version"], capture_output=True, text=True)
+    except OSError:
+        return None
+    words = (done.stdout + done.stderr).split()
+    return words[words.index("Wapiti") + 1] if "Wapiti" in words else None

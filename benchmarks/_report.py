@@ -1,0 +1,90 @@
+"""Tables of measurements: printed as text, kept as JSON, shown as markdown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass
+class Table:
+    """Rows of measurements.
+
+    Attributes
+    ----------
+    title : str
+    columns : dict of str to (str, str)
+        Key in the rows -> heading and format ("" for text, else as in ``format(value, spec)``).
+    rows : list of dict
+        They may hold more than what the columns show, and miss some of it.
+    notes : list of str
+        What one has to know to read the table.
+    """
+
+    title: str
+    columns: dict
+    rows: list = field(default_factory=list)
+    notes: list = field(default_factory=list)
+
+    def cells(self):
+        """Headings and rows as strings."""
+        body = [[show(row.get(key), spec) for key, (_, spec) in self.columns.items()] for row in self.rows]
+        return [heading for heading, _ in self.columns.values()], body
+
+    def text(self):
+        head, body = self.cells()
+        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+        left = [spec == "" for _, spec in self.columns.values()]
+
+        def line(cells):
+            padded = [c.ljust(w) if is_left else c.rjust(w) for c, w, is_left in zip(cells, widths, left, strict=True)]
+            return "  ".join(padded).rstrip()
+
+        rule = "  ".join("-" * w for w in widths)
+        return "\n".join([self.title, "", line(head), rule, *map(line, body), *[f"* {n}" for n in self.notes], ""])
+
+    def markdown(self):
+        head, body = self.cells()
+        align = [":--" if spec == "" else "--:" for _, spec in self.columns.values()]
+        lines = ["| " + " | ".join(cells) + " |" for cells in (head, align, *body)]
+        return "\n".join([f"### {self.title}", "", *lines, "", *[f"- {note}" for note in self.notes], ""])
+
+
+def show(value, spec):
+    """A value as text; nothing for None and NaN."""
+    if value is None or value != value:
+        return ""
+    return str(value) if spec == "" else format(value, spec)
+
+
+class Results:
+    """The kept results: a JSON file, and a markdown page made from it."""
+
+    def __init__(self, folder, name):
+        self.json, self.page = folder / f"{name}.json", folder / f"{name}.md"
+        self.parts = json.loads(self.json.read_text(encoding="utf-8")) if self.json.exists() else {}
+
+    def tables(self, part):
+        """The kept tables of a part, none if it never ran."""
+        return [Table(**table) for table in self.parts.get(part, {}).get("tables", [])]
+
+    def keep(self, part, tables, **about):
+        """Take over the tables of a part, with what is said about the run, and write both files."""
+        self.parts[part] = about | {"tables": [asdict(table) for table in tables]}
+        self.json.parent.mkdir(parents=True, exist_ok=True)
+        self.json.write_text(json.dumps(self.parts, indent=1, default=float) + "\n", encoding="utf-8")
+        self.page.write_text(self.markdown(), encoding="utf-8")
+
+    def markdown(self):
+        lines = [f"# {self.json.stem}: measured", "", f"Made by `benchmarks/{self.json.stem}.py`; do not edit.", ""]
+        for part, kept in self.parts.items():
+            lines += [f"## {part}", "", describe(kept["machine"]) + f" Run on {kept['date']}.", ""]
+            lines += [table.markdown() for table in self.tables(part)]
+        return "\n".join(lines)
+
+
+def describe(machine):
+    """A machine in one sentence."""
+    versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items() if v is not None)
+    return (f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}; "
+            f"Python {machine['python']}, {versions}.")

@@ -1,0 +1,59 @@
+"""Label sequences: the thesis's tables, other programs, the targets, and scaling.
+
+    python benchmarks/sequence.py [--part tables|peers|targets|scaling|all] [--quick] [--repeat N] [--fresh]
+
+Prints tables and keeps them in benchmarks/results/sequence.json and sequence.md. The data come from
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+from pathlib import Path
+
+from _measure import ENVIRONMENT, machine
+from _report import Results, describe
+
+os.environ.update(ENVIRONMENT)  # before numpy is imported
+
+import _sequence_peers  # noqa: E402
+import _sequence_scaling  # noqa: E402
+import _sequence_tables  # noqa: E402
+import _sequence_targets  # noqa: E402
+
+PARTS = {"tables": _sequence_tables, "peers": _sequence_peers, "targets": _sequence_targets,
+         "scaling": _sequence_scaling}
+
+
+def main():
+    options = arguments()
+    options.machine = machine()
+    print(describe(options.machine), "\n", flush=True)
+    results = Results(options.output, "sequence")
+    options.kept = results
+    for part in PARTS if options.part == "all" else [options.part]:
+        tables = []
+        before = os.getloadavg()[0]
+        for table in PARTS[part].run(options):
+            print(table.text(), flush=True)
+            tables.append(table)
+        if not options.quick:
+            results.keep(part, tables, machine=options.machine, date=datetime.date.today().isoformat(),
+                         load=[before, os.getloadavg()[0]])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--quick", action="store_true", help="a trial on little data; nothing is kept")
+    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="runs of what is timed as best of N (5)")
+    parser.add_argument("--fresh", action="store_true", help="run the other programs again, do not reuse their results")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", metavar="DIR",
+                        help="where results are kept")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

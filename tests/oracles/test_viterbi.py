@@ -1,0 +1,456 @@
+"""Label chains against the enumeration of all labellings."""
+
+import pickle
+
+import numpy as np
+import pytest
+from chain_reference import ReferenceChain
+from dual_reference import constraint, dual
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from structsvm import LaRank, UnsupportedFormulation
+from structsvm.features import Tokens
+from structsvm.oracles._viterbi import MAX_CHART_BYTES
+from structsvm.oracles.viterbi import ViterbiOracle
+
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
+CLOSE = {"rel": 1e-5, "abs": 2e-5}      # the chains' scores are float32
+
+
+def tokens_of(arrays, n_features, *, ones=False):
+    """Sparse tokens from dense arrays; with `ones` without values."""
+    rows = np.concatenate([np.asarray(a, dtype=np.float64) for a in arrays])
+    there = rows != 0.0
+    return Tokens(
+        np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64),
+        np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64),
+        np.nonzero(there)[1].astype(np.int32), None if ones else rows[there].astype(np.float32), n_features)
+
+
+class Case:
+    """A sequence, its oracle, its reference, weights, and a true labelling that the masks allow."""
+
+    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False, **options):
+        rng = np.random.default_rng(seed)
+        self.rng, self.K, self.T, self.F = rng, K, T, int(rng.integers(1, 4))
+        x = rng.integers(0, 2, (T, self.F)) if ones else rng.normal(size=(T, self.F)) * (rng.random((T, self.F)) < 0.7)
+        self.x = np.asarray(x, dtype=np.float32)
+        self.masks = {}
+        self.gold = rng.integers(0, K, T)
+        if masks:
+            allow = {"allowed_transitions": rng.random((K, K)) < 0.6, "allowed_first": rng.random(K) < 0.6,
+                     "allowed_last": rng.random(K) < 0.6}
+            allow["allowed_transitions"][self.gold[:-1], self.gold[1:]] = True
+            allow["allowed_first"][self.gold[0]] = allow["allowed_last"][self.gold[-1]] = True
+            self.masks = {name: mask for name, mask in allow.items() if rng.random() < 0.7}
+        structure = {"order": order, "end": end, **self.masks, **options}
+        self.oracle = ViterbiOracle(K, self.F, **structure)
+        self.reference = ReferenceChain(self.x, K, **structure)
+        self.tokens = tokens_of([self.x], self.F, ones=ones)
+        w = rng.integers(-2, 3, self.oracle.n_features) if whole else rng.normal(size=self.oracle.n_features)
+        self.w = w.astype(np.float32).astype(np.float64)
+
+    def scores(self):
+        """All labellings with their scores, best first."""
+        table = [(self.reference.score(self.w, y), y) for y in self.reference.labellings()]
+        return sorted(table, reverse=True)
+
+    def constraints(self, rescaling, penalty):
+        """(y, b, psi) of every labelling but the true one."""
+        true = self.reference.joint_feature(self.gold)
+        return [(y, *constraint(true - self.reference.joint_feature(y), self.reference.loss(self.gold, y), rescaling, penalty))
+                for y in self.reference.labellings() if y != tuple(self.gold)]
+
+
+@st.composite
+def cases(draw, max_K=4, max_T=5, **options):
+    seed = draw(st.integers(0, 2**32 - 1))
+    K, T = draw(st.integers(1, max_K)), draw(st.integers(1, max_T))
+    order = draw(st.sampled_from([1, 2]))
+    end, ones, masks = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    return Case(seed, K, T, order, end, ones, masks, **options)
+
+
+# --- decoding -------------------------------------------------------------------------------------
+
+
+@given(cases())
+def test_decode(case):
+    table = case.scores()
+    y = case.oracle.chain(case.tokens).decode(case.w)
+    assert case.reference.possible(tuple(y))
+    assert case.reference.score(case.w, y) == pytest.approx(table[0][0], **CLOSE)
+    if len(table) == 1 or table[0][0] - table[1][0] > 1e-4:
+        assert tuple(y) == table[0][1]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(("K", "T"), [(7, 3), (8, 3), (9, 3), (16, 2), (17, 2), (24, 2), (25, 2), (33, 2), (1, 5), (40, 1)])
+def test_widths_of_rows(K, T, order):
+    for seed in range(3):
+        case = Case(seed, K, T, order, True, False, seed == 2)
+        assert case.oracle.n_features == case.reference.n_rows * case.reference.stride
+        y = case.oracle.chain(case.tokens).decode(case.w)
+        assert tuple(y) == case.scores()[0][1]
+        margins = case.oracle.chain(case.tokens).max_marginals(case.w, 0)
+        assert margins.shape == (T, K)
+        assert margins.max() == pytest.approx(case.scores()[0][0], **CLOSE)
+
+
+@given(cases(whole=True))
+def test_ties_are_broken_in_one_way(case):
+    decode = case.oracle.chain(case.tokens).decode
+    y = decode(case.w)
+    assert case.reference.score(case.w, y) == pytest.approx(case.scores()[0][0], **CLOSE)
+    for _ in range(3):
+        assert np.array_equal(case.oracle.chain(case.tokens).decode(case.w), y)
+    # Sequences do not disturb one another.
+    many = tokens_of([case.x] * 3, case.F)
+    assert np.array_equal(case.oracle.chain(many).decode(case.w), np.tile(y, 3))
+    assert np.array_equal(case.oracle.chain(many).decode(case.w, 1, 2), y)
+
+
+@given(cases(), st.integers(0, 2**32 - 1))
+def test_labels_allowed_by_token(case, seed):
+    allowed = np.random.default_rng(seed).random((case.T, case.K)) < 0.6
+    case.reference.allowed = allowed
+    table = case.scores()
+    chain = case.oracle.chain(case.tokens)
+    if not table:
+        with pytest.raises(ValueError, match="sequence 0 has no labelling that the masks allow"):
+            chain.decode(case.w, allowed=[allowed])
+        return
+    y = chain.decode(case.w, allowed=[allowed])
+    assert case.reference.possible(tuple(y))
+    assert case.reference.score(case.w, y) == pytest.approx(table[0][0], **CLOSE)
+    paths, scores = chain.kbest(case.w, 0, 3, allowed=allowed)
+    assert scores == pytest.approx([s for s, _ in table[:3]], **CLOSE)
+    assert all(case.reference.possible(tuple(p)) for p in paths)
+
+
+def test_forced_labels_of_one_sequence_among_others():
+    oracle = ViterbiOracle(3, 2)
+    rng = np.random.default_rng(0)
+    chain = oracle.chain([rng.normal(size=(4, 2)) for _ in range(3)])
+    w = rng.normal(size=oracle.n_features)
+    forced = np.zeros((4, 3), dtype=bool)
+    forced[:, 1] = True
+    free = chain.decode(w)
+    y = chain.decode(w, allowed=[None, forced, None])
+    assert np.array_equal(y[4:8], [1, 1, 1, 1])
+    assert np.array_equal(np.delete(y, slice(4, 8)), np.delete(free, slice(4, 8)))
+    with pytest.raises(ValueError, match=r"sequence 2 must be a boolean array of shape \(4, 3\)"):
+        chain.decode(w, allowed=[None, None, forced[:3]])
+
+
+def test_unreachable_masks():
+    oracle = ViterbiOracle(2, 1, allowed_transitions=np.array([[False, True], [False, False]]))
+    w = np.zeros(oracle.n_features)
+    assert np.array_equal(oracle.chain([np.ones((2, 1))]).decode(w), [0, 1])
+    with pytest.raises(ValueError, match="sequence 1 has no labelling that the masks allow"):
+        oracle.chain([np.ones((2, 1)), np.ones((3, 1))]).decode(w)
+    with pytest.raises(ValueError, match=r"sequence 0: the true labelling breaks the mask at token 1 \(label 0\)"):
+        oracle.bind([np.ones((2, 1))], [[1, 0]])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_long_sequence(order):
+    rng = np.random.default_rng(order)
+    oracle = ViterbiOracle(3, 2, order=order)
+    x = rng.normal(size=(100_000, 2))
+    w = rng.normal(size=oracle.n_features)
+    y = oracle.chain([x]).decode(w)
+    reference = ReferenceChain(x, 3, order=order)
+    score = reference.score(w, y)
+    # No single change can improve it.
+    for t in rng.integers(0, len(x), 3):
+        for label in range(3):
+            z = y.copy()
+            z[t] = label
+            assert reference.score(w, z) <= score + 1e-2
+    assert oracle.bind([x], [y]).separate(0, w)[0] >= 0.0
+
+
+def test_counting_has_a_cap():
+    oracle = ViterbiOracle(3, 1)
+    x, y = np.ones((20_000, 1)), np.zeros(20_000, dtype=int)
+    assert 20_000**2 * 8 * 4 > MAX_CHART_BYTES
+    with pytest.raises(UnsupportedFormulation, match="20000 tokens needs a chart of .* bytes"):
+        oracle.bind([x], [y], rescaling="slack")
+    with pytest.raises(UnsupportedFormulation, match="use rescaling='margin' with penalty='linear'"):
+        oracle.bind([x], [y], penalty="quadratic")
+    assert oracle.bind([x], [y]).n_samples == 1
+    assert ViterbiOracle(3, 1, loss="zero_one").bind([x], [y], rescaling="slack").n_samples == 1
+
+
+# --- the k best, max-marginals, counts ------------------------------------------------------------
+
+
+@given(cases(), st.integers(1, 40))
+def test_kbest(case, k):
+    table = case.scores()
+    paths, scores = case.oracle.chain(case.tokens).kbest(case.w, 0, k)
+    assert len(paths) == len(scores) == min(k, len(table))
+    assert len({tuple(p) for p in paths}) == len(paths)
+    assert list(scores) == sorted(scores, reverse=True)
+    assert scores == pytest.approx([s for s, _ in table[:k]], **CLOSE)
+    for path, score in zip(paths, scores, strict=True):
+        assert case.reference.possible(tuple(path))
+        assert case.reference.score(case.w, path) == pytest.approx(score, **CLOSE)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(("K", "T"), [(1, 4), (2, 5), (3, 4), (9, 2)])
+def test_there_are_K_to_the_T_labellings(K, T, order):
+    oracle = ViterbiOracle(K, 1, order=order)
+    paths, _ = oracle.chain([np.ones((T, 1))]).kbest(np.zeros(oracle.n_features), 0, K**T + 7)
+    assert len(paths) == K**T == len({tuple(p) for p in paths})
+
+
+@given(cases())
+def test_max_marginals(case):
+    table = case.scores()
+    margins = case.oracle.chain(case.tokens).max_marginals(case.w, 0)
+    for t in range(case.T):
+        for label in range(case.K):
+            best = max([s for s, y in table if y[t] == label], default=-np.inf)
+            assert margins[t, label] == pytest.approx(best, **CLOSE)
+
+
+def test_arguments_out_of_range():
+    oracle = ViterbiOracle(3, 2)
+    chain, w = oracle.chain([np.ones((2, 2))] * 2), np.zeros(oracle.n_features)
+    for wrong in (-1, 2, 10**9):
+        with pytest.raises(IndexError, match="out of range for 2"):
+            chain.kbest(w, wrong, 1)
+        with pytest.raises(IndexError, match="out of range for 2"):
+            chain.max_marginals(w, wrong)
+    for bounds in ((-1, 1), (1, 3), (2, 1)):
+        with pytest.raises(IndexError, match="out of range for 2"):
+            chain.decode(w, *bounds)
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        chain.kbest(w, 0, 0)
+    for k in (2**40, 2**59, 2**61, 2**62):
+        with pytest.raises(ValueError, match="bytes, more than"):
+            chain.kbest(w, 0, k)
+    with pytest.raises(ValueError, match=r"w has shape \(3,\), expected"):
+        chain.decode(np.zeros(3))
+    problem = oracle.bind([np.ones((2, 2))] * 2, [[0, 1]] * 2)
+    for call in (problem.separate, problem.most_violated):
+        with pytest.raises(IndexError, match="out of range for 2"):
+            call(2, w)
+    with pytest.raises(ValueError, match="w has shape"):
+        problem.separate(0, w[1:])
+
+
+# --- the most violated constraint -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
+@pytest.mark.parametrize("loss", ["hamming", "zero_one"])
+@given(data=st.data())
+@settings(max_examples=25)
+def test_separate(rescaling, penalty, loss, data):
+    case = data.draw(cases(max_T=4, loss=loss))
+    problem = case.oracle.bind(case.tokens, [case.gold], rescaling=rescaling, penalty=penalty)
+    table = case.constraints(rescaling, penalty)
+    violations = [b - psi @ case.w for _, b, psi in table]
+    b, psi = problem.separate(0, case.w)
+    if penalty is None and not violations:
+        assert (b, psi.any()) == (0.0, False)
+        return
+    best = max(violations) if penalty is None else max([0.0, *violations])
+    assert b - psi @ case.w == pytest.approx(best, rel=1e-5, abs=1e-4)
+    # It is one of the constraints there are, the zero one among them.
+    assert b == 0.0 and not psi.any() or any(
+        b == pytest.approx(b_y) and np.allclose(psi, psi_y, rtol=1e-6, atol=1e-6) for _, b_y, psi_y in table)
+
+
+@given(cases(max_T=4), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_label_costs(case, seed):
+    costs = np.random.default_rng(seed).uniform(0.2, 3.0, case.K).astype(np.float32).astype(np.float64)
+    structure = {"order": case.oracle.order, "end": case.oracle.end, "label_costs": costs, **case.masks}
+    oracle = ViterbiOracle(case.K, case.F, **structure)
+    case.reference = ReferenceChain(case.x, case.K, **structure)
+    best = max([0.0] + [b - psi @ case.w for _, b, psi in case.constraints("margin", "linear")])
+    b, psi = oracle.bind(case.tokens, [case.gold]).separate(0, case.w)
+    assert b - psi @ case.w == pytest.approx(best, rel=1e-5, abs=1e-4)
+    for y in case.reference.labellings()[:5]:
+        assert oracle.loss(case.gold, y) == pytest.approx(case.reference.loss(case.gold, y))
+    if case.K > 1:
+        with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
+            oracle.bind(case.tokens, [case.gold], rescaling="slack")
+
+
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@given(data=st.data())
+@settings(max_examples=25)
+def test_argmax_of_the_protocol(rescaling, data):
+    case = data.draw(cases(max_T=4, loss=data.draw(st.sampled_from(["hamming", "zero_one"]))))
+    ref, true = case.reference, case.reference.score(case.w, case.gold)
+
+    def value(y):
+        loss, score = ref.loss(case.gold, y), ref.score(case.w, y)
+        return loss + score if rescaling == "margin" else loss * (1.0 - true + score)
+
+    y = case.oracle.argmax(case.x, case.w, y_true=case.gold, rescaling=rescaling)
+    assert value(y) == pytest.approx(max(value(z) for z in ref.labellings()), rel=1e-5, abs=1e-4)
+    plain = case.oracle.argmax(case.x, case.w)
+    assert ref.score(case.w, plain) == pytest.approx(case.scores()[0][0], **CLOSE)
+
+
+@given(cases())
+def test_joint_feature_and_loss(case):
+    labellings = case.reference.labellings()
+    for y in labellings[:: max(1, len(labellings) // 5)]:
+        psi = case.oracle.joint_feature(case.x, np.array(y))
+        assert np.array_equal(psi, case.reference.joint_feature(y))
+        assert psi @ case.w == pytest.approx(case.reference.score(case.w, y), **CLOSE)
+        assert case.oracle.loss(case.gold, np.array(y)) == case.reference.loss(case.gold, y)
+
+
+def test_weights_that_are_not_finite_do_no_harm():
+    """Overflow in training must stay inside the tables; what comes out means nothing."""
+    rng = np.random.default_rng(0)
+    for order in (1, 2):
+        oracle = ViterbiOracle(9, 2, order=order)
+        x, y = [rng.normal(size=(6, 2))] * 2, [rng.integers(0, 9, 6)] * 2
+        for fill in (np.nan, np.inf, -np.inf):
+            for share in (0.3, 1.0):
+                w = rng.normal(size=oracle.n_features)
+                w[rng.random(w.size) < share] = fill
+                for rescaling, penalty in [*FORMULATIONS, (None, "linear")]:
+                    problem = oracle.bind(x, y, rescaling=rescaling, penalty=penalty)
+                    path = problem.most_violated(1, w)
+                    assert path.min() >= 0 and path.max() < 9
+                oracle.chain(x).max_marginals(w, 0)
+                paths, _ = oracle.chain(x).kbest(w, 0, 3)
+                assert paths.size == 0 or 0 <= paths.min() <= paths.max() < 9
+
+
+# --- cuts in a dual state -------------------------------------------------------------------------
+
+
+def psi_of_cut(case, problem_gold, words, scale):
+    y = np.array(problem_gold)
+    for t, label in np.asarray(words).reshape(-1, 2):
+        y[t] = label
+    return scale * (case.reference.joint_feature(problem_gold) - case.reference.joint_feature(y))
+
+
+@pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
+@pytest.mark.parametrize("schedule", ["decode-once", "fixed"])
+@given(data=st.data())
+@settings(max_examples=12)
+def test_arithmetic_of_cuts(rescaling, penalty, schedule, data):
+    """w and the objective that the steps track (Gram matrix, slopes, updates) are those of the written-out cuts."""
+    case = data.draw(cases(max_K=3, max_T=4))
+    n_passes = data.draw(st.integers(1, 4))
+    assume(case.K > 1)
+    solver = LaRank(C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0)
+    # One sequence twice, with two true labellings.
+    golds = [tuple(case.gold), min(case.reference.labellings())]
+    twice = tokens_of([case.x] * 2, case.F, ones=case.tokens.values is None)
+    run = solver.start(case.oracle.bind(twice, golds, rescaling=rescaling, penalty=penalty))
+    for _ in range(n_passes):
+        run.schedule.start_pass()
+        run.schedule.run(np.inf)
+    tracked, state = run.state.dual, run.state.get_state()
+    alpha, cuts = [[], []], [[], []]
+    for c, i in enumerate(state["cut_example"]):
+        words = state["cut_words"][state["cut_bounds"][c]:state["cut_bounds"][c + 1]]
+        a, b, scale = state["cut_numbers"][c]
+        psi = psi_of_cut(case, golds[i], words, scale)
+        b_expected, _ = constraint(psi, len(words) / 2, rescaling, penalty)
+        assert b == pytest.approx(b_expected)
+        alpha[i].append(a)
+        cuts[i].append((b, psi))
+    w = sum((a * psi for i in range(2) for a, (_, psi) in zip(alpha[i], cuts[i], strict=True)), np.zeros(case.oracle.n_features))
+    exact = dual(alpha, cuts, [0.7, 0.7], penalty)
+    size = max(1.0, abs(exact), np.abs(w).max())
+    assert np.abs(run.state.weights - w).max() <= 2e-5 * size
+    assert run.state.settle() == pytest.approx(exact, rel=1e-9, abs=1e-9)
+    assert tracked == pytest.approx(exact, rel=1e-4, abs=1e-4 * size)
+    assert not run.state.weights.reshape(-1, case.oracle.stride)[:, case.K:].any()
+
+
+# --- parameters and data --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"n_labels": 0}, "'n_labels' parameter of ViterbiOracle must be an integer of at least 1. Got 0"),
+    ({"n_labels": 2.0}, "'n_labels' parameter"),
+    ({"n_token_features": 0}, "'n_token_features' parameter"),
+    ({"order": 3}, "'order' parameter of ViterbiOracle must be 1 or 2. Got 3"),
+    ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'"),
+    ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must hold 2 positive finite numbers"),
+    ({"label_costs": [1.0, np.nan]}, "'label_costs'"),
+    ({"label_costs": [1.0]}, "'label_costs'"),
+    ({"allowed_first": [1, 0]}, r"'allowed_first' parameter must be a boolean array of shape \(2,\)"),
+    ({"allowed_transitions": np.ones((2, 3), dtype=bool)}, "'allowed_transitions'"),
+    ({"n_labels": 1000, "n_token_features": 3_000_000}, "cut rare features"),
+    ({"n_labels": np.int32(70_000), "n_token_features": np.int32(70_000)}, "cut rare features"),
+])
+def test_parameters(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ViterbiOracle(**{"n_labels": 2, "n_token_features": 3, **arguments})
+
+
+def test_oracles_pickle_and_bound_problems_do_not():
+    oracle = ViterbiOracle(3, 2, order=2, end=True, allowed_first=np.array([True, False, True]))
+    x, w = np.ones((3, 2)), np.arange(oracle.n_features) % 7.0
+    assert np.array_equal(pickle.loads(pickle.dumps(oracle)).argmax(x, w), oracle.argmax(x, w))
+    for bound in (oracle.chain([x]), oracle.bind([x], [[0, 1, 2]])):
+        with pytest.raises(TypeError, match="pickle"):
+            pickle.dumps(bound)
+
+
+@pytest.mark.parametrize(("Y", "message"), [
+    ([[0, 1]], "X has 2 sequences, Y has 1"),
+    ([[0, 1], [0]], "sequence 1 has 2 tokens but 1 labels"),
+    ([[0, 1], [0, 3]], r"labels lie in 0..3, expected 0..2"),
+    ([[0, 1], [0, -1]], r"labels lie in -1..1"),
+    ([[0, 1], [0, 2**32]], "labels lie in"),
+    ([[0, 1], [0, 1.5]], "labels are of type float64, expected integers"),
+    (np.zeros(3, dtype=int), r"labels have shape \(3,\), expected \(4,\)"),
+])
+def test_labels_that_do_not_fit(Y, message):
+    with pytest.raises(ValueError, match=message):
+        ViterbiOracle(3, 2).bind([np.ones((2, 2))] * 2, Y)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"offsets": [0, 3, 2]}, "offsets must ascend from 0 to 2"),
+    ({"offsets": [0, 5]}, "offsets must ascend from 0 to 2"),
+    ({"offsets": [1, 2]}, "offsets must ascend"),
+    ({"offsets": [0, 0, 2]}, "sequence 0 is empty"),
+    ({"indptr": [0, 3, 2]}, "indptr must ascend from 0 to 2"),
+    ({"indptr": [0, 1, 10**12]}, "indptr must ascend"),
+    ({"indices": [0, 4]}, r"feature indices outside 0..3"),
+    ({"indices": [-1, 0]}, "feature indices outside"),
+    ({"values": [1.0]}, "2 indices and 1 values"),
+    ({"n_features": 5}, "the sequences have 5 features, the oracle 4"),
+    ({"indptr": np.array([0, 1, 2], dtype=np.int32)}, "indptr must be a contiguous array of int64"),
+    ({"indices": np.array([0, 1], dtype=np.int64)}, "indices must be a contiguous array of int32"),
+    ({"values": np.array([0.5, 1.0])}, "values must be a contiguous array of float32"),
+    ({"indices": np.arange(4, dtype=np.int32)[::2]}, "indices must be a contiguous"),
+])
+def test_tokens_that_would_lead_astray(change, message):
+    types = {"offsets": np.int64, "indptr": np.int64, "indices": np.int32, "values": np.float32}
+    good = {"offsets": [0, 2], "indptr": [0, 1, 2], "indices": [0, 1], "values": [0.5, 1.0], "n_features": 4}
+    parts = {name: v if name == "n_features" or isinstance(v, np.ndarray) else np.array(v, dtype=types[name])
+             for name, v in (good | change).items()}
+    with pytest.raises(ValueError, match=message):
+        ViterbiOracle(2, 4).chain(Tokens(**parts))
+
+
+def test_dense_sparse_and_weightless_tokens_agree():
+    rng = np.random.default_rng(3)
+    x = [rng.integers(0, 2, (n, 5)).astype(float) for n in (3, 1, 6)]
+    oracle = ViterbiOracle(4, 5, order=2, end=True)
+    w = rng.normal(size=oracle.n_features)
+    labels = [oracle.chain(data).decode(w) for data in (x, tokens_of(x, 5), tokens_of(x, 5, ones=True))]
+    assert np.array_equal(labels[0], labels[1]) and np.array_equal(labels[0], labels[2])
+    assert np.array_equal(np.concatenate([oracle.argmax(a, w) for a in x]), labels[0])

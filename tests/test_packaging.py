@@ -1,0 +1,306 @@
+"""One import package out of three folders, and what the sdist and the wheel hold."""
+
+import copy
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+import pickle
+import pkgutil
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm._dual import DualState, WeightState
+from structsvm._problem import Problem
+from structsvm._schedules import FixedSchedule, PerceptronSchedule
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "structsvm/tasks"}
+NOT_IN_SDIST = (".ci/", ".github/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
+in_checkout = pytest.mark.skipif(
+    not (ROOT / ".git").exists() or shutil.which("git") is None, reason="needs git and a checkout"
+)
+
+
+def compiled_modules():
+    found = pkgutil.walk_packages(structsvm.__path__, "structsvm.")
+    origins = {info.name: importlib.util.find_spec(info.name).origin for info in found}
+    return [name for name, origin in origins.items() if origin.endswith(tuple(EXTENSION_SUFFIXES))]
+
+
+COMPILED = compiled_modules()
+
+
+def extension_types(name):
+    """The types in a compiled module that it did not import from where they say they live."""
+    types = [item for item in vars(importlib.import_module(name)).values() if isinstance(item, type)]
+    return [
+        cls
+        for cls in types
+        if cls.__module__ == name or getattr(sys.modules.get(cls.__module__), cls.__name__, None) is not cls
+    ]
+
+
+def test_no_stray_top_level_package():
+    assert importlib.util.find_spec("oracles") is None
+    assert importlib.util.find_spec("tasks") is None
+    code = (
+        "import sys, structsvm.oracles.viterbi, structsvm.oracles._viterbi, structsvm.tasks\n"
+        "assert not {'oracles', 'tasks'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+def test_there_are_compiled_modules_in_both_packages():
+    assert {"structsvm._problem", "structsvm._dual", "structsvm.oracles._viterbi"} <= set(COMPILED)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_extension_types_know_their_module(name):
+    for cls in extension_types(name):
+        assert cls.__module__ == name
+        assert getattr(importlib.import_module(cls.__module__), cls.__qualname__) is cls
+        assert pickle.loads(pickle.dumps(cls)) is cls
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_one_base_type(name):
+    module = importlib.import_module(name)
+    bases = {base for item in vars(module).values() if isinstance(item, type) for base in item.__mro__}
+    assert {base for base in bases if base.__name__ == "Problem"} <= {Problem}
+    assert {base for base in bases if base.__name__ == "WeightState"} <= {WeightState}
+
+
+class Sign(structsvm.Oracle):
+    """y in {-1, 1}; Psi(x, y) = y x / 2."""
+
+    n_features = 2
+
+    def joint_feature(self, x, y):
+        return y * x / 2
+
+    def loss(self, y_true, y):
+        return float(y != y_true)
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        return max((-1, 1), key=lambda y: y * (x @ w) / 2 + (y_true is not None and y != y_true))
+
+
+def states_and_their_parts():
+    X, Y = [np.eye(3), np.ones((2, 3))], [np.array([0, 1, 0]), np.array([1, 1])]
+    for oracle in (ViterbiOracle(2, 3), GreedyOracle(2, 3)):
+        problem = oracle.bind(X, Y)
+        state = DualState(problem, np.ones(problem.n_samples))
+        yield from (problem, problem.chain, state, FixedSchedule(state, 1))
+    problem = Sign().bind(np.eye(2), [1, -1])
+    state = WeightState(problem)
+    yield from (problem, state, PerceptronSchedule(state))
+
+
+def test_what_holds_pointers_does_not_pickle():
+    for item in states_and_their_parts():
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with pytest.raises(TypeError):
+                pickle.dumps(item, protocol)
+        with pytest.raises(TypeError):
+            copy.copy(item)
+
+
+def test_version():
+    assert structsvm.__version__ == importlib.metadata.version("structsvm")
+
+
+def test_command_line_entry_point():
+    (entry,) = importlib.metadata.entry_points(group="console_scripts", name="structsvm")
+    assert callable(entry.load())
+
+
+def test_type_information_and_headers_are_installed():
+    folder = Path(structsvm.__file__).parent
+    for name in ("py.typed", "__init__.pxd", "_problem.pxd", "_dual.pxd", "_typedefs.pxd", "_rows.h"):
+        assert (folder / name).is_file()
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_modules_have_stubs(name):
+    folder, _, leaf = name.rpartition(".")
+    (path,) = importlib.import_module(folder).__path__
+    assert (Path(path) / f"{leaf}.pyi").is_file()
+
+
+# ---- an oracle of another project ---------------------------------------------------------------
+
+OTHER_PROJECT = '''
+from structsvm._problem cimport Cut, Problem, cut_terms
+from structsvm._typedefs cimport float64_t, int32_t
+
+import numpy as np
+
+
+cdef class SignProblem(Problem):
+    """y in {-1, 1} and x in R^d: Psi(x, y) = y x / 2, so the wrong output has dPsi = y x and loss 1."""
+
+    cdef float64_t[:, ::1] yx
+    cdef float64_t[::1] buffer      # d values, then d int32 indices
+
+    def __init__(self, x, y, **formulation):
+        super().__init__(x.shape[0], x.shape[1], **formulation)
+        d = x.shape[1]
+        self.yx = np.ascontiguousarray(x * y[:, None])
+        self.buffer = np.empty(d + (d + 1) // 2)
+        np.asarray(self.buffer)[d:].view(np.int32)[:d] = np.arange(d)
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        cdef Py_ssize_t d = self.n_features, k
+        cdef double score = 0.0
+        for k in range(d):
+            self.buffer[k] = self.yx[i, k]
+            score += self.yx[i, k] * (<const float64_t*>w)[k]
+        cut_terms(self.rescaling, self.penalty, 1.0, cut)
+        cut.words = <int32_t*>&self.buffer[0]
+        cut.n_words = 3 * d
+        violation[0] = cut.b - cut.scale * score
+        if violation[0] <= 0.0:
+            cut.n_words = 0
+            cut.b = violation[0] = 0.0
+        return 0
+'''
+
+
+def compile_module(source, folder):
+    """Cython and the C compiler on a file, with what the installed package brings along."""
+    cython = pytest.importorskip("Cython.Compiler.Main")
+    compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no C compiler ({compiler})")
+    site = str(Path(structsvm.__file__).parents[1])
+    result = cython.compile_single(
+        str(source), cython.CompilationOptions(include_path=[site], language_level=3), source.stem
+    )
+    target = folder / (source.stem + sysconfig.get_config_var("EXT_SUFFIX"))
+    command = [compiler, "-O1", "-fPIC", "-shared", result.c_file, "-o", str(target)]
+    command += ["-I", sysconfig.get_path("include"), "-I", np.get_include(), "-I", site]
+    if sys.platform == "darwin":
+        command += ["-undefined", "dynamic_lookup"]
+    subprocess.run(command, check=True)
+    return target
+
+
+@pytest.mark.slow
+def test_an_oracle_compiled_by_another_project(tmp_path):
+    source = tmp_path / "other_project.pyx"
+    source.write_text(OTHER_PROJECT)
+    spec = importlib.util.spec_from_file_location("other_project", compile_module(source, tmp_path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert issubclass(module.SignProblem, Problem)
+
+    rng = np.random.default_rng(0)
+    y = rng.choice([-1.0, 1.0], size=50)
+    x = rng.normal(size=(50, 4)) + y[:, None] * np.array([2.0, 0.0, -2.0, 0.0])
+    problem = module.SignProblem(x, y, rescaling="margin", penalty="linear")
+    state = DualState(problem, np.full(50, 1.0), seed=0)
+    schedule = FixedSchedule(state, 5)
+    schedule.start_pass()
+    while not schedule.run(1.0):
+        pass
+    dual = state.settle()
+    assert 0.0 < dual <= state.primal()
+    assert np.mean(np.sign(x @ state.weights) == y) > 0.9
+
+
+# ---- sdist and wheel ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A commit of the checkout as it stands, in a repository of its own."""
+    folder = tmp_path_factory.mktemp("checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "as it stands"]):
+        subprocess.run([*git, *command], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def distributions(checkout, tmp_path_factory):
+    """The sdist, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    # What Python leaves behind where the sources were imported must not go along.
+    (checkout / "structsvm" / "datasets" / "__pycache__").mkdir()
+    (checkout / "structsvm" / "datasets" / "__pycache__" / "litter.pyc").touch()
+    command = [sys.executable, "-P", "-m", "build", "--outdir", str(folder), str(checkout)]
+    if all(importlib.util.find_spec(tool) for tool in ("mesonpy", "mesonbuild", "ninja", "Cython")):
+        command += ["--no-isolation", "--skip-dependency-check"]
+    scripts = sysconfig.get_path("scripts")
+    environment = {**os.environ, "PATH": os.pathsep.join([scripts, os.environ["PATH"]])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return sdist, wheel
+
+
+def files_of(folder):
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+@in_checkout
+@pytest.mark.slow
+def test_sdist_has_all_and_no_litter(checkout, distributions):
+    top = f"structsvm-{structsvm.__version__}/"
+    with tarfile.open(distributions[0]) as archive:
+        names = {member.name for member in archive if member.isfile()}
+    assert all(name.startswith(top) for name in names)
+    tracked = {name for name in files_of(checkout) if not name.startswith((".git/", *NOT_IN_SDIST))}
+    wanted = {name for name in tracked if "__pycache__" not in name}
+    assert {name.removeprefix(top) for name in names} == wanted | {"PKG-INFO"}
+    assert {"LICENSE", "README.md", "meson.build", "oracles/kernels.c", "tests/test_packaging.py"} <= wanted
+
+
+@in_checkout
+@pytest.mark.slow
+def test_wheel_holds_the_package_and_nothing_else(checkout, distributions):
+    with zipfile.ZipFile(distributions[1]) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+        metadata = archive.read(f"structsvm-{structsvm.__version__}.dist-info/METADATA").decode()
+    wanted = set()
+    for folder, package in PACKAGES.items():
+        for name in files_of(checkout / folder):
+            if name.endswith((".py", ".pyi", ".pxd")) or name in ("py.typed", "_rows.h"):
+                wanted.add(f"{package}/{name}")
+            elif name.endswith(".pyx"):
+                wanted.add(f"{package}/{name[:-4]}{sysconfig.get_config_var('EXT_SUFFIX')}")
+    assert {name for name in names if ".dist-info/" not in name} == wanted
+    for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"):
+        assert f"structsvm-{structsvm.__version__}.dist-info/{name}" in names
+    assert "License-Expression: BSD-3-Clause" in metadata
+    assert "Requires-Python: >=3.11" in metadata
+
+
+@in_checkout
+@pytest.mark.slow
+def test_a_build_leaves_the_sources_alone(checkout, distributions):
+    status = subprocess.run(
+        ["git", "status", "--porcelain"], cwd=checkout, check=True, capture_output=True, text=True
+    )
+    assert status.stdout == ""
