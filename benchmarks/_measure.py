@@ -129,7 +129,7 @@ def machine():
         "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: package_version(name) for name in names} | {"wapiti": wapiti_version()},
+        "versions": {name: package_version(name) for name in names},
     }
 
 
@@ -147,13 +147,3 @@ def package_version(name):
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def wapiti_version():
-    """Version of the wapiti on the PATH, or None."""
-    try:
-        done = subprocess.run(["wapiti", "--version"], capture_output=True, text=True)
-    except OSError:
-        return None
-    words = (done.stdout + done.stderr).split()
-    return words[words.index("Wapiti") + 1] if "Wapiti" in words else None

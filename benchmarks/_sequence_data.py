@@ -87,9 +87,14 @@ def head(sequences, share):
     return sequences if share == 1.0 else sequences[: int(share * len(sequences))]
 
 
+def default_settings(**changes):
+    """The command line's settings, with `random_state` fixed; `changes` are named as for SequenceLabeler."""
+    return SimpleNamespace(**DEFAULTS | {"random_state": SEED} | changes)
+
+
 def default_solver(**changes):
-    """The solver that the command line takes, with `random_state` fixed; `changes` as for SequenceLabeler."""
-    return make_solver(SimpleNamespace(**DEFAULTS | {"random_state": SEED} | changes))
+    """The solver that the command line takes with such settings."""
+    return make_solver(default_settings(**changes))
 
 
 # ---- training ----------------------------------------------------------------------------------

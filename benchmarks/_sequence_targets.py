@@ -43,9 +43,8 @@ def run(options):
     for row in rows:
         row["verdict"] = verdict(row)
     yield Table(
-        f"Targets, CoNLL-2000 ({task.train.n_tokens} tokens, {task.encoder.n_features} features), "
-        f"V = {1e3 * unit:.1f} ms", COLUMNS, rows,
-        [f"best and median of {options.repeat} runs in one process on one core (the command line: in a process of its "
+        f"Targets, CoNLL-2000 ({task.train.n_tokens} tokens, {task.encoder.n_features} features)", COLUMNS, rows,
+        [f"V = {1e3 * unit:.1f} ms; best and median of {options.repeat} runs in one process on one core (the command line: in a process of its "
          "own each time)",
          "training: from encoded features to weights; without the certificate after the last pass, but for the row "
          "of the gap, which has those of all passes",

@@ -31,17 +31,23 @@ def main():
     options = arguments()
     options.machine = machine()
     print(describe(options.machine), "\n", flush=True)
-    results = Results(options.output, "sequence")
-    options.kept = results
+    options.kept = Results(options.output, "sequence")
     for part in PARTS if options.part == "all" else [options.part]:
-        tables = []
-        before = os.getloadavg()[0]
-        for table in PARTS[part].run(options):
-            print(table.text(), flush=True)
-            tables.append(table)
+        run(part, options)
+
+
+def run(part, options):
+    """Print the tables of a part as they come, and keep them; until the last one has come, old ones stay."""
+    old, tables = options.kept.tables(part), []
+    about = {"machine": options.machine, "date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
+    for table in PARTS[part].run(options):
+        print(table.text(), flush=True)
+        tables.append(table)
         if not options.quick:
-            results.keep(part, tables, machine=options.machine, date=datetime.date.today().isoformat(),
-                         load=[before, os.getloadavg()[0]])
+            titles = {t.title for t in tables}
+            options.kept.keep(part, tables + [t for t in old if t.title not in titles], **about)
+    if not options.quick:
+        options.kept.keep(part, tables, **about, load_after=os.getloadavg()[0])
 
 
 def arguments():

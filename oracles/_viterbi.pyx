@@ -51,8 +51,9 @@ cdef extern from "kernels.h" nogil:
         int64_t (*kbest)(const chain_scores* s, const float* E, int64_t T, int64_t k, float* score,
                          int64_t* back, int64_t* heads, int32_t* paths, float* totals) noexcept nogil
         void (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B, float* out) noexcept nogil
+        double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
+                            const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
     const kernels* kernels_best()
-    double rows_token_dot(const int32_t* ia, const float* va, int64_t na, const int32_t* ib, const float* vb, int64_t nb)
 
 cdef const kernels* KERNELS = kernels_best()
 
@@ -447,12 +448,23 @@ cdef class ChainProblem(Problem):
         self.add_to(i, cut, coef, w)
         return 0
 
-    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
-        """Sum over differing tokens t of a, u of b of <x_t, x_u> <e_g(t) - e_y(t), e_g(u) - e_y(u)>, and the edges'."""
-        cdef Py_ssize_t first = self.chain.offsets[i], p, q, e, t, u, gt, gu, yt, yu, n
+    cdef double token_dot(self, Py_ssize_t t, Py_ssize_t u) noexcept nogil:
         cdef const int64_t* ptr = self.chain.indptr
+        cdef const int32_t* indices = self.chain.indices
         cdef const float* values = self.chain.values
-        cdef int signs
+        if t == u and values == NULL:
+            return <double>(ptr[t + 1] - ptr[t])
+        return KERNELS.token_dot(
+            indices + ptr[t], NULL if values == NULL else values + ptr[t], ptr[t + 1] - ptr[t],
+            indices + ptr[u], NULL if values == NULL else values + ptr[u], ptr[u + 1] - ptr[u])
+
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        """Sum over differing tokens t of a, u of b of <x_t, x_u> <e_g(t) - e_y(t), e_g(u) - e_y(u)>, and the edges'.
+
+        For a cut with itself the pairs t < u count twice.
+        """
+        cdef Py_ssize_t first = self.chain.offsets[i], p, q, e, t, u, gt, gu, yt, yu, n
+        cdef int signs, times
         cdef double total = 0.0
         cdef int64_t* plus = &self.plus[0]
         cdef int64_t* minus = &self.minus[0]
@@ -460,15 +472,14 @@ cdef class ChainProblem(Problem):
             t = first + a.words[2 * p]
             yt = a.words[2 * p + 1]
             gt = self.gold[t]
-            for q in range(b.n_words // 2):
+            for q in range(p if a == b else 0, b.n_words // 2):
                 u = first + b.words[2 * q]
                 yu = b.words[2 * q + 1]
                 gu = self.gold[u]
                 signs = (gt == gu) - (gt == yu) - (yt == gu) + (yt == yu)
+                times = 2 if a == b and q > p else 1
                 if signs != 0:
-                    total += signs * rows_token_dot(
-                        self.chain.indices + ptr[t], NULL if values == NULL else values + ptr[t], ptr[t + 1] - ptr[t],
-                        self.chain.indices + ptr[u], NULL if values == NULL else values + ptr[u], ptr[u + 1] - ptr[u])
+                    total += times * signs * self.token_dot(t, u)
         n = self.edges(i, a, plus, minus)
         for e in range(n):
             self.edge_sum[plus[e]] += 1.0

@@ -30,6 +30,8 @@ typedef struct {
                              const int64_t *indptr, const int32_t *indices, const float *values, int64_t T,
                              const float *init, int64_t init_step, const float *mask, int32_t *rows,
                              float *out, float *scores, int32_t *labels);
+    double (*token_dot)(const int32_t *ia, const float *va, int64_t na,
+                        const int32_t *ib, const float *vb, int64_t nb);
 } kernels;
 
 const kernels *kernels_best(void);

@@ -55,7 +55,7 @@ cdef class DualState(WeightState):
     cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
     cdef int process_new(self, Py_ssize_t i) except -1 nogil
     cdef int process_old(self) except -1 nogil
-    cdef int optimize(self) except -1 nogil
+    cdef int optimize(self, int n) except -1 nogil
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
     cdef int decode_once(self, Py_ssize_t i) except -1 nogil
 

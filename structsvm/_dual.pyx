@@ -34,6 +34,12 @@ from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 
 cnp.import_array()
 
+cdef extern from *:
+    """
+    #define structsvm_prefetch(p) __builtin_prefetch(p)
+    """
+    void prefetch "structsvm_prefetch" (const void* p) noexcept nogil
+
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
 cdef Py_ssize_t ORIGIN = -1
@@ -186,7 +192,7 @@ cdef class WeightState:
         cdef int k
         words = _checked(state, "random", np.uint64, (4,))
         counters = _checked(state, "counters", np.int64, (4,))
-        if counters.min() < 0 or not words.any():
+        if counters.min() < 0 or counters[3] > counters[2] or not words.any():
             raise ValueError("the counters or the random generator of the training state are not sound")
         self._take_vectors(state)
         for k in range(4):
@@ -267,19 +273,33 @@ cdef class DualState(WeightState):
             return 0
         return self.process(self.support[random_below(&self.random, self.n_patterns)])
 
-    cdef int optimize(self) except -1 nogil:
-        """Algorithm 20: a random support pattern; the steepest direction inside its working set."""
+    cdef int optimize(self, int n) except -1 nogil:
+        """Algorithm 20, n times: a random support pattern; the steepest direction inside its working set.
+
+        Up to ten patterns are drawn at once, so that their working sets, which lie anywhere in memory, are
+        fetched while others are worked on. One that has lost its last cut meanwhile is passed over.
+        """
+        cdef Py_ssize_t picks[10]
         cdef Py_ssize_t i, to, origin
+        cdef int k, m
         cdef double high, low
-        if self.n_patterns == 0:
-            return 0
-        i = self.support[random_below(&self.random, self.n_patterns)]
-        self.slopes(i, False)
-        to = self.highest(i, &high)
-        origin = self.lowest(i, &low)
-        if to == origin or high - low <= self.tau:
-            return 0
-        return self.pair_step(i, to, origin, high - low)
+        while n > 0 and self.n_patterns > 0:
+            m = min(n, 10)
+            n -= m
+            for k in range(m):
+                picks[k] = self.support[random_below(&self.random, self.n_patterns)]
+                prefetch(&self.sets[picks[k]])
+            for k in range(m):
+                prefetch(self.sets[picks[k]].cuts)
+                prefetch(self.sets[picks[k]].gram)
+            for k in range(m):
+                i = picks[k]
+                self.slopes(i, False)
+                to = self.highest(i, &high)
+                origin = self.lowest(i, &low)
+                if to != origin and high - low > self.tau:
+                    self.pair_step(i, to, origin, high - low)
+        return 0
 
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
         """All the pair steps that example i's working set asks for, without decoding."""

@@ -93,24 +93,36 @@ ROWS_INLINE int64_t rows_argmax(const float *a, const float *b, int64_t stride, 
     return at[k];
 }
 
-/* <x, x'> of two sparse tokens with ascending indices. */
-ROWS_INLINE double rows_token_dot(const int32_t *ia, const float *va, int64_t na,
-                                  const int32_t *ib, const float *vb, int64_t nb) {
+/* How many numbers two lists without repetitions share: every one against every one, eight at a time,
+ * which for lists of some twenty is faster than a merge with its unpredictable steps. */
+ROWS_INLINE int64_t rows_common(const int32_t *a, int64_t na, const int32_t *b, int64_t nb) {
+    typedef int32_t loaded __attribute__((vector_size(32), aligned(4), may_alias));
+    rows_i found = {0, 0, 0, 0, 0, 0, 0, 0};
+    int64_t wholes_a = na - na % LANES, wholes_b = nb - nb % LANES, common = 0;
+    for (int64_t j = 0; j < wholes_b; j += LANES) {
+        rows_i v = *(const loaded *)(b + j);
+        for (int64_t i = 0; i < na; i++) found -= v == (rows_i){0, 0, 0, 0, 0, 0, 0, 0} + a[i];
+    }
+    for (int64_t j = wholes_b; j < nb; j++) {
+        for (int64_t i = 0; i < wholes_a; i += LANES)
+            found -= *(const loaded *)(a + i) == (rows_i){0, 0, 0, 0, 0, 0, 0, 0} + b[j];
+        for (int64_t i = wholes_a; i < na; i++) common += a[i] == b[j];
+    }
+    for (int l = 0; l < LANES; l++) common += found[l];
+    return common;
+}
+
+/* <x, x'> of two sparse tokens with ascending indices; short ones of ones by counting, else by a merge. */
+static double rows_token_dot(const int32_t *ia, const float *va, int64_t na,
+                             const int32_t *ib, const float *vb, int64_t nb) {
     double total = 0.0;
     int64_t p = 0, q = 0;
-    if (va == NULL) {
-        int64_t common = 0;
-        while (p < na && q < nb) {
-            int32_t x = ia[p], y = ib[q];
-            common += x == y;
-            p += x <= y;
-            q += y <= x;
-        }
-        return (double)common;
-    }
+    if (va == NULL && na * nb <= 4096) return (double)rows_common(ia, na, ib, nb);
     while (p < na && q < nb) {
         if (ia[p] == ib[q]) {
-            total += (double)va[p++] * vb[q++];
+            total += va == NULL ? 1.0 : (double)va[p] * vb[q];
+            p++;
+            q++;
         } else if (ia[p] < ib[q]) {
             p++;
         } else {

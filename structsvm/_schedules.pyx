@@ -151,8 +151,7 @@ cdef class FixedSchedule(Schedule):
             self.dual.process_new(i)
         else:
             self.dual.process_old()
-            for k in range(10):
-                self.dual.optimize()
+            self.dual.optimize(10)
         self.done += 1
         if self.done <= self.n_reprocess:
             return 1
@@ -206,8 +205,7 @@ cdef class AdaptiveSchedule(Schedule):
             self.dual.process_old()
         else:
             s = 2
-            for k in range(10):
-                self.dual.optimize()
+            self.dual.optimize(10)
         self.rates[s] = max(
             0.05 * (self.dual.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
             self.floor)

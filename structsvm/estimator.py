@@ -19,7 +19,7 @@ from structsvm.protocol import Oracle
 from structsvm.result import Result
 from structsvm.solvers import LaRank, Solver
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.solvers.stored import solver_from_json, solver_to_json
+from structsvm.solvers.stored import solver_from_json, solver_to_json, take_up
 
 KIND = "structured"
 
@@ -143,7 +143,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
                 raise ValueError("the training data differ from those that the model was trained on; go on with "
                                  "the same data, or use partial_fit for new ones")
             arrays, run = run, solver.start(problem, sample_weight=weight)
-            run.set_state(arrays)
+            take_up(run, arrays)
         monitor = monitor_for(self, X, Y, solver.n_passes if passes is None else passes,
                               lambda run: {"coef_": run.weights})
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)

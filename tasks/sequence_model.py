@@ -20,7 +20,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import Result
 from structsvm.solvers import LaRank, PassiveAggressive, Perceptron, Solver
-from structsvm.solvers.stored import plain, solver_from_json, solver_to_json
+from structsvm.solvers.stored import plain, solver_from_json, solver_to_json, take_up
 
 KIND = "sequence"
 
@@ -81,7 +81,7 @@ class SequenceModel:
                 raise ValueError("the training data differ from those that the model was trained on; go on with "
                                  "the same data, or use partial_fit for new ones")
             run = solver.start(problem, sample_weight=sample_weight)
-            run.set_state(self.state)
+            take_up(run, self.state)
         run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
         self.weights, self.result = run.weights, run.result()
         self.state, self.fingerprint = (run.get_state(), fingerprint) if base is None else (None, 0)

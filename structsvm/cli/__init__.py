@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from structsvm import __version__
 from structsvm.model_file import read_model
 
 TASKS = ("sequence",)
@@ -25,15 +26,17 @@ class Friendly(click.Group):
             # The reader (head, say) has seen enough; keep the interpreter from flushing into the pipe again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        except (ValueError, OSError) as error:
-            raise click.ClickException(str(error)) from error
+        except (ValueError, OSError, OverflowError) as error:
+            raise click.ClickException(" ".join(str(error).splitlines())) from error
+        except MemoryError as error:
+            raise click.ClickException(f"not enough memory ({error})") from error
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(130)
 
 
 @click.group(cls=Friendly, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="structsvm")
+@click.version_option(__version__, prog_name="structsvm")
 def main():
     """Structural support vector machines: train, predict, evaluate, inspect."""
 
@@ -122,12 +125,21 @@ def demo(task, output, seed):
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
 @click.option("--tol", type=float, help="Stop at this relative duality gap.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the order of examples.")
+@click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True,
+              help="Seed of the order of examples.")
 @click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def train_sequence(train_file, model, warm_start, plot, quiet, seed, **params):
-    """Train a label-sequence model on a CoNLL column file: tokens by line, the label in the last column."""
+def train_sequence(train_file, model, warm_start, plot, quiet, **params):
+    """Train a label-sequence model on a CoNLL column file.
+
+    One token a line, its columns between spaces or tabs, the label last; blank lines end a sequence. Files that
+    end in .gz, .xz or .bz2 are read as they are. With --warm-start, options that are not given are those of the
+    model, TRAIN must be the file that it was trained on, and --max-iter more passes follow.
+    """
     from structsvm.cli import sequence
 
-    sys.exit(sequence.train(train_file, model, {"random_state": seed, **params}, warm_start, plot, quiet))
+    if warm_start:
+        source = click.get_current_context().get_parameter_source
+        params = {name: value for name, value in params.items() if source(name).name != "DEFAULT"}
+    sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))

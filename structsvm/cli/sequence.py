@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
+import os
 import time
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from types import SimpleNamespace
 
 import click
@@ -15,7 +17,7 @@ import numpy as np
 from structsvm.columns import Columns, read_columns
 from structsvm.features import FeatureEncoder
 from structsvm.progress import Bar
-from structsvm.tasks.sequence_model import SequenceModel, encode_labels, make_oracle, make_solver
+from structsvm.tasks.sequence_model import SequenceModel, check_unchanged, encode_labels, make_oracle, make_solver
 
 DEFAULTS = {"end": False, "loss": "hamming", "class_weight": None, "tol": None, "constraints": None, "order": None,
             "hash_bits": None, "C": None, "max_iter": None, "templates": None, "min_count": 1, "solver": "larank",
@@ -26,30 +28,37 @@ def train(path, model_path, params, warm_start, plot, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     say = (lambda text: None) if quiet else click.echo
     begin = time.perf_counter()
+    for output in (model_path, plot):
+        check_writable(output)
+    drawable(plot)
     X, y = labelled(read_columns(path), path)
-    settings = SimpleNamespace(**DEFAULTS | params)
+    model = SequenceModel.load(warm_start) if warm_start else None
+    settings = SimpleNamespace(**DEFAULTS | ({} if model is None else model.params) | params)
     solver = make_solver(settings)
     solver.validate()
-    if warm_start:
-        model = SequenceModel.load(warm_start)
-        tokens = model.encode(X)
-        labels, numbers = encode_labels(y, tokens, model.labels)
-    else:
+    if model is None:
         encoder = FeatureEncoder(settings.templates, settings.min_count, settings.hash_bits)
         tokens = encoder.fit_transform(X)
         labels, numbers = encode_labels(y, tokens)
-        model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers),
-                              params={k: v for k, v in vars(settings).items() if v != DEFAULTS[k]})
+        model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
+    else:
+        tokens = model.encode(X)
+        labels, numbers = encode_labels(y, tokens, model.labels)
+        check_unchanged(settings, model, numbers)
+    model.params = vars(settings)
     say(f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels "
         f"({time.perf_counter() - begin:.2f} s)")
-    run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes, disable=True if quiet else None),
-                      resume=bool(warm_start))
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *where: None if quiet else click.echo(f"warning: {message}", err=True)
+        run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes, disable=True if quiet else None),
+                          resume=bool(warm_start))
     model.save(model_path)
     say(model.result.certificate())
     if plot:
-        picture(model, plot)
+        picture(model, plot, say=say)
     if run.status == "interrupted":
-        click.echo(f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model", err=True)
+        click.echo(f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model, and "
+                   f"--warm-start {model_path} goes on from it", err=True)
         return 130
     say(f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), {time.perf_counter() - begin:.2f} s in all")
     return 0
@@ -61,13 +70,13 @@ def predict(model_path, path, output, kbest, jobs):
     columns = read_input(path)
     X, _ = split_labels(model, columns, path)
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
+    if kbest is not None and not hasattr(model.oracle, "end"):
+        raise ValueError("--kbest needs a model with exact inference")
     with writing(output) as stream:
         if kbest is None:
             for tokens, labels in zip(lines, model.predict(X, n_jobs=jobs)):
                 stream.write("".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n")
             return
-        if not hasattr(model.oracle, "end"):
-            raise ValueError("--kbest needs a model with exact inference")
         chain = model.oracle.chain(model.encode(X))
         for i, tokens in enumerate(lines):
             paths, scores = chain.kbest(model.weights, i, kbest)
@@ -80,6 +89,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
     """Print token accuracy and chunk scores."""
     from structsvm.metrics import chunk_scores, token_accuracy
 
+    drawable(plot)
     model = SequenceModel.load(model_path, mmap=True)
     X, y = split_labels(model, read_input(path), path)
     if y is None:
@@ -95,18 +105,22 @@ def evaluate(model_path, path, as_json, jobs, plot):
     if plot:
         from structsvm.plotting import ConfusionDisplay
 
-        save(ConfusionDisplay.from_predictions(gold, predicted).figure_, plot)
+        figure = blank(7, 6)
+        ConfusionDisplay.from_predictions(gold, predicted, ax=figure.add_subplot())
+        save(figure, plot, say=lambda text: click.echo(text, err=True))
 
 
 def inspect(model_path, top, only, plot):
     """Print what the model is and its heaviest weights."""
+    drawable(plot)
     model = SequenceModel.load(model_path)
     oracle = model.oracle
     unknown = [label for label in only if label not in model.labels]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(map(str, model.labels))}")
     click.echo(f"task: sequence, {'exact' if hasattr(oracle, 'end') else 'greedy'} inference of order {oracle.order}")
-    click.echo("parameters: " + (", ".join(f"{k}={v!r}" for k, v in model.params.items() if v is not None) or "defaults"))
+    given = {k: v for k, v in model.params.items() if k not in DEFAULTS or v is not DEFAULTS[k] and v != DEFAULTS[k]}
+    click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in given.items()) or "defaults"))
     click.echo(f"{oracle.n_token_features} features, {oracle.n_labels} labels: {', '.join(map(str, model.labels))}")
     if model.result is not None:
         click.echo(model.result.certificate())
@@ -129,10 +143,11 @@ def demo(output, seed):
     from structsvm.datasets import make_sequences
     from structsvm.metrics import chunk_scores
 
+    drawable(output)
     click.echo("simulating 3000 sentences with chunk labels, and 1000 to test on")
     X, y = make_sequences(3000, random_state=seed)
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
-    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "max_iter": 8})
+    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
     encoder = FeatureEncoder()
     tokens = encoder.fit_transform(Columns.from_sequences(X))
     labels, numbers = encode_labels(y, tokens)
@@ -152,7 +167,7 @@ def demo(output, seed):
 
 
 def read_input(path):
-    return read_columns(sys.stdin.buffer if path == "-" else path)
+    return read_columns(click.get_binary_stream("stdin") if path == "-" else path)
 
 
 def labelled(columns, path):
@@ -174,13 +189,32 @@ def split_labels(model, columns, path):
     return columns, None
 
 
+def check_writable(path):
+    """Say before training, not after it, that a file cannot be written."""
+    if path is None:
+        return
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path}: the folder {folder} cannot be written to")
+
+
 @contextmanager
 def writing(output):
-    """Standard output, or a file that appears under its name only when it is complete."""
+    """Standard output, or a file that appears under its name only when it is complete; UTF-8 either way."""
     if output is None:
-        yield sys.stdout
+        stream = click.get_text_stream("stdout", encoding="utf-8")
+        yield stream
+        stream.flush()
         return
-    temporary = Path(f"{output}.part")
+    if os.path.exists(output) and not os.path.isfile(output):  # /dev/stdout, a pipe
+        with open(output, "w", encoding="utf-8") as stream:
+            yield stream
+        return
+    check_writable(output)
+    output = os.path.realpath(output)  # a link stays, what it points to is replaced
+    temporary = Path(f"{output}.{os.getpid()}.part")
     try:
         with temporary.open("w", encoding="utf-8") as stream:
             yield stream
@@ -192,27 +226,51 @@ def writing(output):
 # ---- pictures -----------------------------------------------------------------------------------
 
 
-def picture(model, output, predictions=None):
+def drawable(output):
+    """Raise OSError or ValueError, before the work, if a picture could not be saved after it."""
+    if output is None:
+        return
+    check_writable(output)
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise OSError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
+    known = sorted(FigureCanvasBase.get_supported_filetypes())
+    if Path(output).suffix[1:].lower() not in known:
+        raise ValueError(f"{output}: a picture's name ends in one of {', '.join('.' + kind for kind in known)}")
+
+
+def blank(width, height):
+    """An empty figure, in inches; without pyplot, which would look for a screen."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def picture(model, output, predictions=None, *, say=click.echo):
     """Save training history and transition weights; with ``(gold, predicted)`` the confusion matrix too."""
     from structsvm.plotting import ConfusionDisplay, HistoryDisplay, TransitionDisplay
 
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise OSError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
-    figure = plt.figure(figsize=(14, 6 if predictions is None else 12), layout="constrained")
-    rows = figure.add_gridspec(1 if predictions is None else 2, 2)
-    left = rows[0, 0].subgridspec(2, 1)
-    HistoryDisplay(model.result.history).plot(ax=(figure.add_subplot(left[0]), figure.add_subplot(left[1])))
-    TransitionDisplay(model.transition(), model.labels).plot(ax=figure.add_subplot(rows[0, 1]))
+    panels = 2 if predictions is None else 3
+    figure = blank(7 * panels, 6)
+    grid = figure.add_gridspec(1, panels, width_ratios=[0.8, 1, 1][:panels])
+    history = model.result.history
+    halves = grid[0].subgridspec(2, 1, height_ratios=(3, 2))
+    objectives = figure.add_subplot(halves[0])
+    gaps = figure.add_subplot(halves[1], sharex=objectives)
+    HistoryDisplay(history).plot(ax=(objectives, gaps))
+    if np.isfinite(history["gap"]).sum() < 2:  # without tol it is known at the end alone: the title says it
+        gaps.set(visible=False, in_layout=False)
+        objectives.set_subplotspec(grid[0])
+        objectives.set(xlabel="training time (seconds)")
+    objectives.set_title(f"gap {100 * model.result.relative_gap:.3g} % after {model.result.n_iter} passes"
+                         if np.isfinite(model.result.gap) else f"{model.result.n_iter} passes")
+    TransitionDisplay(model.transition(), model.labels).plot(ax=figure.add_subplot(grid[1]))
     if predictions is not None:
-        ConfusionDisplay.from_predictions(*predictions, ax=figure.add_subplot(rows[1, :]))
-    save(figure, output)
+        ConfusionDisplay.from_predictions(*predictions, ax=figure.add_subplot(grid[2]))
+    save(figure, output, say=say)
 
 
-def save(figure, output):
-    import matplotlib.pyplot as plt
-
+def save(figure, output, *, say=click.echo):
     figure.savefig(output, dpi=120)
-    plt.close(figure)
-    click.echo(f"picture: {output}")
+    say(f"picture: {output}")

@@ -1,4 +1,4 @@
-"""Solvers in the headers of model files: their name and parameters, so that a loaded model trains on as before."""
+"""What model files keep of training: solvers by name and parameters, so that a loaded model trains on as before."""
 
 from __future__ import annotations
 
@@ -33,3 +33,12 @@ def solver_from_json(value):
     solver = kind(**value["params"])
     solver.validate()
     return solver
+
+
+def take_up(run, arrays):
+    """`Run.set_state`, with advice where it fails."""
+    try:
+        run.set_state(arrays)
+    except ValueError as error:
+        raise ValueError(f"training cannot go on from where the model stands: {error}. The solver must be the one of before, "
+                         "with the same parameters and sample weights (C may grow, and max_iter and tol may change)") from error
