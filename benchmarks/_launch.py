@@ -43,8 +43,13 @@ def run(arguments, limit, out, err):
     timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     unit = 1 if sys.platform == "darwin" else 1024
-    return {"status": process.returncode, "wall": time.perf_counter() - begin,
-            "cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss * unit / 1e6, "in_time": not late.is_set()}
+    return {
+        "status": process.returncode,
+        "wall": time.perf_counter() - begin,
+        "cpu": used.ru_utime + used.ru_stime,
+        "peak": used.ru_maxrss * unit / 1e6,
+        "in_time": not late.is_set(),
+    }
 
 
 if __name__ == "__main__":

@@ -17,22 +17,40 @@ from pathlib import Path
 
 LAUNCHER = Path(__file__).with_name("_launch.py")
 # One thread for everybody, and the same hashes of strings in every run.
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "PYTHONHASHSEED": "0",
+}
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Wall seconds of equal runs."""
+    """Wall and CPU seconds of equal runs.
 
-    seconds: tuple[float, ...]
+    On a machine that others use too, the best CPU time is the steadier measure of the two.
+    """
+
+    walls: tuple[float, ...]
+    cpus: tuple[float, ...]
+
+    @classmethod
+    def of(cls, runs):
+        """From whatever has `wall` and `cpu`."""
+        return cls(tuple(run.wall for run in runs), tuple(run.cpu for run in runs))
 
     @property
     def best(self):
-        return min(self.seconds)
+        return min(self.walls)
 
     @property
     def median(self):
-        return statistics.median(self.seconds)
+        return statistics.median(self.walls)
+
+    @property
+    def cpu(self):
+        return min(self.cpus)
 
 
 @contextmanager
@@ -65,12 +83,12 @@ class Clock:
 
 def repeat(action, times):
     """Call `action` so many times; return its last value and the `Repeats`."""
-    seconds = []
+    clocks = []
     for _ in range(times):
         with Clock() as clock:
             value = action()
-        seconds.append(clock.wall)
-    return value, Repeats(tuple(seconds))
+        clocks.append(clock)
+    return value, Repeats.of(clocks)
 
 
 # ---- commands in processes of their own --------------------------------------------------------
@@ -108,8 +126,14 @@ def run_command(arguments, *, limit=None):
         It failed; the message has the end of what it wrote to standard error.
     """
     request = json.dumps({"arguments": [str(a) for a in arguments], "limit": limit})
-    done = subprocess.run([sys.executable, "-S", "-E", LAUNCHER], input=request, capture_output=True, text=True,
-                          env=os.environ | ENVIRONMENT, check=True)
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", LAUNCHER],
+        input=request,
+        capture_output=True,
+        text=True,
+        env=os.environ | ENVIRONMENT,
+        check=True,
+    )
     answer = json.loads(done.stdout)
     status = answer.pop("status")
     if status != 0:

@@ -1,8 +1,8 @@
 """One competitor, or ourselves, in a process of its own: ``python _peer.py JSON``; prints JSON.
 
-What it is told: ``program`` ("crfsuite" or "structsvm"), ``settings``, ``source`` ("attributes" or "text"),
-``train`` and ``test`` (attribute files), ``train_text`` and ``test_text`` (column files), ``templates``,
-``min_count``, ``model`` (a file to write) and ``times`` (runs of what is short).
+What it is told: ``program`` ("crfsuite" or "structsvm"), ``settings``, the files ``attributes``, ``uncut``,
+``test`` (attributes), ``train_text``, ``test_text`` (columns), ``source`` (which of them to train on),
+``templates``, ``min_count``, ``model`` (a file to write) and ``times`` (runs of our training).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def main():
 
 def peak():
     """Largest resident set so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+    return (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+    )
 
 
 def speed(action, n_tokens):
@@ -39,7 +41,10 @@ def speed(action, n_tokens):
 def scores(gold, predicted):
     from structsvm.metrics import chunk_scores, token_accuracy
 
-    return {"accuracy": 100.0 * token_accuracy(gold, predicted), "f1": 100.0 * chunk_scores(gold, predicted).f1}
+    return {
+        "accuracy": 100.0 * token_accuracy(gold, predicted),
+        "f1": 100.0 * chunk_scores(gold, predicted).f1,
+    }
 
 
 class Stream:
@@ -69,7 +74,7 @@ def crfsuite(task):
     settings = dict(task["settings"])
     trainer = pycrfsuite.Trainer(algorithm=settings.pop("algorithm"), verbose=False)
     trainer.set_params(settings | {"feature.possible_transitions": True})
-    stream = Stream(task["train"])
+    stream = Stream(task[task["source"]])
     with Clock() as appending:
         for sentence in stream:
             trainer.append(sentence, stream.labels[-1])
@@ -77,9 +82,14 @@ def crfsuite(task):
         trainer.train(task["model"])
     log = trainer.logparser
     around = log.featgen_seconds + log.storing_seconds
-    result = {"features": appending.wall - stream.seconds + log.featgen_seconds, "train": training.wall - around,
-              "cpu": training.cpu - around, "peak": peak(), "model": Path(task["model"]).stat().st_size / 1e6,
-              "passes": len(log.iterations)}
+    result = {
+        "features": appending.wall - stream.seconds + log.featgen_seconds,
+        "train": training.wall - around,
+        "cpu": training.cpu - around,
+        "peak": peak(),
+        "model": Path(task["model"]).stat().st_size / 1e6,
+        "passes": len(log.iterations),
+    }
     tagger = pycrfsuite.Tagger()
     tagger.open(task["model"])
     return result | crfsuite_tagging(task, tagger, pycrfsuite.ItemSequence)
@@ -112,8 +122,9 @@ def structsvm(task):
 
     from structsvm.tasks.sequence_model import SequenceModel, make_oracle, make_solver
 
-    settings = default_settings(**({} if task["settings"].get("solver") == "perceptron" else {"C": C}),
-                                **task["settings"])
+    settings = default_settings(
+        **({} if task["settings"].get("solver") == "perceptron" else {"C": C}), **task["settings"]
+    )
     with Clock() as encoding:
         encoder, tokens, labels, numbers, reading = encoded(task)
     model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
@@ -125,9 +136,14 @@ def structsvm(task):
         if len(runs) == 1:
             largest = peak()
     model.save(task["model"])
-    result = {"features": encoding.wall - reading, "train": statistics.median(run.wall for run in runs),
-              "cpu": statistics.median(run.cpu for run in runs), "peak": largest,
-              "model": Path(task["model"]).stat().st_size / 1e6, "passes": model.result.n_iter}
+    result = {
+        "features": encoding.wall - reading,
+        "train": statistics.median(run.wall for run in runs),
+        "cpu": statistics.median(run.cpu for run in runs),
+        "peak": largest,
+        "model": Path(task["model"]).stat().st_size / 1e6,
+        "passes": model.result.n_iter,
+    }
     return result | structsvm_tagging(task, model)
 
 
@@ -142,7 +158,7 @@ def encoded(task):
         encoder = FeatureEncoder(task["templates"], task["min_count"])
         tokens = encoder.fit_transform(columns.drop_last())
         return encoder, tokens, *encode_labels(columns.select([-1]), tokens), 0.0
-    encoder, stream = FeatureEncoder(), Stream(task["train"])
+    encoder, stream = FeatureEncoder(), Stream(task[task["source"]])
     tokens = encoder.fit_transform(stream)
     return encoder, tokens, *encode_labels(stream.labels, tokens), stream.seconds
 

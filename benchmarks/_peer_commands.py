@@ -16,7 +16,7 @@ from pathlib import Path
 from _attributes import read_attributes
 from _measure import run_command
 
-COPIES = 11     # tagging is timed as the difference between so many copies of the test sentences and one
+COPIES = 11  # tagging is timed as the difference between so many copies of the test sentences and one
 
 
 def found(variable, name):
@@ -29,7 +29,7 @@ def answer(path, option):
     if path is None:
         return ""
     try:
-        done = subprocess.run([path, option], capture_output=True, text=True, timeout=20)
+        done = subprocess.run([path, option], check=False, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout + done.stderr
@@ -56,21 +56,31 @@ def run_wapiti(task, limit):
     """Train and label; `task` as for `_peer`, `settings` has the algorithm."""
     path, _ = wapiti()
     folder = Path(task["model"]).parent
-    data = [write_raw(folder / "wapiti.train", task["train"], 1, labelled=True)]
+    data = [write_raw(folder / "wapiti.train", task["attributes"], 1, labelled=True)]
     data += [write_raw(folder / f"wapiti{k}.test", task["test"], k, labelled=False) for k in (1, COPIES)]
-    trained = run_command([path, "train", "-t", "1", "-a", task["settings"]["algorithm"], data[0], task["model"]],
-                          limit=limit)
+    trained = run_command(
+        [path, "train", "-t", "1", "-a", task["settings"]["algorithm"], data[0], task["model"]], limit=limit
+    )
     seconds = [float(s) for s in re.findall(r"time=[\d.]+s/([\d.]+)s", trained.stdout + trained.stderr)]
-    once, often = (run_command([path, "label", "-l", "-m", task["model"], file, file.with_suffix(".out")])
-                   for file in data[1:])
-    result = {"features": trained.wall - seconds[-1], "train": seconds[-1], "cpu": trained.cpu, "peak": trained.peak,
-              "model": Path(task["model"]).stat().st_size / 1e6, "passes": len(seconds), "in_time": trained.in_time}
+    once, often = (
+        run_command([path, "label", "-l", "-m", task["model"], file, file.with_suffix(".out")])
+        for file in data[1:]
+    )
+    result = {
+        "features": trained.wall - seconds[-1],
+        "train": seconds[-1],
+        "cpu": trained.cpu,
+        "peak": trained.peak,
+        "model": Path(task["model"]).stat().st_size / 1e6,
+        "passes": len(seconds),
+        "in_time": trained.in_time,
+    }
     predicted = label_blocks(data[1].with_suffix(".out"), -1)
     return result | {"tag_attributes": speed(predicted, once, often)}, predicted
 
 
 def write_raw(path, attributes, copies, *, labelled):
-    """Wapiti's raw format: attributes of single labels ("u"), one attribute of label pairs ("b"), the label."""
+    """Wapiti's raw format: attributes of single labels ("u"), one of label pairs ("b"), the label."""
     lines = []
     for sentence, labels in read_attributes(attributes):
         for token, label in zip(sentence, labels, strict=True):
@@ -92,15 +102,36 @@ def run_crfpp(task, limit):
     templates, copies = folder / "templates", folder / "crfpp.test"
     templates.write_text(built_in_templates(task["templates"], 2), encoding="utf-8")
     copies.write_text(Path(task["test_text"]).read_text(encoding="utf-8") * COPIES, encoding="utf-8")
-    trained = run_command([learn, "-f", task["min_count"], "-p", "1", "-a", task["settings"]["algorithm"], templates,
-                           task["train_text"], task["model"]], limit=limit)
-    seconds = float(re.search(r"Done!\s*([\d.]+) s", trained.stdout)[1])
+    trained = run_command(
+        [
+            learn,
+            "-f",
+            task["min_count"],
+            "-p",
+            "1",
+            "-a",
+            task["settings"]["algorithm"],
+            templates,
+            task["train_text"],
+            task["model"],
+        ],
+        limit=limit,
+    )
+    seconds = float(re.findall(r"Done!\s*([\d.]+) s", trained.stdout)[-1])
     outputs = [folder / "crfpp.out1", folder / "crfpp.out"]
-    once, often = (run_command([test, "-m", task["model"], "-o", out, file])
-                   for out, file in zip(outputs, (task["test_text"], copies), strict=True))
-    result = {"features": trained.wall - seconds, "train": seconds, "cpu": trained.cpu, "peak": trained.peak,
-              "model": Path(task["model"]).stat().st_size / 1e6, "passes": trained.stdout.count("iter="),
-              "in_time": True}
+    once, often = (
+        run_command([test, "-m", task["model"], "-o", out, file])
+        for out, file in zip(outputs, (task["test_text"], copies), strict=True)
+    )
+    result = {
+        "features": trained.wall - seconds,
+        "train": seconds,
+        "cpu": trained.cpu,
+        "peak": trained.peak,
+        "model": Path(task["model"]).stat().st_size / 1e6,
+        "passes": trained.stdout.count("iter="),
+        "in_time": True,
+    }
     predicted = label_blocks(outputs[0], -1)
     return result | {"tag_text": speed(predicted, once, often)}, predicted
 

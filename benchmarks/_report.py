@@ -37,17 +37,27 @@ class Table:
         left = [spec == "" for _, spec in self.columns.values()]
 
         def line(cells):
-            padded = [c.ljust(w) if is_left else c.rjust(w) for c, w, is_left in zip(cells, widths, left, strict=True)]
+            padded = [
+                c.ljust(w) if is_left else c.rjust(w)
+                for c, w, is_left in zip(cells, widths, left, strict=True)
+            ]
             return "  ".join(padded).rstrip()
 
         rule = "  ".join("-" * w for w in widths)
-        return "\n".join([self.title, "", line(head), rule, *map(line, body), *[f"* {n}" for n in self.notes], ""])
+        return "\n".join(
+            [self.title, "", line(head), rule, *map(line, body), *[f"* {n}" for n in self.notes], ""]
+        )
 
     def markdown(self):
         head, body = self.cells()
         align = [":--" if spec == "" else "--:" for _, spec in self.columns.values()]
         lines = ["| " + " | ".join(cells) + " |" for cells in (head, align, *body)]
         return "\n".join([f"### {self.title}", "", *lines, "", *[f"- {note}" for note in self.notes], ""])
+
+
+def notes(text):
+    """Notes for a table from a text: one a paragraph."""
+    return [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
 
 
 def show(value, spec):
@@ -76,7 +86,12 @@ class Results:
         self.page.write_text(self.markdown(), encoding="utf-8")
 
     def markdown(self):
-        lines = [f"# {self.json.stem}: measured", "", f"Made by `benchmarks/{self.json.stem}.py`; do not edit.", ""]
+        lines = [
+            f"# {self.json.stem}: measured",
+            "",
+            f"Made by `benchmarks/{self.json.stem}.py`; do not edit.",
+            "",
+        ]
         for part, kept in self.parts.items():
             lines += [f"## {part}", "", describe(kept["machine"]) + f" Run on {kept['date']}.", ""]
             lines += [table.markdown() for table in self.tables(part)]
@@ -86,5 +101,7 @@ class Results:
 def describe(machine):
     """A machine in one sentence."""
     versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items() if v is not None)
-    return (f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}; "
-            f"Python {machine['python']}, {versions}.")
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}; "
+        f"Python {machine['python']}, {versions}."
+    )

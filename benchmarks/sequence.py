@@ -9,7 +9,7 @@ Prints tables and keeps them in benchmarks/results/sequence.json and sequence.md
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
 import os
 from pathlib import Path
 
@@ -18,13 +18,17 @@ from _report import Results, describe
 
 os.environ.update(ENVIRONMENT)  # before numpy is imported
 
-import _sequence_peers  # noqa: E402
-import _sequence_scaling  # noqa: E402
-import _sequence_tables  # noqa: E402
-import _sequence_targets  # noqa: E402
+import _sequence_peers
+import _sequence_scaling
+import _sequence_tables
+import _sequence_targets
 
-PARTS = {"tables": _sequence_tables, "peers": _sequence_peers, "targets": _sequence_targets,
-         "scaling": _sequence_scaling}
+PARTS = {
+    "tables": _sequence_tables,
+    "peers": _sequence_peers,
+    "targets": _sequence_targets,
+    "scaling": _sequence_scaling,
+}
 
 
 def main():
@@ -39,7 +43,11 @@ def main():
 def run(part, options):
     """Print the tables of a part as they come, and keep them; until the last one has come, old ones stay."""
     old, tables = options.kept.tables(part), []
-    about = {"machine": options.machine, "date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
+    about = {
+        "machine": options.machine,
+        "date": dt.date.today().isoformat(),
+        "load_before": os.getloadavg()[0],
+    }
     for table in PARTS[part].run(options):
         print(table.text(), flush=True)
         tables.append(table)
@@ -54,10 +62,19 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--quick", action="store_true", help="a trial on little data; nothing is kept")
-    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="runs of what is timed as best of N (5)")
-    parser.add_argument("--fresh", action="store_true", help="run the other programs again, do not reuse their results")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results", metavar="DIR",
-                        help="where results are kept")
+    parser.add_argument(
+        "--repeat", type=int, default=5, metavar="N", help="runs of what is timed as best of N (5)"
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="run the other programs again, do not reuse their results"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(__file__).parent / "results",
+        metavar="DIR",
+        help="where results are kept",
+    )
     return parser.parse_args()
 
 

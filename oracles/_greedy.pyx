@@ -10,6 +10,7 @@ import numpy as np
 
 cimport numpy as cnp
 
+from structsvm._labels cimport LabelDecoder
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 
 cnp.import_array()
@@ -32,87 +33,35 @@ cdef fused real:
     double
 
 
-cdef class GreedyDecoder:
-    """Decoder for a set of sequences: tokens, structure, and the buffers of one thread."""
+cdef class GreedyDecoder(LabelDecoder):
+    """The left-to-right decoder of a set of sequences."""
 
-    cdef readonly Py_ssize_t K, stride, order, n_emission, n_rows
-    cdef readonly object tokens, structure
-    cdef const int64_t[::1] offsets
-    cdef const int64_t* indptr
-    cdef const int32_t* indices
-    cdef const float* values
-    cdef object keep
-    cdef float[::1] row
-    cdef float[::1] mask
     cdef float[::1] score
     cdef int32_t[::1] rows
+    cdef float[:, ::1] all_scores       # (n_tokens, stride), where `decision_scores` collects them, or None
 
     def __init__(self, structure, tokens):
-        self.structure, self.tokens = structure, tokens
-        self.K, self.order, self.stride = structure.n_labels, structure.order, structure.stride
-        self.n_emission, self.n_rows = structure.n_token_features, structure.n_rows
-        structure.check_tokens(tokens)
-        self.offsets = tokens.offsets
-        self.keep = (tokens.indptr, tokens.indices, tokens.values)
-        self.indptr = <const int64_t*>cnp.PyArray_DATA(tokens.indptr)
-        self.indices = <const int32_t*>cnp.PyArray_DATA(tokens.indices)
-        self.values = NULL if tokens.values is None else <const float*>cnp.PyArray_DATA(tokens.values)
-        self.row = structure.padding_row
-        self.mask = structure.mask_rows
+        super().__init__(structure, tokens)
         self.score = np.empty(self.stride, dtype=np.float32)
         self.rows = np.empty(max(self.order, 1), dtype=np.int32)
 
-    def decode(self, w, Py_ssize_t start=0, stop=None, allowed=None, scores=None):
-        """Labels of sequences start .. stop - 1, as one int32 array of all their tokens.
-
-        `allowed` is None or a list with one boolean array (length, n_labels), or None, per sequence;
-        `scores`, if given, is a float32 array (tokens decoded, stride) that receives every label's score.
-        """
-        cdef Py_ssize_t i, t, n = self.offsets.shape[0] - 1, end = n if stop is None else stop
-        cdef Py_ssize_t failed = -1, token = -1
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
-        cdef const float* pointer = <const float*>cnp.PyArray_DATA(weights)
-        cdef const float* mask = &self.mask[0] if self.mask.shape[0] > 0 else NULL
-        cdef const float[:, ::1] init
-        cdef float[:, ::1] out_scores = scores
-        if not 0 <= start <= end <= n:
-            raise IndexError(f"sequences {start}:{end} are out of range for {n}")
-        if scores is not None and np.shape(scores) != (self.offsets[end] - self.offsets[start], self.stride):
-            raise ValueError(f"scores has shape {np.shape(scores)}, expected "
-                             f"{(self.offsets[end] - self.offsets[start], self.stride)}")
-        cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start], dtype=np.int32)
-        if allowed is None:
-            with nogil:
-                for i in range(start, end):
-                    t = self.offsets[i] - self.offsets[start]
-                    token = self.sequence(i, pointer, mask, &self.row[0], 0,
-                                          NULL if out_scores is None else &out_scores[t, 0], &out[t])
-                    if token >= 0:
-                        failed = i
-                        break
-        else:
-            for i in range(start, end):
-                t = self.offsets[i] - self.offsets[start]
-                if allowed[i - start] is None:
-                    init = np.asarray(self.row)[None, :]
-                else:
-                    init = self.structure.allowed_rows(
-                        allowed[i - start], self.offsets[i + 1] - self.offsets[i], i)
-                token = self.sequence(i, pointer, mask, &init[0, 0], self.stride if init.shape[0] > 1 else 0,
-                                      NULL if out_scores is None else &out_scores[t, 0], &out[t])
-                if token >= 0:
-                    failed = i
-                    break
-        if failed >= 0:
-            raise ValueError(f"sequence {failed}: at token {token} no label is left that the masks allow")
-        return np.asarray(out)
-
-    cdef Py_ssize_t sequence(self, Py_ssize_t i, const float* w, const float* mask, const float* init,
-                             Py_ssize_t init_step, float* scores, int32_t* out) noexcept nogil:
+    cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
+                          int32_t* out) noexcept nogil:
         cdef Py_ssize_t t = self.offsets[i]
         return KERNELS.greedy_decode(
             w, self.stride, self.K, self.order, self.n_emission, self.indptr + t, self.indices, self.values,
-            self.offsets[i + 1] - t, init, init_step, mask, &self.rows[0], &self.score[0], scores, out)
+            self.offsets[i + 1] - t, init, init_step, &self.mask[0] if self.mask.shape[0] > 0 else NULL,
+            &self.rows[0], &self.score[0], NULL if self.all_scores is None else &self.all_scores[t, 0], out)
+
+    def decision_scores(self, w):
+        """Array (n_tokens, n_labels) of every label's score at the decision on each token, float64."""
+        scores = np.empty((self.tokens.n_tokens, self.stride), dtype=np.float32)
+        self.all_scores = scores
+        try:
+            self.decode(w)
+        finally:
+            self.all_scores = None
+        return scores[:, :self.K].astype(np.float64)
 
 
 cdef class GreedyProblem(Problem):

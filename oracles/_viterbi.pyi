@@ -1,37 +1,14 @@
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm._labels import LabelDecoder
 from structsvm._problem import Problem
 from structsvm.features import Tokens
 from structsvm.oracles.viterbi import ViterbiOracle
 
 MAX_CHART_BYTES: int
 
-class Chain:
-    @property
-    def K(self) -> int: ...
-    @property
-    def stride(self) -> int: ...
-    @property
-    def order(self) -> int: ...
-    @property
-    def n_emission(self) -> int: ...
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def tokens(self) -> Tokens: ...
-    @property
-    def structure(self) -> ViterbiOracle: ...
-    def __init__(self, structure: ViterbiOracle, tokens: Tokens) -> None: ...
-    def decode(
-        self,
-        w: ArrayLike,
-        start: int = 0,
-        stop: int | None = None,
-        allowed: Sequence[NDArray[np.bool_] | None] | None = None,
-    ) -> NDArray[np.int32]: ...
+class Chain(LabelDecoder):
     def kbest(
         self, w: ArrayLike, i: int, k: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...

@@ -23,6 +23,7 @@ import numpy as np
 
 cimport numpy as cnp
 
+from structsvm._labels cimport LabelDecoder
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
@@ -60,26 +61,19 @@ cdef const kernels* KERNELS = kernels_best()
 # The chart of the counting programme is T^2 K / 2 numbers; beyond this it is refused.
 MAX_CHART_BYTES = 2 << 30
 
+cdef Py_ssize_t MANY_PAIRS = 4096   # of differing tokens: from here on c_inner goes by features
+
 cdef fused real:
     float
     double
 
 
-cdef class Chain:
-    """Decoder for a set of sequences: tokens, structure of the chain, and the buffers of one thread."""
+cdef class Chain(LabelDecoder):
+    """The exact decoder of a set of sequences."""
 
-    cdef readonly Py_ssize_t K, stride, order, n_emission, n_rows
-    cdef readonly object tokens, structure
-    cdef const int64_t[::1] offsets
-    cdef const int64_t* indptr
-    cdef const int32_t* indices
-    cdef const float* values
-    cdef object keep                    # owners of the pointers above
     cdef Py_ssize_t longest
     cdef bint has_end                   # without, w's row for the last label is not looked at
     cdef chain_scores scores
-    cdef float[::1] row                 # init row: 0, and -inf in the padding
-    cdef float[::1] mask                # (P * stride,) + start + end, or empty
     cdef float[::1] tables              # transition scores with the mask added (or for order 2)
     cdef float[::1] E
     cdef float[::1] V
@@ -87,37 +81,21 @@ cdef class Chain:
     cdef int32_t[::1] path
 
     def __init__(self, structure, tokens):
-        cdef Py_ssize_t block
-        self.structure = structure
-        self.tokens = tokens
-        self.K, self.order = structure.n_labels, structure.order
-        self.stride = structure.stride
-        self.n_emission, self.n_rows = structure.n_token_features, structure.n_rows
+        super().__init__(structure, tokens)
+        cdef Py_ssize_t G = 1 if self.order == 1 else self.K + 1, P = self.K if self.order == 1 else self.K + 1
         self.has_end = structure.end
-        structure.check_tokens(tokens)
-        self.offsets = tokens.offsets
-        self.keep = (tokens.indptr, tokens.indices, tokens.values)
-        self.indptr = <const int64_t*>cnp.PyArray_DATA(tokens.indptr)
-        self.indices = <const int32_t*>cnp.PyArray_DATA(tokens.indices)
-        self.values = NULL if tokens.values is None else <const float*>cnp.PyArray_DATA(tokens.values)
-        lengths = np.diff(tokens.offsets)
-        self.longest = int(lengths.max()) if len(lengths) else 0
-        G = 1 if self.order == 1 else self.K + 1
-        P = self.K if self.order == 1 else self.K + 1
-        block = G * self.stride
+        self.longest = int(tokens.lengths.max()) if len(tokens) else 0
         self.scores.K, self.scores.stride, self.scores.G, self.scores.P = self.K, self.stride, G, P
         self.scores.step = 1 if self.order == 1 else self.stride
         self.scores.shift = 0 if self.order == 1 else 1
-        self.row = structure.padding_row
-        self.mask = structure.mask_rows
-        self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or len(self.mask) else 0,
+        self.tables = np.empty((G * P + 2) * self.stride if self.order == 2 or self.mask.shape[0] else 0,
                                dtype=np.float32)
         self.E = np.empty(max(self.longest, 1) * self.stride, dtype=np.float32)
-        self.V = np.empty(max(self.longest, 1) * block, dtype=np.float32)
+        self.V = np.empty(max(self.longest, 1) * G * self.stride, dtype=np.float32)
         self.sums = np.empty(P + 8, dtype=np.float32)
         self.path = np.empty(max(self.longest, 1), dtype=np.int32)
 
-    cdef void prepare(self, const float* w) noexcept nogil:
+    cdef int prepare(self, const float* w) except -1 nogil:
         """Point the scores at w's transition rows; with a mask, or for order 2, at combined tables."""
         cdef Py_ssize_t K = self.K, stride = self.stride, a, b, j, G = self.scores.G, P = self.scores.P
         cdef const float* first = w + self.n_emission * stride
@@ -127,7 +105,7 @@ cdef class Chain:
             self.scores.A = first
             self.scores.start = first + K * stride
             self.scores.end = first + (K + 1) * stride if self.has_end else &self.row[0]
-            return
+            return 0
         out = &self.tables[0]
         if self.order == 1:
             memcpy(out, first, K * stride * sizeof(float))
@@ -150,60 +128,26 @@ cdef class Chain:
         self.scores.A = out
         self.scores.start = out + G * P * stride
         self.scores.end = self.scores.start + stride
+        return 0
 
-    cdef void fill(self, Py_ssize_t i, const float* w, const float* init) noexcept nogil:
-        """The lattice of sequence i; `init` is one row for all tokens (NULL), or a row per token."""
+    cdef void fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) noexcept nogil:
+        """The lattice of sequence i; `init` as for `label`."""
         cdef Py_ssize_t t = self.offsets[i]
         KERNELS.fill(w, self.stride, self.indptr + t, self.indices, self.values, self.offsets[i + 1] - t,
-                   &self.row[0] if init == NULL else init, 0 if init == NULL else self.stride, &self.E[0])
+                     init, init_step, &self.E[0])
 
     cdef inline void fill_token(self, Py_ssize_t i, Py_ssize_t t, const float* w) noexcept nogil:
         KERNELS.fill(w, self.stride, self.indptr + self.offsets[i] + t, self.indices, self.values, 1,
                      &self.row[0], 0, &self.E[t * self.stride])
 
-    def decode(self, w, Py_ssize_t start=0, stop=None, allowed=None):
-        """Best labellings of sequences start .. stop - 1, as one int32 array of all their tokens.
-
-        `allowed` is None or a list with one boolean array (length, n_labels), or None, per sequence.
-        """
-        cdef Py_ssize_t i, t, n = self.offsets.shape[0] - 1, end = n if stop is None else stop, failed = -1
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
-        cdef const float* pointer = <const float*>cnp.PyArray_DATA(weights)
-        cdef const float[:, ::1] rows
-        if not 0 <= start <= end <= n:
-            raise IndexError(f"sequences {start}:{end} are out of range for {n}")
-        cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start], dtype=np.int32)
-        if allowed is None:
-            with nogil:
-                self.prepare(pointer)
-                for i in range(start, end):
-                    self.fill(i, pointer, NULL)
-                    if self.best(i, &out[self.offsets[i] - self.offsets[start]]) == -INFINITY:
-                        failed = i
-                        break
-        else:
-            self.prepare(pointer)
-            for i in range(start, end):
-                if allowed[i - start] is None:
-                    self.fill(i, pointer, NULL)
-                else:
-                    rows = self.structure.allowed_rows(allowed[i - start], self.offsets[i + 1] - self.offsets[i], i)
-                    self.fill(i, pointer, &rows[0, 0])
-                if self.best(i, &out[self.offsets[i] - self.offsets[start]]) == -INFINITY:
-                    failed = i
-                    break
-        if failed >= 0:
-            raise ValueError(f"sequence {failed} has no labelling that the masks allow")
-        return np.asarray(out)
-
-    cdef Py_ssize_t length(self, Py_ssize_t i) except -1:
-        if not 0 <= i < self.offsets.shape[0] - 1:
-            raise IndexError(f"sequence {i} is out of range for {self.offsets.shape[0] - 1}")
-        return self.offsets[i + 1] - self.offsets[i]
+    cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
+                          int32_t* out) noexcept nogil:
+        self.fill(i, w, init, init_step)
+        return -1 if self.best(i, out) > -INFINITY else 0
 
     cdef float best(self, Py_ssize_t i, int32_t* path) noexcept nogil:
         return KERNELS.best(&self.scores, &self.E[0], NULL, self.offsets[i + 1] - self.offsets[i],
-                          &self.V[0], &self.sums[0], path)
+                            &self.V[0], &self.sums[0], path)
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
@@ -223,10 +167,10 @@ cdef class Chain:
         cdef float[::1] totals = np.empty(k, dtype=np.float32)
         self.prepare(<const float*>cnp.PyArray_DATA(weights))
         if allowed is None:
-            self.fill(i, <const float*>cnp.PyArray_DATA(weights), NULL)
+            self.fill(i, <const float*>cnp.PyArray_DATA(weights), &self.row[0], 0)
         else:
             rows = self.structure.allowed_rows(allowed, T, i)
-            self.fill(i, <const float*>cnp.PyArray_DATA(weights), &rows[0, 0])
+            self.fill(i, <const float*>cnp.PyArray_DATA(weights), &rows[0, 0], self.stride)
         with nogil:
             n = KERNELS.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
         if n < 0:
@@ -240,7 +184,7 @@ cdef class Chain:
         cdef float[::1] B = np.empty(2 * self.scores.G * self.stride, dtype=np.float32)
         cdef float[:, ::1] out = np.empty((T, self.stride), dtype=np.float32)
         self.prepare(<const float*>cnp.PyArray_DATA(weights))
-        self.fill(i, <const float*>cnp.PyArray_DATA(weights), NULL)
+        self.fill(i, <const float*>cnp.PyArray_DATA(weights), &self.row[0], 0)
         with nogil:
             self.best(i, &self.path[0])
             KERNELS.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
@@ -261,6 +205,7 @@ cdef class ChainProblem(Problem):
     cdef int64_t[::1] plus
     cdef int64_t[::1] minus
     cdef double[::1] edge_sum
+    cdef double[::1] feature_sum    # zeros between two uses; made when a long sequence first asks for it
     cdef Py_ssize_t at_hand         # the sequence whose whole lattice stands in chain.E, or -1
     cdef int64_t[::1] filled        # otherwise: the rows filled by call number `serial` of c_dots
     cdef int64_t serial
@@ -307,7 +252,7 @@ cdef class ChainProblem(Problem):
         cdef const int32_t* gold = &self.gold[first]
         cdef double loss = 0.0, score
         self.chain.prepare(w)
-        self.chain.fill(i, w, NULL)
+        self.chain.fill(i, w, &self.chain.row[0], 0)
         self.at_hand = i
         if self.counting:
             self.count_best(i, gold, T)
@@ -461,14 +406,19 @@ cdef class ChainProblem(Problem):
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         """Sum over differing tokens t of a, u of b of <x_t, x_u> <e_g(t) - e_y(t), e_g(u) - e_y(u)>, and the edges'.
 
-        For a cut with itself the pairs t < u count twice.
+        For a cut with itself the pairs t < u count twice. Where the pairs are many times the tokens, a's
+        joint feature is spread out over an array instead: a sequence of 100,000 tokens has 10^10 of them.
         """
         cdef Py_ssize_t first = self.chain.offsets[i], p, q, e, t, u, gt, gu, yt, yu, n
         cdef int signs, times
         cdef double total = 0.0
         cdef int64_t* plus = &self.plus[0]
         cdef int64_t* minus = &self.minus[0]
-        for p in range(a.n_words // 2):
+        cdef Py_ssize_t n_pairs = (a.n_words // 2) * (b.n_words // 2)
+        cdef bint spread = n_pairs > MANY_PAIRS
+        if spread:
+            total = self.inner_by_features(i, a, b)
+        for p in range(0 if spread else a.n_words // 2):
             t = first + a.words[2 * p]
             yt = a.words[2 * p + 1]
             gt = self.gold[t]
@@ -491,6 +441,45 @@ cdef class ChainProblem(Problem):
         for e in range(n):
             self.edge_sum[plus[e]] = self.edge_sum[minus[e]] = 0.0
         return a.scale * b.scale * total
+
+    cdef double inner_by_features(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        """The emission part of `c_inner` in time linear in the tokens' entries."""
+        cdef Py_ssize_t stride = self.chain.stride
+        cdef double total = 0.0
+        if self.feature_sum is None:
+            with gil:
+                # Zero pages cost no memory until they are written to.
+                self.feature_sum = np.zeros(self.chain.n_emission * stride)
+        cdef double* sums = &self.feature_sum[0]
+        self.spread(i, a, 1.0, sums)
+        total = self.spread(i, b, 0.0, sums)
+        self.spread(i, a, -1.0, sums)
+        return total
+
+    cdef double spread(self, Py_ssize_t i, const Cut* cut, double sign, double* sums) noexcept nogil:
+        """Add the cut's emission part, with a sign; or, with sign 0, return its inner product with `sums`.
+
+        Sign -1 after 1 leaves zeros: each entry is set to 0, not subtracted.
+        """
+        cdef Py_ssize_t first = self.chain.offsets[i], stride = self.chain.stride, p, e, t, y, g
+        cdef double x = 1.0, total = 0.0
+        cdef double* row
+        for p in range(cut.n_words // 2):
+            t = first + cut.words[2 * p]
+            y = cut.words[2 * p + 1]
+            g = self.gold[t]
+            for e in range(self.chain.indptr[t], self.chain.indptr[t + 1]):
+                row = sums + self.chain.indices[e] * stride
+                if self.chain.values != NULL:
+                    x = self.chain.values[e]
+                if sign > 0.0:
+                    row[g] += x
+                    row[y] -= x
+                elif sign < 0.0:
+                    row[g] = row[y] = 0.0
+                else:
+                    total += x * (row[g] - row[y])
+        return total
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t

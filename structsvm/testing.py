@@ -1,1 +1,222 @@
-"""Checks for oracles that users write."""
+"""Checks for oracles that users write: the protocol, tried out on data."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+
+from structsvm._adapter import sparse_feature
+from structsvm.protocol import Oracle, OracleError
+
+# What rounding may cost, as a share of the terms that were added up: enough for float32.
+ROUNDING = 1e-5
+
+N_EXAMPLES = 5
+
+
+def check_oracle(oracle, X, Y, *, n_trials=20, random_state=0):
+    """Try whether an oracle keeps the protocol of `structsvm.Oracle`; returns None if it does.
+
+    Outputs are collected by `argmax` under several weights, then each is compared with what `argmax` gives
+    under all the others. That finds most mistakes in inference but proves nothing: on structures small
+    enough, enumerate all outputs in a test of your own.
+
+    - `n_features`, `rescalings` and `penalties` are what the solvers can use;
+    - `joint_feature` returns finite values for indices in range, the same each time;
+    - `loss` is finite, 0 for the true output and positive for outputs with another joint feature;
+    - `argmax` leaves the weights alone, decides the same way each time, and, unless ``is_exact = False``,
+      no output that was found scores higher: plainly, and in the loss-augmented problem of every
+      rescaling and penalty that the oracle declares;
+    - the oracle can be pickled (a warning if not: saving and parallel work need it).
+
+    Parameters
+    ----------
+    oracle : Oracle
+    X, Y : sequences of equal length
+        Inputs and true outputs. A handful is enough; small structures find more mistakes.
+    n_trials : int, default=20
+        Number of weight vectors, shared out among at most five of the examples.
+    random_state : int, default=0
+        Seeds the weights and the choice of examples.
+
+    Raises
+    ------
+    OracleError
+        The first thing found wrong: class, method, example, and what to do.
+    ValueError
+        If X and Y do not fit one another.
+
+    Warns
+    -----
+    UserWarning
+        If the oracle cannot be pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.oracles.viterbi import ViterbiOracle
+    >>> from structsvm.testing import check_oracle
+    >>> check_oracle(ViterbiOracle(n_labels=2, n_token_features=1), [np.array([[1.0], [2.0]])], [[0, 1]])
+    """
+    if len(X) != len(Y):
+        raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
+    if len(X) == 0:
+        raise ValueError("check_oracle needs at least one example")
+    _check_declarations(oracle)
+    rng = np.random.default_rng(random_state)
+    chosen = rng.permutation(len(X))[:N_EXAMPLES]
+    for k, i in enumerate(chosen):
+        size = len(range(k, n_trials, len(chosen)))
+        _Trial(oracle, X, Y, int(i)).run([_weights(oracle.n_features, rng) for _ in range(size)])
+    try:
+        pickle.loads(pickle.dumps(oracle))
+    except Exception as error:  # noqa: BLE001 - whatever a user's class raises
+        warnings.warn(f"{type(oracle).__name__} cannot be pickled ({error!r:.200}): models that hold it cannot be "
+                      "saved by pickle or sent to other processes", UserWarning, stacklevel=2)
+
+
+def _weights(n, rng):
+    """Weights of various sizes, now and then with ties and zeros."""
+    w = rng.normal(size=n) * rng.choice([0.1, 1.0, 10.0])
+    return np.round(w) if rng.random() < 0.3 else w
+
+
+def _check_declarations(oracle):
+    name = type(oracle).__name__
+    if not isinstance(oracle, Oracle):
+        raise OracleError(f"{name} is not an Oracle: derive it from structsvm.Oracle")
+    n = getattr(oracle, "n_features", None)
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 < n < 2**31:
+        raise OracleError(f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__")
+    for attribute, known in (("rescalings", ("margin", "slack")), ("penalties", ("linear", "quadratic", None))):
+        value = getattr(oracle, attribute)
+        if isinstance(value, str) or not set(value) <= set(known):
+            raise OracleError(f"{name}.{attribute} must be a tuple of names among {known}, got {value!r}")
+
+
+class _Trial:
+    """One example under several weights."""
+
+    def __init__(self, oracle, X, Y, i):
+        self.oracle, self.x, self.y, self.i = oracle, X[i], Y[i], i
+        self.X, self.Y = X, Y
+        self.outputs = []   # (loss, joint feature) of the true output, then of all that were found
+
+    def where(self, method):
+        return f"{type(self.oracle).__name__}.{method} (example {self.i})"
+
+    def run(self, all_weights):
+        self.found(self.y)
+        if self.outputs[0][0] != 0.0:
+            raise OracleError(f"{self.where('loss')} returned {self.outputs[0][0]} for the true output itself, expected 0")
+        modes = [None, *self.oracle.rescalings]
+        answers = [(w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes]
+        if not self.oracle.is_exact:
+            return
+        for w, mode, answer in answers:
+            if answer is not None:
+                self.compare(w, mode, answer)
+        self.compare_constraints(all_weights)
+
+    def feature(self, y):
+        where = self.where("joint_feature")
+        n = self.oracle.n_features
+        indices, values = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
+        again = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
+        if not (np.array_equal(indices, again[0]) and np.array_equal(values, again[1])):
+            raise OracleError(f"{where} returned different values for the same input and output: it must depend on nothing else")
+        return indices, values
+
+    def found(self, y):
+        """Note an output; return its loss and joint feature."""
+        loss = self.oracle.loss(self.y, y)
+        try:
+            number = float(loss)
+        except (TypeError, ValueError):
+            number = np.nan
+        if not (np.isfinite(number) and number >= 0.0):
+            raise OracleError(f"{self.where('loss')} returned {loss!r:.80}, expected a finite number >= 0")
+        feature = self.feature(y)
+        if number == 0.0 and self.outputs and not all(map(np.array_equal, feature, self.outputs[0][1])):
+            raise OracleError(f"{self.where('loss')} returned 0 for an output whose joint feature differs from the true "
+                              "one's; give every wrong output a positive loss")
+        self.outputs.append((number, feature))
+        return self.outputs[-1]
+
+    def argmax(self, w, mode):
+        """The answer under w, asked for twice; None where an oracle that searches offers no such inference."""
+        where = self.where("argmax") + ("" if mode is None else f", rescaling={mode!r}")
+        answers = []
+        for _ in range(2):
+            given = w.copy()
+            try:
+                y = (self.oracle.argmax(self.x, given) if mode is None
+                     else self.oracle.argmax(self.x, given, y_true=self.y, rescaling=mode))
+            except NotImplementedError as error:
+                if mode is None or self.oracle.is_exact:
+                    raise OracleError(f"{where} is not implemented: write it, or take {mode!r} out of 'rescalings'") from error
+                return None
+            if not np.array_equal(given, w):
+                raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
+            answers.append(self.found(y))
+        if not all(map(np.array_equal, answers[0][1], answers[1][1])):
+            raise OracleError(f"{where} returned two different outputs for the same weights: break ties in one fixed way")
+        return answers[0]
+
+    def value(self, w, mode, output):
+        """What argmax maximises, and the size of the terms in it."""
+        (loss, feature), true = output, self.outputs[0][1]
+        score, size = _score(feature, w)
+        if mode is None:
+            return score, size
+        if mode == "margin":
+            return loss + score, loss + size
+        true_score, true_size = _score(true, w)
+        return loss * (1.0 - true_score + score), loss * (1.0 + true_size + size)
+
+    def compare(self, w, mode, answer):
+        value, size = self.value(w, mode, answer)
+        for k, output in enumerate(self.outputs):
+            other, other_size = self.value(w, mode, output)
+            if other - value > ROUNDING * (1.0 + size + other_size):
+                what = "score" if mode is None else f"{mode}-rescaled score"
+                which = "the true output" if k == 0 else "an output that it found under other weights"
+                raise OracleError(
+                    f"{self.where('argmax')} returned an output with the {what} {value:.6g}, but {which} has {other:.6g}: "
+                    "correct the inference, or set is_exact = False if it is a search that may miss the best")
+
+    def compare_constraints(self, all_weights):
+        """The bound problem's most violated constraint, for every formulation declared."""
+        for mode in self.oracle.rescalings:
+            for penalty in self.oracle.penalties:
+                problem = self.oracle.bind(self.X, self.Y, rescaling=mode, penalty=penalty)
+                if problem.n_samples != len(self.X):
+                    return      # its examples are not ours (tokens, say)
+                for w in all_weights:
+                    self.compare_constraint(problem, w, mode, penalty)
+
+    def compare_constraint(self, problem, w, mode, penalty):
+        b, psi = problem.separate(self.i, w)
+        violation, size = b - psi @ w, np.abs(psi) @ np.abs(w)
+        true_score, true_size = _score(self.outputs[0][1], w)
+        for loss, feature in self.outputs:
+            if loss == 0.0:
+                continue
+            score, other_size = _score(feature, w)
+            b = 1.0 if penalty is None else np.sqrt(loss) if penalty == "quadratic" else loss
+            scale = b if mode == "slack" else 1.0
+            other = b - scale * (true_score - score)
+            if other - violation > ROUNDING * (1.0 + b + size + scale * (true_size + other_size)):
+                raise OracleError(
+                    f"{self.where('argmax')} leads to a constraint that is violated by {violation:.6g} with "
+                    f"rescaling={mode!r} and penalty={penalty!r}, but one of an output found under other weights is by "
+                    f"{other:.6g}: correct the inference for this penalty, or take it out of 'penalties'")
+
+
+def _score(feature, w):
+    """<w, psi>, and the sum of the terms' absolute values."""
+    indices, values = feature
+    terms = values * w[indices]
+    return float(terms.sum()), float(np.abs(terms).sum())

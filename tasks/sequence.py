@@ -238,9 +238,7 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if isinstance(self.model_.oracle, GreedyOracle):
             tokens = self.model_.encode(X, lengths)
-            scores = np.zeros((tokens.n_tokens, self.model_.oracle.stride), dtype=np.float32)
-            self.model_.oracle.chain(tokens).decode(self.model_.weights, scores=scores)
-            scores = scores[:, :len(self.model_.labels)].astype(np.float64)
+            scores = self.model_.oracle.chain(tokens).decision_scores(self.model_.weights)
             scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
             return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
         chain, offsets = self._chain(X, lengths, "decision_function")

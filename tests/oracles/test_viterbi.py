@@ -118,7 +118,7 @@ def test_labels_allowed_by_token(case, seed):
     table = case.scores()
     chain = case.oracle.chain(case.tokens)
     if not table:
-        with pytest.raises(ValueError, match="sequence 0 has no labelling that the masks allow"):
+        with pytest.raises(ValueError, match="sequence 0: the masks leave no labelling from token 0 on"):
             chain.decode(case.w, allowed=[allowed])
         return
     y = chain.decode(case.w, allowed=[allowed])
@@ -148,7 +148,7 @@ def test_unreachable_masks():
     oracle = ViterbiOracle(2, 1, allowed_transitions=np.array([[False, True], [False, False]]))
     w = np.zeros(oracle.n_features)
     assert np.array_equal(oracle.chain([np.ones((2, 1))]).decode(w), [0, 1])
-    with pytest.raises(ValueError, match="sequence 1 has no labelling that the masks allow"):
+    with pytest.raises(ValueError, match="sequence 1: the masks leave no labelling from token 0 on"):
         oracle.chain([np.ones((2, 1)), np.ones((3, 1))]).decode(w)
     with pytest.raises(ValueError, match=r"sequence 0: the true labelling breaks the mask at token 1 \(label 0\)"):
         oracle.bind([np.ones((2, 1))], [[1, 0]])

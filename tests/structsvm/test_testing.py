@@ -1,0 +1,151 @@
+"""check_oracle passes sound oracles and names what is wrong with broken ones."""
+
+import numpy as np
+import pytest
+from python_oracles import FORMS, Data, Multiclass
+
+import structsvm
+from structsvm import OracleError
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.testing import check_oracle
+
+
+def sequences(K=3, F=4, n=6):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(t, F)) for t in rng.integers(1, 6, n)]
+    return X, [rng.integers(0, K, len(x)) for x in X]
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"order": 2}, {"end": True}, {"loss": "zero_one"}, {"order": 2, "end": True, "loss": "zero_one"},
+    {"allowed_last": np.array([True, True, True])}], ids=str)
+def test_viterbi(options):
+    check_oracle(ViterbiOracle(3, 4, **options), *sequences())
+
+
+def test_greedy_is_not_held_to_exactness():
+    check_oracle(GreedyOracle(3, 4, order=3), *sequences())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sound_python_oracles(form):
+    data = Data(0, form=form)
+    data.oracle.penalties = ("linear",)
+    check_oracle(data.oracle, data.X, data.Y)
+    data.oracle.costs = 1.0 - np.eye(3)
+    data.oracle.penalties = ("linear", "quadratic")
+    check_oracle(data.oracle, data.X, data.Y, n_trials=3)
+
+
+def test_what_is_maximised_with_other_penalties():
+    """Losses of 1, 2, 3 and the margin-rescaled argmax do not solve the quadratic problem."""
+    data = Data(0, n=5, n_classes=6)
+    with pytest.raises(OracleError, match="penalty='quadratic', but one of an output found.*take it out of 'penalties'"):
+        check_oracle(data.oracle, data.X, data.Y, n_trials=100)
+
+
+class Sound(Multiclass):
+    penalties = ("linear",)
+
+
+def broken(method, function, **attributes):
+    kind = type("Broken", (Sound,), {method: function, **attributes} if method else attributes)
+    return kind(3, 4)
+
+
+def noisy(self, x, y, _rng=np.random.default_rng(0)):
+    return self.dense(x, y) + _rng.normal(size=12)
+
+
+def worst(self, x, w, y_true=None, rescaling=None):
+    return int(np.argmin(w.reshape(3, 4) @ x))
+
+
+def without_loss(self, x, w, y_true=None, rescaling=None):
+    return int(np.argmax(w.reshape(3, 4) @ x))
+
+
+def margin_only(self, x, w, y_true=None, rescaling=None):
+    return Multiclass.argmax(self, x, w, y_true, rescaling and "margin")
+
+
+def greedy_hands(self, x, w, y_true=None, rescaling=None):
+    w *= 2.0
+    return Multiclass.argmax(self, x, w, y_true, rescaling)
+
+
+def moody(self, x, w, y_true=None, rescaling=None, _rng=np.random.default_rng(0)):
+    return int(_rng.integers(0, 3))
+
+
+def lazy(self, x, w, y_true=None, rescaling=None):
+    if rescaling == "slack":
+        raise NotImplementedError("one day")
+    return Multiclass.argmax(self, x, w, y_true, rescaling)
+
+
+@pytest.mark.parametrize(("oracle", "message"), [
+    (broken("joint_feature", lambda self, x, y: ([12], [1.0])), r"Broken.joint_feature \(example \d\) returned indices in 12..12"),
+    (broken("joint_feature", lambda self, x, y: np.full(12, np.nan)), r"Broken.joint_feature \(example \d\) .* not finite"),
+    (broken("joint_feature", lambda self, x, y: np.zeros(11)), r"array of shape \(11,\), expected \(12,\)"),
+    (broken("joint_feature", noisy), r"Broken.joint_feature \(example \d\) returned different values"),
+    (broken("loss", lambda self, y, z: 1.0), r"Broken.loss \(example \d\) returned 1.0 for the true output itself"),
+    (broken("loss", lambda self, y, z: 0.0), r"Broken.loss \(example \d\) returned 0 for an output whose joint feature differs"),
+    (broken("loss", lambda self, y, z: -float(y != z)), r"Broken.loss \(example \d\) returned -1.0, expected a finite number >= 0"),
+    (broken("loss", lambda self, y, z: None), r"Broken.loss \(example \d\) returned None"),
+    (broken("argmax", worst), r"Broken.argmax \(example \d\) returned an output with the score .* set is_exact = False"),
+    (broken("argmax", without_loss), r"Broken.argmax \(example \d\) returned an output with the margin-rescaled score"),
+    (broken("argmax", margin_only, costs=np.arange(9.0)), None),
+    (broken("argmax", greedy_hands), r"Broken.argmax \(example \d\) modified the weights"),
+    (broken("argmax", moody), r"Broken.argmax \(example \d\) returned two different outputs"),
+    (broken("argmax", lazy), r"Broken.argmax \(example \d\), rescaling='slack' is not implemented.*take 'slack' out"),
+    (broken(None, None, rescalings="margin"), "Broken.rescalings must be a tuple of names among"),
+    (broken(None, None, penalties=("none",)), "Broken.penalties must be a tuple"),
+])
+def test_broken_oracles(oracle, message):
+    data = Data(0, n=4)
+    if message is None:     # needs losses that differ
+        oracle.costs = data.oracle.costs
+        message = "returned an output with the slack-rescaled score"
+    with pytest.raises(OracleError, match=message):
+        check_oracle(oracle, data.X, data.Y, n_trials=40)
+
+
+@pytest.mark.filterwarnings("ignore:Broken cannot be pickled")
+def test_an_inexact_oracle_may_miss_the_best():
+    check_oracle(broken("argmax", without_loss, is_exact=False), Data(0).X, Data(0).Y)
+    check_oracle(broken("argmax", lazy, is_exact=False), Data(0).X, Data(0).Y)
+
+
+def test_n_features():
+    for value in (0, -1, 2.0, None, True, 2**31):
+        oracle = Sound(3, 4)
+        oracle.n_features = value
+        with pytest.raises(OracleError, match=r"Sound.n_features must be an integer in 1 .. 2\*\*31 - 1, got"):
+            check_oracle(oracle, [np.ones(4)], [0])
+
+
+def test_no_oracle_no_data():
+    with pytest.raises(OracleError, match="str is not an Oracle: derive it from structsvm.Oracle"):
+        check_oracle("oracle", [1], [1])
+    with pytest.raises(ValueError, match="X has 1 examples, Y has 2"):
+        check_oracle(Sound(3, 4), [1], [1, 2])
+    with pytest.raises(ValueError, match="at least one example"):
+        check_oracle(Sound(3, 4), [], [])
+
+
+def test_exceptions_come_out_unchanged():
+    def fails(self, x, y):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        check_oracle(broken("joint_feature", fails), Data(0).X, Data(0).Y)
+
+
+def test_an_oracle_that_does_not_pickle_warns():
+    oracle = Sound(3, 4)
+    oracle.extra = lambda: None
+    with pytest.warns(UserWarning, match="Sound cannot be pickled"):
+        check_oracle(oracle, Data(0).X, Data(0).Y)
+    assert issubclass(structsvm.OracleError, ValueError)

@@ -1,0 +1,71 @@
+"""The pages of docs/ and the README: their code and their commands run, in order, page by page."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import structsvm
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks_of(page):
+    """``(language, number of the first line, text)`` of each block."""
+    text = page.read_text(encoding="utf-8")
+    return [(m[1], text.count("\n", 0, m.start(2)), m[2]) for m in BLOCK.finditer(text)]
+
+
+def first_compiled(blocks):
+    """Number of blocks before the first one that needs a compiler."""
+    return next((k for k, block in enumerate(blocks) if block[0] == "cython"), len(blocks))
+
+
+def run_blocks(page, blocks, folder, monkeypatch):
+    """Python in one namespace; commands ("$ ...") in a shell; Cython into the file that it names first."""
+    scripts = sysconfig.get_path("scripts")
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setenv("COLUMNS", "100")
+    namespace = {"__name__": page.stem.replace("-", "_")}
+    for language, line, text in blocks:
+        if language == "python":
+            exec(compile("\n" * line + text, str(page), "exec"), namespace)
+        elif language == "cython":
+            (folder / text.split("\n", 1)[0].removeprefix("# ")).write_text(text, encoding="utf-8")
+        elif language == "console":
+            for command in re.findall(r"^\$ (.*(?:\\\n.*)*)", text, re.MULTILINE):
+                done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, f"{page.name}: {command}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page(page, tmp_path, monkeypatch):
+    blocks = blocks_of(page)
+    run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+def test_a_compiled_oracle(tmp_path, monkeypatch):
+    for needed in ("Cython", "setuptools"):
+        if importlib.util.find_spec(needed) is None:
+            pytest.skip(f"{needed} is not installed")
+    page = ROOT / "docs" / "oracles.md"
+    blocks = blocks_of(page)
+    monkeypatch.setenv("PYTHONPATH", str(Path(structsvm.__file__).parents[1]))
+    run_blocks(page, blocks[first_compiled(blocks) :], tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
