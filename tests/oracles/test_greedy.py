@@ -210,6 +210,6 @@ def test_weights_that_are_not_finite_do_no_harm(fill):
     try:
         y = oracle.chain([rng.normal(size=(6, 2))]).decode(w)
     except ValueError as error:
-        assert "no label is left" in str(error)
+        assert "the masks leave no labelling" in str(error)
     else:
         assert 0 <= y.min() <= y.max() < 9
