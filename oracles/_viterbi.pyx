@@ -240,6 +240,7 @@ cdef class ChainProblem(Problem):
         edges = (self.chain.order + 1) * longest + 2 + longest * (self.chain.order - 1)
         self.plus = np.empty(2 * edges, dtype=np.int64)
         self.minus = np.empty(2 * edges, dtype=np.int64)
+        self.feature_sum = np.zeros(0)
         self.edge_sum = np.zeros((structure.n_rows - structure.n_token_features) * structure.stride)
         self.at_hand = -1
         self.filled = np.zeros(max(longest, 1), dtype=np.int64)
@@ -446,7 +447,7 @@ cdef class ChainProblem(Problem):
         """The emission part of `c_inner` in time linear in the tokens' entries."""
         cdef Py_ssize_t stride = self.chain.stride
         cdef double total = 0.0
-        if self.feature_sum is None:
+        if self.feature_sum.shape[0] == 0:
             with gil:
                 # Zero pages cost no memory until they are written to.
                 self.feature_sum = np.zeros(self.chain.n_emission * stride)

@@ -1,12 +1,6 @@
 from structsvm._problem cimport Cut, Problem
-from structsvm._random cimport Random
-from structsvm._typedefs cimport float64_t, int32_t, int64_t
-
-
-cdef enum Averaging:
-    AVERAGE_NONE
-    AVERAGE_UNIFORM     # the weights after every visit count the same
-    AVERAGE_LINEAR      # those after visit t count t times
+from structsvm._typedefs cimport int32_t, int64_t
+from structsvm._weights cimport WeightState
 
 
 cdef struct WorkingSet:
@@ -15,24 +9,6 @@ cdef struct WorkingSet:
     double total        # sum of alpha; LaRank's beta of the true output
     Cut* cuts
     double* gram        # packed lower triangle: gram[r (r + 1) / 2 + c] = <psi_r, psi_c>, c <= r
-
-
-cdef class WeightState:
-    cdef readonly Problem problem
-    cdef readonly object weights            # ndarray (n_features,) of problem.weight_dtype
-    cdef readonly object average_sum        # the same shape, or None
-    cdef readonly int64_t n_argmax
-    cdef readonly int64_t n_updates
-    cdef readonly int64_t n_visits          # examples visited
-    cdef void* w
-    cdef void* u
-    cdef Averaging averaging
-    cdef int64_t average_from               # visits before the average begins
-    cdef Random random
-
-    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil
-    cdef double tick(self) noexcept nogil
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil
 
 
 cdef class DualState(WeightState):

@@ -29,8 +29,11 @@ cimport numpy as cnp
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem,
 )
-from structsvm._random cimport random_below, random_seed
+from structsvm._random cimport random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
+from structsvm._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
+
+from structsvm._weights import checked_array
 
 cnp.import_array()
 
@@ -39,8 +42,6 @@ cdef extern from *:
     #define structsvm_prefetch(p) __builtin_prefetch(p)
     """
     void prefetch "structsvm_prefetch" (const void* p) noexcept nogil
-
-AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
@@ -64,23 +65,9 @@ cdef inline bint comes_before(const Cut* a, const Cut* b) noexcept nogil:
     return memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) <= 0
 
 
-cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
-    """In one fixed order: a BLAS may use threads, and then the last bits depend on their number."""
-    cdef Py_ssize_t k
-    cdef double total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
-
-
 cdef int no_memory() except -1 nogil:
     with gil:
         raise MemoryError("no memory for another constraint")
-
-
-cdef int overflow(Py_ssize_t i) except -1 nogil:
-    with gil:
-        raise ValueError(f"example {i}: its scores overflow; scale the features down")
 
 
 cdef int unbounded(Py_ssize_t i) except -1 nogil:
@@ -88,129 +75,6 @@ cdef int unbounded(Py_ssize_t i) except -1 nogil:
         raise ValueError(
             f"the dual is unbounded: example {i} has a constraint with a zero joint feature, "
             "so no weights can satisfy it; use penalty='linear' or 'quadratic'")
-
-
-cdef class WeightState:
-    """Weights of a bound problem, their running average, and the counters.
-
-    Parameters
-    ----------
-    problem : Problem
-        The bound problem.
-    seed : int
-        Seed of the state's own random generator.
-    averaging : {None, "uniform", "linear"}
-        Which average of the weights over examples visited `averaged` returns.
-    base : ndarray of shape (n_features,), optional
-        Weights to start from.
-    """
-
-    def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
-        self.problem = problem
-        self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
-        problem.lend(self.weights)
-        if base is not None:
-            self.weights[:] = base
-        self.w = cnp.PyArray_DATA(self.weights)
-        self.averaging = AVERAGINGS[averaging]
-        if self.averaging != AVERAGE_NONE:
-            self.average_sum = np.zeros_like(self.weights)
-            self.u = cnp.PyArray_DATA(self.average_sum)
-        random_seed(&self.random, seed)
-
-    cdef double tick(self) noexcept nogil:
-        """What an update made now is multiplied by in the sum from which the average is taken.
-
-        With t visits before this one, the weights w_s after visit s have the average
-            1/T sum_s w_s   = w_T - u / T,             u = sum of updates, each times t,
-            sum_s s w_s / S = w_T - u / S, S = T(T+1)/2, each times t (t + 1) / 2.
-        """
-        cdef double t = <double>(self.n_visits - self.average_from - 1)
-        return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
-
-    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
-        """w += coef psi; the average follows."""
-        self.problem.c_add(i, cut, coef, self.w)
-        self.n_updates += 1
-        if self.averaging != AVERAGE_NONE:
-            self.problem.c_add(i, cut, coef * self.tick(), self.u)
-        return 0
-
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
-        """Thesis, algorithm 6: decode; on a mistake add step * dPsi."""
-        cdef Cut cut
-        cdef double violation
-        self.n_argmax += 1
-        self.problem.c_separate(i, self.w, &cut, &violation)
-        self.n_visits += 1
-        if cut.n_words > 0:
-            self.update(i, &cut, step)
-        return 0
-
-    def restart_average(self):
-        """Let the average begin here."""
-        self.average_from = self.n_visits
-        if self.average_sum is not None:
-            self.average_sum[:] = 0.0
-
-    def averaged(self):
-        """Return the average of the weights (the last weights if averaging is off)."""
-        cdef double t = <double>(self.n_visits - self.average_from)
-        if self.averaging == AVERAGE_NONE or t == 0.0:
-            return self.weights.copy()
-        if self.averaging == AVERAGE_LINEAR:
-            t *= 0.5 * (t + 1.0)
-        return (self.weights - self.average_sum / t).astype(self.weights.dtype, copy=False)
-
-    def get_state(self):
-        """Return the state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
-        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
-        cdef int k
-        for k in range(4):
-            words[k] = self.random.s[k]
-        state = {
-            "random": np.asarray(words),
-            "counters": np.array([self.n_argmax, self.n_updates, self.n_visits, self.average_from], dtype=np.int64),
-        }
-        return state | self._vectors()
-
-    def _vectors(self):
-        vectors = {"weights": self.weights.copy()}
-        if self.average_sum is not None:
-            vectors["average_sum"] = self.average_sum.copy()
-        return vectors
-
-    def _take_vectors(self, state):
-        weights = _checked(state, "weights", self.weights.dtype, self.weights.shape)
-        if self.average_sum is not None:
-            self.average_sum[:] = _checked(
-                state, "average_sum", self.weights.dtype, self.weights.shape)
-        self.weights[:] = weights
-
-    def set_state(self, state):
-        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
-        cdef int k
-        words = _checked(state, "random", np.uint64, (4,))
-        counters = _checked(state, "counters", np.int64, (4,))
-        if counters.min() < 0 or counters[3] > counters[2] or not words.any():
-            raise ValueError("the counters or the random generator of the training state are not sound")
-        self._take_vectors(state)
-        for k in range(4):
-            self.random.s[k] = words[k]
-        self.n_argmax, self.n_updates, self.n_visits, self.average_from = (int(c) for c in counters)
-
-
-def _checked(state, name, dtype, shape):
-    array = state.get(name)
-    if array is None:
-        raise ValueError(f"the training state has no array {name!r}")
-    array = np.asarray(array)
-    if array.dtype != dtype or (shape is not None and array.shape != shape):
-        raise ValueError(f"array {name!r} of the training state has dtype {array.dtype} and shape "
-                         f"{array.shape}, expected {np.dtype(dtype)} and {shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"array {name!r} of the training state holds values that are not finite")
-    return np.ascontiguousarray(array)
 
 
 cdef class DualState(WeightState):
@@ -711,19 +575,19 @@ cdef class DualState(WeightState):
         return state
 
     def set_state(self, state):
-        cdef const int64_t[::1] example = _checked(state, "cut_example", np.int64, None)
+        cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, None)
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
-        cdef const int64_t[::1] bounds = _checked(state, "cut_bounds", np.int64, (n_cuts + 1,))
-        cdef const float64_t[:, ::1] numbers = _checked(state, "cut_numbers", np.float64, (n_cuts, 3))
-        cdef int32_t[::1] words = np.array(_checked(state, "cut_words", np.int32, None), ndmin=1)
+        cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
+        cdef const float64_t[:, ::1] numbers = checked_array(state, "cut_numbers", np.float64, (n_cuts, 3))
+        cdef int32_t[::1] words = np.array(checked_array(state, "cut_words", np.int32, None), ndmin=1)
         cdef Cut cut
         cdef int32_t nothing = 0
         cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
         cdef double[::1] total = np.zeros(self.problem.n_samples)
         base = state.get("base")
         if base is not None:
-            base = _checked(state, "base", np.float64, (self.problem.n_features,)).copy()
-        cost = float(_checked(state, "cost", np.float64, (1,))[0])
+            base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
+        cost = float(checked_array(state, "cost", np.float64, (1,))[0])
         # Everything is looked at before anything is taken over.
         for c in range(n_cuts):
             i = example[c]

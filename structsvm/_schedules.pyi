@@ -1,7 +1,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm._dual import DualState, WeightState
+from structsvm._dual import DualState
+from structsvm._weights import WeightState
 
 class Schedule:
     @property

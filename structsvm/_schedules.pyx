@@ -13,9 +13,10 @@ import numpy as np
 
 cimport numpy as cnp
 
-from structsvm._dual cimport DualState, WeightState
+from structsvm._dual cimport DualState
 from structsvm._random cimport random_below, random_unit
 from structsvm._typedefs cimport int64_t
+from structsvm._weights cimport WeightState
 
 cnp.import_array()
 

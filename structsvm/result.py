@@ -56,8 +56,12 @@ class Result:
     def certificate(self):
         """One line of text: the claim that this result makes, and nothing more."""
         passes = f"{self.n_iter} {'pass' if self.n_iter == 1 else 'passes'}"
-        counts = f"{self.n_support} support vectors, {self.n_argmax} argmax calls, {self.seconds:.2f} s"
-        if np.isnan(self.gap):
+        counts = f"{self.n_argmax} argmax calls, {self.seconds:.2f} s"
+        if not np.isnan(self.dual):
+            counts = f"{self.n_support} support vectors, {counts}"
+        if np.isinf(self.primal):
+            claim = f"dual {self.dual:.6g}; no weights that keep every margin were found"
+        elif np.isnan(self.gap):
             claim = "no duality gap claimed" if np.isnan(self.dual) else f"dual {self.dual:.6g}, no duality gap claimed"
         else:
             claim = (f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "

@@ -73,8 +73,12 @@ def check_oracle(oracle, X, Y, *, n_trials=20, random_state=0):
     try:
         pickle.loads(pickle.dumps(oracle))
     except Exception as error:  # noqa: BLE001 - whatever a user's class raises
-        warnings.warn(f"{type(oracle).__name__} cannot be pickled ({error!r:.200}): models that hold it cannot be "
-                      "saved by pickle or sent to other processes", UserWarning, stacklevel=2)
+        warnings.warn(
+            f"{type(oracle).__name__} cannot be pickled ({error!r:.200}): models that hold it cannot be "
+            "saved by pickle or sent to other processes",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _weights(n, rng):
@@ -89,8 +93,13 @@ def _check_declarations(oracle):
         raise OracleError(f"{name} is not an Oracle: derive it from structsvm.Oracle")
     n = getattr(oracle, "n_features", None)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 < n < 2**31:
-        raise OracleError(f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__")
-    for attribute, known in (("rescalings", ("margin", "slack")), ("penalties", ("linear", "quadratic", None))):
+        raise OracleError(
+            f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__"
+        )
+    for attribute, known in (
+        ("rescalings", ("margin", "slack")),
+        ("penalties", ("linear", "quadratic", None)),
+    ):
         value = getattr(oracle, attribute)
         if isinstance(value, str) or not set(value) <= set(known):
             raise OracleError(f"{name}.{attribute} must be a tuple of names among {known}, got {value!r}")
@@ -102,7 +111,7 @@ class _Trial:
     def __init__(self, oracle, X, Y, i):
         self.oracle, self.x, self.y, self.i = oracle, X[i], Y[i], i
         self.X, self.Y = X, Y
-        self.outputs = []   # (loss, joint feature) of the true output, then of all that were found
+        self.outputs = []  # (loss, joint feature) of the true output, then of all that were found
 
     def where(self, method):
         return f"{type(self.oracle).__name__}.{method} (example {self.i})"
@@ -110,7 +119,9 @@ class _Trial:
     def run(self, all_weights):
         self.found(self.y)
         if self.outputs[0][0] != 0.0:
-            raise OracleError(f"{self.where('loss')} returned {self.outputs[0][0]} for the true output itself, expected 0")
+            raise OracleError(
+                f"{self.where('loss')} returned {self.outputs[0][0]} for the true output itself, expected 0"
+            )
         modes = [None, *self.oracle.rescalings]
         answers = [(w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes]
         if not self.oracle.is_exact:
@@ -126,7 +137,10 @@ class _Trial:
         indices, values = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
         again = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
         if not (np.array_equal(indices, again[0]) and np.array_equal(values, again[1])):
-            raise OracleError(f"{where} returned different values for the same input and output: it must depend on nothing else")
+            raise OracleError(
+                f"{where} returned different values for the same input and output: "
+                "it must depend on nothing else"
+            )
         return indices, values
 
     def found(self, y):
@@ -140,29 +154,40 @@ class _Trial:
             raise OracleError(f"{self.where('loss')} returned {loss!r:.80}, expected a finite number >= 0")
         feature = self.feature(y)
         if number == 0.0 and self.outputs and not all(map(np.array_equal, feature, self.outputs[0][1])):
-            raise OracleError(f"{self.where('loss')} returned 0 for an output whose joint feature differs from the true "
-                              "one's; give every wrong output a positive loss")
+            raise OracleError(
+                f"{self.where('loss')} returned 0 for an output whose joint feature differs from the true "
+                "one's; give every wrong output a positive loss"
+            )
         self.outputs.append((number, feature))
         return self.outputs[-1]
 
     def argmax(self, w, mode):
-        """The answer under w, asked for twice; None where an oracle that searches offers no such inference."""
+        """The answer under w, asked for twice; None where an inexact oracle offers no such inference."""
         where = self.where("argmax") + ("" if mode is None else f", rescaling={mode!r}")
         answers = []
         for _ in range(2):
             given = w.copy()
             try:
-                y = (self.oracle.argmax(self.x, given) if mode is None
-                     else self.oracle.argmax(self.x, given, y_true=self.y, rescaling=mode))
+                y = (
+                    self.oracle.argmax(self.x, given)
+                    if mode is None
+                    else self.oracle.argmax(self.x, given, y_true=self.y, rescaling=mode)
+                )
             except NotImplementedError as error:
                 if mode is None or self.oracle.is_exact:
-                    raise OracleError(f"{where} is not implemented: write it, or take {mode!r} out of 'rescalings'") from error
+                    raise OracleError(
+                        f"{where} is not implemented: write it, or take {mode!r} out of 'rescalings'"
+                    ) from error
                 return None
             if not np.array_equal(given, w):
-                raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
+                raise OracleError(
+                    f"{where} modified the weights: work on a copy (solvers hand out a read-only view)"
+                )
             answers.append(self.found(y))
         if not all(map(np.array_equal, answers[0][1], answers[1][1])):
-            raise OracleError(f"{where} returned two different outputs for the same weights: break ties in one fixed way")
+            raise OracleError(
+                f"{where} returned two different outputs for the same weights: break ties in one fixed way"
+            )
         return answers[0]
 
     def value(self, w, mode, output):
@@ -184,8 +209,10 @@ class _Trial:
                 what = "score" if mode is None else f"{mode}-rescaled score"
                 which = "the true output" if k == 0 else "an output that it found under other weights"
                 raise OracleError(
-                    f"{self.where('argmax')} returned an output with the {what} {value:.6g}, but {which} has {other:.6g}: "
-                    "correct the inference, or set is_exact = False if it is a search that may miss the best")
+                    f"{self.where('argmax')} returned an output with the {what} {value:.6g}, "
+                    f"but {which} has {other:.6g}: "
+                    "correct the inference, or set is_exact = False if it is a search that may miss the best"
+                )
 
     def compare_constraints(self, all_weights):
         """The bound problem's most violated constraint, for every formulation declared."""
@@ -193,7 +220,7 @@ class _Trial:
             for penalty in self.oracle.penalties:
                 problem = self.oracle.bind(self.X, self.Y, rescaling=mode, penalty=penalty)
                 if problem.n_samples != len(self.X):
-                    return      # its examples are not ours (tokens, say)
+                    return  # its examples are not ours (tokens, say)
                 for w in all_weights:
                     self.compare_constraint(problem, w, mode, penalty)
 
@@ -211,8 +238,10 @@ class _Trial:
             if other - violation > ROUNDING * (1.0 + b + size + scale * (true_size + other_size)):
                 raise OracleError(
                     f"{self.where('argmax')} leads to a constraint that is violated by {violation:.6g} with "
-                    f"rescaling={mode!r} and penalty={penalty!r}, but one of an output found under other weights is by "
-                    f"{other:.6g}: correct the inference for this penalty, or take it out of 'penalties'")
+                    f"rescaling={mode!r} and penalty={penalty!r}, "
+                    "but one of an output found under other weights is by "
+                    f"{other:.6g}: correct the inference for this penalty, or take it out of 'penalties'"
+                )
 
 
 def _score(feature, w):

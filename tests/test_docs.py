@@ -4,7 +4,9 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 import sysconfig
+import types
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import structsvm
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+SLOW = {"cli.md"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,10 +38,11 @@ def run_blocks(page, blocks, folder, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "100")
-    namespace = {"__name__": page.stem.replace("-", "_")}
+    module = types.ModuleType("page_" + page.stem.replace("-", "_"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # what a page defines can be pickled
     for language, line, text in blocks:
         if language == "python":
-            exec(compile("\n" * line + text, str(page), "exec"), namespace)
+            exec(compile("\n" * line + text, str(page), "exec"), vars(module))
         elif language == "cython":
             (folder / text.split("\n", 1)[0].removeprefix("# ")).write_text(text, encoding="utf-8")
         elif language == "console":
@@ -47,7 +51,12 @@ def run_blocks(page, blocks, folder, monkeypatch):
                 assert done.returncode == 0, f"{page.name}: {command}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def pages():
+    for page in PAGES:
+        yield pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name in SLOW else ())
+
+
+@pytest.mark.parametrize("page", [*pages()])
 def test_page(page, tmp_path, monkeypatch):
     blocks = blocks_of(page)
     run_blocks(page, blocks[: first_compiled(blocks)], tmp_path, monkeypatch)

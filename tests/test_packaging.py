@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm._dual import DualState, WeightState
+from structsvm._dual import DualState
+from structsvm._weights import WeightState
 from structsvm._problem import Problem
 from structsvm._schedules import FixedSchedule, PerceptronSchedule
 from structsvm.oracles.greedy import GreedyOracle

@@ -12,8 +12,20 @@ import numpy as np
 class ReferenceChain:
     """A chain over one sequence of dense tokens ``x`` (T, F)."""
 
-    def __init__(self, x, n_labels, *, order=1, end=False, loss="hamming", label_costs=None,
-                 allowed_transitions=None, allowed_first=None, allowed_last=None, allowed=None):
+    def __init__(
+        self,
+        x,
+        n_labels,
+        *,
+        order=1,
+        end=False,
+        loss="hamming",
+        label_costs=None,
+        allowed_transitions=None,
+        allowed_first=None,
+        allowed_last=None,
+        allowed=None,
+    ):
         self.x = np.asarray(x, dtype=np.float64)
         self.T, self.F = self.x.shape
         self.K, self.order, self.end, self.loss_name = n_labels, order, end, loss
@@ -39,7 +51,7 @@ class ReferenceChain:
     def joint_feature(self, y):
         psi = np.zeros((self.n_rows, self.stride))
         for t, label in enumerate(y):
-            psi[:self.F, label] += self.x[t]
+            psi[: self.F, label] += self.x[t]
             if t == 0:
                 psi[self.F + self.K, label] += 1
             else:
@@ -55,7 +67,7 @@ class ReferenceChain:
         rows = np.asarray(w, dtype=np.float64).reshape(self.n_rows, self.stride)
         total = 0.0
         for t, label in enumerate(y):
-            total += self.x[t] @ rows[:self.F, label]
+            total += self.x[t] @ rows[: self.F, label]
             if t == 0:
                 total += rows[self.F + self.K, label]
             else:
@@ -73,13 +85,26 @@ class ReferenceChain:
 class ReferenceGreedy:
     """Left to right over one sequence, the labels at lags 1 .. order as features."""
 
-    def __init__(self, x, n_labels, *, order=2, allowed_transitions=None, allowed_first=None,
-                 allowed_last=None, allowed=None):
+    def __init__(
+        self,
+        x,
+        n_labels,
+        *,
+        order=2,
+        allowed_transitions=None,
+        allowed_first=None,
+        allowed_last=None,
+        allowed=None,
+    ):
         self.x = np.asarray(x, dtype=np.float64)
         self.T, self.F = self.x.shape
         self.K, self.order = n_labels, order
         self.transitions, self.first, self.last, self.allowed = (
-            allowed_transitions, allowed_first, allowed_last, allowed)
+            allowed_transitions,
+            allowed_first,
+            allowed_last,
+            allowed,
+        )
         self.stride = (n_labels + 7) // 8 * 8
         self.n_rows = self.F + order * (n_labels + 1)
 
@@ -89,15 +114,15 @@ class ReferenceGreedy:
         return [self.F + lag * (self.K + 1) + label for lag, label in enumerate(labels)]
 
     def token_scores(self, w, t, y):
-        rows = np.asarray(w, dtype=np.float64).reshape(self.n_rows, self.stride)[:, :self.K]
-        scores = self.x[t] @ rows[:self.F]
+        rows = np.asarray(w, dtype=np.float64).reshape(self.n_rows, self.stride)[:, : self.K]
+        scores = self.x[t] @ rows[: self.F]
         for row in self.rows_of(t, y):
             scores = scores + rows[row]
         return scores
 
     def token_feature(self, t, label, y):
         psi = np.zeros((self.n_rows, self.stride))
-        psi[:self.F, label] = self.x[t]
+        psi[: self.F, label] = self.x[t]
         for row in self.rows_of(t, y):
             psi[row, label] += 1
         return psi.ravel()

@@ -35,7 +35,7 @@ class Multiclass(structsvm.Oracle):
         psi = self.dense(x, y)
         if self.form == "pair":
             return np.flatnonzero(psi), psi[psi != 0]
-        if self.form == "shuffled":     # out of order, every entry in two halves, and a zero
+        if self.form == "shuffled":  # out of order, every entry in two halves, and a zero
             at = np.flatnonzero(psi)[::-1]
             return np.concatenate([at, at, [0]]), np.concatenate([psi[at] / 2, psi[at] / 2, [0.0]])
         if self.form == "dense":
@@ -51,7 +51,9 @@ class Multiclass(structsvm.Oracle):
         """H(y), what argmax maximises; 0 for the true class, which a hard margin leaves out."""
         if y == y_true:
             return -np.inf if self.penalty is None else 0.0
-        b, psi = constraint(self.dense(x, y_true) - self.dense(x, y), self.costs[y_true, y], rescaling, self.penalty)
+        b, psi = constraint(
+            self.dense(x, y_true) - self.dense(x, y), self.costs[y_true, y], rescaling, self.penalty
+        )
         return b - psi @ w
 
     def argmax(self, x, w, y_true=None, rescaling=None):
@@ -63,14 +65,31 @@ class Multiclass(structsvm.Oracle):
 
     def constraints(self, X, Y, rescaling):
         """All constraints of the data, (b, psi) by example."""
-        return [[constraint(self.dense(x, y) - self.dense(x, z), self.costs[y, z], rescaling, self.penalty)
-                 for z in range(self.n_classes) if z != y] for x, y in zip(X, Y, strict=True)]
+        return [
+            [
+                constraint(self.dense(x, y) - self.dense(x, z), self.costs[y, z], rescaling, self.penalty)
+                for z in range(self.n_classes)
+                if z != y
+            ]
+            for x, y in zip(X, Y, strict=True)
+        ]
 
 
 class Data:
     """A small random problem."""
 
-    def __init__(self, seed=0, n=7, n_classes=3, n_inputs=4, *, costs=True, penalty="linear", form="pair", separable=False):
+    def __init__(
+        self,
+        seed=0,
+        n=7,
+        n_classes=3,
+        n_inputs=4,
+        *,
+        costs=True,
+        penalty="linear",
+        form="pair",
+        separable=False,
+    ):
         rng = np.random.default_rng(seed)
         self.X = rng.normal(size=(n, n_inputs))
         self.Y = [int(y) for y in rng.integers(0, n_classes, n)]
@@ -78,7 +97,9 @@ class Data:
             self.Y = [int(y) for y in np.argmax(self.X @ rng.normal(size=(n_inputs, n_classes)), axis=1)]
         matrix = rng.integers(1, 4, (n_classes, n_classes)).astype(float)
         np.fill_diagonal(matrix, 0.0)
-        self.oracle = Multiclass(n_classes, n_inputs, costs=matrix if costs else None, penalty=penalty, form=form)
+        self.oracle = Multiclass(
+            n_classes, n_inputs, costs=matrix if costs else None, penalty=penalty, form=form
+        )
 
     def bind(self, rescaling="margin"):
         self.oracle.calls.clear()
@@ -93,10 +114,10 @@ def alphas_of(state, n_samples, n_features):
     """The multipliers of a saved state, and their constraints (b, psi), by example."""
     alpha, cuts = [[] for _ in range(n_samples)], [[] for _ in range(n_samples)]
     for c, i in enumerate(state["cut_example"]):
-        words = state["cut_words"][state["cut_bounds"][c]:state["cut_bounds"][c + 1]]
+        words = state["cut_words"][state["cut_bounds"][c] : state["cut_bounds"][c + 1]]
         n = len(words) // 3
         psi = np.zeros(n_features)
-        psi[words[2 * n:]] = np.ascontiguousarray(words[:2 * n]).view(np.float64)
+        psi[words[2 * n :]] = np.ascontiguousarray(words[: 2 * n]).view(np.float64)
         a, b, scale = state["cut_numbers"][c]
         alpha[i].append(a)
         cuts[i].append((b, scale * psi))

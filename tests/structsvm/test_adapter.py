@@ -52,12 +52,20 @@ ANSWERS = [
     ("joint_feature", ([0], ["a"]), "returned values that are not real numbers"),
     ("joint_feature", ([12], [1.0]), r"returned indices in 12..12, expected 0..11 \(n_features is 12\)"),
     ("joint_feature", ([-1, 3], [1.0, 1.0]), r"returned indices in -1..3, expected 0..11"),
-    ("joint_feature", (np.array([2**63], dtype=np.uint64), [1.0]), r"returned indices in 9223372036854775808"),
+    (
+        "joint_feature",
+        (np.array([2**63], dtype=np.uint64), [1.0]),
+        r"returned indices in 9223372036854775808",
+    ),
     ("joint_feature", ([0.0], [1.0]), "returned indices of type float64, expected integers"),
     ("joint_feature", ([0, 1], [1.0]), r"returned \(2,\) indices with \(1,\) values"),
     ("joint_feature", ([[0]], [[1.0]]), r"returned \(1, 1\) indices with"),
     ("joint_feature", ([0], [1.0], 12), r"returned a tuple of 3, expected \(indices, values\)"),
-    ("joint_feature", sp.csr_array(np.ones((1, 11))), r"returned a sparse array of shape \(1, 11\), expected \(1, 12\)"),
+    (
+        "joint_feature",
+        sp.csr_array(np.ones((1, 11))),
+        r"returned a sparse array of shape \(1, 11\), expected \(1, 12\)",
+    ),
     ("joint_feature", sp.csr_matrix(np.ones((12, 1))), r"returned a sparse array of shape \(12, 1\)"),
     ("joint_feature", sp.csr_matrix(np.full((1, 12), np.nan)), "returned a value that is not finite"),
     ("loss", -1.0, "returned -1.0, expected a finite number >= 0"),
@@ -95,9 +103,13 @@ def test_worse_than_the_true_output():
         oracle.is_exact = exact
         solver = LaRank(C=5.0, max_iter=20, random_state=0)
         if exact:
-            with pytest.raises(OracleError, match=(
-                    r"^Trouble.argmax \(example \d\) returned an output that scores .* worse than the true one in the "
-                    r"loss-augmented problem; an exact oracle cannot \(set is_exact = False if it searches\)")):
+            with pytest.raises(
+                OracleError,
+                match=(
+                    r"^Trouble.argmax \(example \d\) returned an output that scores .* worse than the true "
+                    r"one in the loss-augmented problem; an exact oracle cannot \(set is_exact = False if it searches\)"
+                ),
+            ):
                 solver.solve(oracle.bind(data.X, data.Y))
         else:
             run = solver.solve(oracle.bind(data.X, data.Y))
@@ -116,7 +128,10 @@ def test_the_example_is_named():
 def test_scores_that_overflow():
     data = Data(0, n=3)
     data.X = data.X * 1e300
-    with np.errstate(all="ignore"), pytest.raises(OracleError, match=r"Multiclass.argmax \(example 0\): the score of the returned"):
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(OracleError, match=r"Multiclass.argmax \(example 0\): the score of the returned"),
+    ):
         data.bind().separate(0, np.full(12, 1e300) * np.repeat([1.0, -1.0, 1.0], 4))
 
 
@@ -124,7 +139,9 @@ def test_scores_that_overflow():
 def test_n_features(value):
     oracle = Multiclass(3, 4)
     oracle.n_features = value
-    with pytest.raises(OracleError, match=r"Multiclass.n_features must be an integer in 1 .. 2\*\*31 - 1, got"):
+    with pytest.raises(
+        OracleError, match=r"Multiclass.n_features must be an integer in 1 .. 2\*\*31 - 1, got"
+    ):
         oracle.bind([np.ones(4)], [0])
 
 
@@ -152,9 +169,13 @@ def test_formulations_that_are_not_declared():
         penalties = ("linear",)
 
     for options, message in [
-            ({"rescaling": "slack"}, r"rescaling='slack' needs loss-augmented inference that Narrow does not declare"),
-            ({"penalty": "quadratic"}, r"penalty='quadratic' needs inference that Narrow does not declare"),
-            ({"penalty": None}, r"penalty=None needs inference that Narrow does not declare")]:
+        (
+            {"rescaling": "slack"},
+            r"rescaling='slack' needs loss-augmented inference that Narrow does not declare",
+        ),
+        ({"penalty": "quadratic"}, r"penalty='quadratic' needs inference that Narrow does not declare"),
+        ({"penalty": None}, r"penalty=None needs inference that Narrow does not declare"),
+    ]:
         with pytest.raises(UnsupportedFormulation, match=message):
             Narrow(3, 4).bind([np.ones(4)], [0], **options)
     Narrow(3, 4).bind([np.ones(4)], [0], rescaling=None)
@@ -162,7 +183,9 @@ def test_formulations_that_are_not_declared():
         Narrow(3, 4).bind([np.ones(4)], [0, 1])
 
 
-@pytest.mark.parametrize("solver", [LaRank(max_iter=2, random_state=0), Perceptron(max_iter=2, random_state=0)], ids=str)
+@pytest.mark.parametrize(
+    "solver", [LaRank(max_iter=2, random_state=0), Perceptron(max_iter=2, random_state=0)], ids=str
+)
 def test_weights_are_read_only(solver):
     class Vandal(Multiclass):
         def argmax(self, x, w, y_true=None, rescaling=None):
@@ -192,16 +215,29 @@ def test_each_method_is_called_once_an_example():
         for i in range(5):
             problem.separate(i, np.zeros(12))
     assert len(data.oracle.calls) == counts["loss"] == 15
-    assert counts["joint_feature"] == 15 + 5    # the true output's once an example
+    assert counts["joint_feature"] == 15 + 5  # the true output's once an example
 
 
 def test_forms_of_joint_features():
     psi = np.array([0.0, 1.5, 0.0, -2.0, 0.0])
     for form in (
-            psi, list(psi), psi.astype(np.float32), ([1, 3], [1.5, -2.0]), ([3, 1], [-2.0, 1.5]),
-            ([1, 3, 1, 0, 3], [1.0, -1.0, 0.5, 0.0, -1.0]), (np.array([1, 3], dtype=np.uint8), np.array([1.5, -2.0], dtype=np.float32)),
-            ([1, 3, 2, 2], [1.5, -2.0, 4.0, -4.0]), sp.csr_matrix(psi), sp.csr_array(psi[None]), sp.coo_matrix(psi), sp.csc_array(psi[None]),
-            sp.coo_array((np.array([1.0, -2.0, 0.5]), (np.zeros(3, dtype=int), np.array([1, 3, 1]))), shape=(1, 5)), csr1(psi)):
+        psi,
+        list(psi),
+        psi.astype(np.float32),
+        ([1, 3], [1.5, -2.0]),
+        ([3, 1], [-2.0, 1.5]),
+        ([1, 3, 1, 0, 3], [1.0, -1.0, 0.5, 0.0, -1.0]),
+        (np.array([1, 3], dtype=np.uint8), np.array([1.5, -2.0], dtype=np.float32)),
+        ([1, 3, 2, 2], [1.5, -2.0, 4.0, -4.0]),
+        sp.csr_matrix(psi),
+        sp.csr_array(psi[None]),
+        sp.coo_matrix(psi),
+        sp.csc_array(psi[None]),
+        sp.coo_array(
+            (np.array([1.0, -2.0, 0.5]), (np.zeros(3, dtype=int), np.array([1, 3, 1]))), shape=(1, 5)
+        ),
+        csr1(psi),
+    ):
         indices, values = sparse_feature(form, 5, "here")
         assert indices.dtype == np.int32 and values.dtype == np.float64
         assert list(indices) == [1, 3] and list(values) == [1.5, -2.0]
@@ -231,9 +267,13 @@ def test_outputs_and_inputs_may_be_anything():
             return y_true != y
 
         def argmax(self, x, w, y_true=None, rescaling=None):
-            return max([{"odd"}, {"even"}], key=lambda y: (y != y_true) * (y_true is not None) + w[self.joint_feature(x, y)[0]])
+            return max(
+                [{"odd"}, {"even"}],
+                key=lambda y: (y != y_true) * (y_true is not None) + w[self.joint_feature(x, y)[0]],
+            )
 
     run = LaRank(C=10.0, tol=1e-6, max_iter=100, random_state=0).solve(
-        Words().bind(("a", "b", "c"), [{"odd"}, {"even"}, {"odd"}]))
+        Words().bind(("a", "b", "c"), [{"odd"}, {"even"}, {"odd"}])
+    )
     assert run.status == "converged"
     assert Words().argmax("e", run.weights) == {"odd"} and Words().argmax("f", run.weights) == {"even"}

@@ -13,27 +13,60 @@ from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Options
 SOLVERS = [LaRank, PassiveAggressive, Perceptron]
 
 
-@pytest.mark.parametrize(("solver", "message"), [
-    (LaRank(C=-1), r"The 'C' parameter of LaRank must be a float in the range \(0.0, inf\). Got -1 instead."),
-    (LaRank(C=0), "'C' parameter of LaRank"), (LaRank(C=np.nan), "'C'"), (LaRank(C=np.inf), "'C'"),
-    (LaRank(C="1"), r"Got '1' instead"), (LaRank(C=None), "Got None instead"), (LaRank(C=True), "Got True instead"),
-    (PassiveAggressive(C=0.0), "The 'C' parameter of PassiveAggressive must be"),
-    (LaRank(rescaling="both"), r"The 'rescaling' parameter of LaRank must be 'margin' or 'slack'. Got 'both' instead."),
-    (LaRank(penalty="cubic"), r"The 'penalty' parameter of LaRank must be 'linear' or 'quadratic' or None. Got 'cubic'"),
-    (LaRank(schedule="greedy"), "The 'schedule' parameter of LaRank must be 'decode-once' or"),
-    (LaRank(n_reprocess=-1), r"The 'n_reprocess' parameter of LaRank must be a float in the range \[0.0, inf\). Got -1 instead."),
-    (LaRank(n_reprocess=np.inf), "'n_reprocess'"),
-    (LaRank(n_reprocess=0.5, schedule="fixed"), "'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'"),
-    (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, inf\)"),
-    (Perceptron(max_iter=1.0), "The 'max_iter' parameter of Perceptron must be an int"),
-    (Perceptron(max_iter=True), "'max_iter'"),
-    (LaRank(tol=0.0), r"The 'tol' parameter of LaRank must be a float in the range \(0.0, inf\) or None. Got 0.0 instead."),
-    (LaRank(tol=-1e-3), "'tol'"),
-    (LaRank(random_state=-1), r"The 'random_state' parameter of LaRank must be an int in the range \[0, 4294967295\] or a RandomState or None"),
-    (LaRank(random_state=2**32), "'random_state'"), (LaRank(random_state=0.5), "'random_state'"),
-    (Perceptron(average="yes"), "The 'average' parameter of Perceptron must be a bool. Got 'yes' instead."),
-    (LaRank(average=1), "The 'average' parameter of LaRank must be a bool"),
-], ids=str)
+@pytest.mark.parametrize(
+    ("solver", "message"),
+    [
+        (
+            LaRank(C=-1),
+            r"The 'C' parameter of LaRank must be a float in the range \(0.0, inf\). Got -1 instead.",
+        ),
+        (LaRank(C=0), "'C' parameter of LaRank"),
+        (LaRank(C=np.nan), "'C'"),
+        (LaRank(C=np.inf), "'C'"),
+        (LaRank(C="1"), r"Got '1' instead"),
+        (LaRank(C=None), "Got None instead"),
+        (LaRank(C=True), "Got True instead"),
+        (PassiveAggressive(C=0.0), "The 'C' parameter of PassiveAggressive must be"),
+        (
+            LaRank(rescaling="both"),
+            r"The 'rescaling' parameter of LaRank must be 'margin' or 'slack'. Got 'both' instead.",
+        ),
+        (
+            LaRank(penalty="cubic"),
+            r"The 'penalty' parameter of LaRank must be 'linear' or 'quadratic' or None. Got 'cubic'",
+        ),
+        (LaRank(schedule="greedy"), "The 'schedule' parameter of LaRank must be 'decode-once' or"),
+        (
+            LaRank(n_reprocess=-1),
+            r"The 'n_reprocess' parameter of LaRank must be a float in the range \[0.0, inf\). Got -1",
+        ),
+        (LaRank(n_reprocess=np.inf), "'n_reprocess'"),
+        (
+            LaRank(n_reprocess=0.5, schedule="fixed"),
+            "'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'",
+        ),
+        (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, inf\)"),
+        (Perceptron(max_iter=1.0), "The 'max_iter' parameter of Perceptron must be an int"),
+        (Perceptron(max_iter=True), "'max_iter'"),
+        (
+            LaRank(tol=0.0),
+            r"The 'tol' parameter of LaRank must be a float in the range \(0.0, inf\) or None. Got 0.0",
+        ),
+        (LaRank(tol=-1e-3), "'tol'"),
+        (
+            LaRank(random_state=-1),
+            r"'random_state' parameter of LaRank must be an int in the range \[0, 4294967295\] or a Ra",
+        ),
+        (LaRank(random_state=2**32), "'random_state'"),
+        (LaRank(random_state=0.5), "'random_state'"),
+        (
+            Perceptron(average="yes"),
+            "The 'average' parameter of Perceptron must be a bool. Got 'yes' instead.",
+        ),
+        (LaRank(average=1), "The 'average' parameter of LaRank must be a bool"),
+    ],
+    ids=str,
+)
 def test_messages(solver, message):
     """Checked when training begins, not before; and before anything is touched."""
     with pytest.raises(ValueError, match=message):
@@ -42,10 +75,21 @@ def test_messages(solver, message):
         solver.solve(Data().bind())
 
 
-@pytest.mark.parametrize("solver", [
-    LaRank(C=np.float32(0.5)), LaRank(C=1), LaRank(max_iter=np.int64(3)), LaRank(tol=np.float64(0.1)), LaRank(random_state=np.int32(7)),
-    LaRank(random_state=np.random.RandomState(0)), LaRank(random_state=2**32 - 1), LaRank(n_reprocess=2.0, schedule="fixed"),
-    Perceptron(average=np.True_)], ids=str)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        LaRank(C=np.float32(0.5)),
+        LaRank(C=1),
+        LaRank(max_iter=np.int64(3)),
+        LaRank(tol=np.float64(0.1)),
+        LaRank(random_state=np.int32(7)),
+        LaRank(random_state=np.random.RandomState(0)),
+        LaRank(random_state=2**32 - 1),
+        LaRank(n_reprocess=2.0, schedule="fixed"),
+        Perceptron(average=np.True_),
+    ],
+    ids=str,
+)
 def test_numbers_of_numpy_are_numbers(solver):
     solver.validate()
     data = Data()
@@ -72,14 +116,22 @@ def test_contract_of_scikit_learn(kind):
     assert all(getattr(kind(**{name: marker}), name) is marker for name in params)
 
 
-@pytest.mark.parametrize(("interval", "inside", "outside", "text"), [
-    (POSITIVE, [1, 1e-300, np.float32(2)], [0, -1, np.inf, np.nan, True, "1", None, 1j], "a float in the range (0.0, inf)"),
-    (Interval(float, 0.0, 1.0), [0.0, 0.5], [1.0, -0.1, 1], "a float in the range [0.0, 1.0)"),
-    (Interval(float, 0.0, 1.0, closed="both"), [0.0, 1.0], [1.1], "a float in the range [0.0, 1.0]"),
-    (Interval(float, 0.0, 1.0, closed="right"), [1.0], [0.0], "a float in the range (0.0, 1.0]"),
-    (Options("a", None, 3), ["a", None], ["b", 0, ["a"]], "'a' or None or 3"),
-    (FLAG, [True, False, np.True_], [0, 1, None, "True"], "a bool"),
-])
+@pytest.mark.parametrize(
+    ("interval", "inside", "outside", "text"),
+    [
+        (
+            POSITIVE,
+            [1, 1e-300, np.float32(2)],
+            [0, -1, np.inf, np.nan, True, "1", None, 1j],
+            "a float in the range (0.0, inf)",
+        ),
+        (Interval(float, 0.0, 1.0), [0.0, 0.5], [1.0, -0.1, 1], "a float in the range [0.0, 1.0)"),
+        (Interval(float, 0.0, 1.0, closed="both"), [0.0, 1.0], [1.1], "a float in the range [0.0, 1.0]"),
+        (Interval(float, 0.0, 1.0, closed="right"), [1.0], [0.0], "a float in the range (0.0, 1.0]"),
+        (Options("a", None, 3), ["a", None], ["b", 0, ["a"]], "'a' or None or 3"),
+        (FLAG, [True, False, np.True_], [0, 1, None, "True"], "a bool"),
+    ],
+)
 def test_constraints(interval, inside, outside, text):
     assert all(interval.accepts(v) for v in inside)
     assert not any(interval.accepts(v) for v in outside)

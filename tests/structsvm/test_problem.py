@@ -12,7 +12,9 @@ from structsvm._problem import Problem
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 
-FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
+FORMULATIONS = [
+    (rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)
+]
 
 
 @pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
@@ -45,7 +47,9 @@ def test_the_table_of_formulations(seed, loss):
         data.oracle.costs = loss * (1.0 - np.eye(2))
         b, psi = data.bind(rescaling).separate(0, -100.0 * (data.oracle.dense(data.X[0], data.Y[0])))
         x, y = data.X[0], data.Y[0]
-        b_expected, psi_expected = constraint(data.oracle.dense(x, y) - data.oracle.dense(x, 1 - y), loss, rescaling, penalty)
+        b_expected, psi_expected = constraint(
+            data.oracle.dense(x, y) - data.oracle.dense(x, 1 - y), loss, rescaling, penalty
+        )
         assert b == pytest.approx(b_expected)
         assert np.allclose(psi, psi_expected)
 
@@ -60,11 +64,15 @@ def test_plain_inference_for_perceptrons():
         assert np.allclose(psi, data.oracle.dense(x, y) - data.oracle.dense(x, z))
 
 
-@pytest.mark.parametrize(("oracle", "X", "Y", "n", "dtype"), [
-    (Data().oracle, Data().X, Data().Y, 7, np.float64),
-    (ViterbiOracle(2, 3), [np.ones((2, 3))] * 4, [[0, 1]] * 4, 4, np.float32),
-    (GreedyOracle(2, 3), [np.ones((2, 3))] * 4, [[0, 1]] * 4, 8, np.float32),
-], ids=["python", "viterbi", "greedy"])
+@pytest.mark.parametrize(
+    ("oracle", "X", "Y", "n", "dtype"),
+    [
+        (Data().oracle, Data().X, Data().Y, 7, np.float64),
+        (ViterbiOracle(2, 3), [np.ones((2, 3))] * 4, [[0, 1]] * 4, 4, np.float32),
+        (GreedyOracle(2, 3), [np.ones((2, 3))] * 4, [[0, 1]] * 4, 8, np.float32),
+    ],
+    ids=["python", "viterbi", "greedy"],
+)
 def test_attributes_and_arguments(oracle, X, Y, n, dtype):
     problem = oracle.bind(X, Y, rescaling="slack")
     assert isinstance(problem, Problem)
@@ -101,7 +109,7 @@ def test_large_cuts():
     data = Data(0, n=6, n_inputs=700)
     data.X = [np.where(np.arange(700) < n, rng.normal(size=700), 0.0) for n in (1, 700, 0, 30, 22, 699)]
     run = LaRank(C=1.0, max_iter=20, random_state=0, average=False).solve(data.bind())
-    alpha, cuts = alphas_of(run.get_state(), 6, data.oracle.n_features)
+    _, cuts = alphas_of(run.get_state(), 6, data.oracle.n_features)
     constraints = data.oracle.constraints(data.X, data.Y, "margin")
     for i in range(6):
         for b, psi in cuts[i]:

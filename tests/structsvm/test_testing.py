@@ -17,9 +17,18 @@ def sequences(K=3, F=4, n=6):
     return X, [rng.integers(0, K, len(x)) for x in X]
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"order": 2}, {"end": True}, {"loss": "zero_one"}, {"order": 2, "end": True, "loss": "zero_one"},
-    {"allowed_last": np.array([True, True, True])}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"order": 2},
+        {"end": True},
+        {"loss": "zero_one"},
+        {"order": 2, "end": True, "loss": "zero_one"},
+        {"allowed_last": np.array([True, True, True])},
+    ],
+    ids=str,
+)
 def test_viterbi(options):
     check_oracle(ViterbiOracle(3, 4, **options), *sequences())
 
@@ -41,8 +50,13 @@ def test_sound_python_oracles(form):
 def test_what_is_maximised_with_other_penalties():
     """Losses of 1, 2, 3 and the margin-rescaled argmax do not solve the quadratic problem."""
     data = Data(0, n=5, n_classes=6)
-    with pytest.raises(OracleError, match="penalty='quadratic', but one of an output found.*take it out of 'penalties'"):
+    with pytest.raises(
+        OracleError, match=r"penalty='quadratic', but one of an output found.*take it out of 'penalties'"
+    ):
         check_oracle(data.oracle, data.X, data.Y, n_trials=100)
+
+
+RNG = np.random.default_rng(0)
 
 
 class Sound(Multiclass):
@@ -54,8 +68,8 @@ def broken(method, function, **attributes):
     return kind(3, 4)
 
 
-def noisy(self, x, y, _rng=np.random.default_rng(0)):
-    return self.dense(x, y) + _rng.normal(size=12)
+def noisy(self, x, y):
+    return self.dense(x, y) + RNG.normal(size=12)
 
 
 def worst(self, x, w, y_true=None, rescaling=None):
@@ -75,8 +89,8 @@ def greedy_hands(self, x, w, y_true=None, rescaling=None):
     return Multiclass.argmax(self, x, w, y_true, rescaling)
 
 
-def moody(self, x, w, y_true=None, rescaling=None, _rng=np.random.default_rng(0)):
-    return int(_rng.integers(0, 3))
+def moody(self, x, w, y_true=None, rescaling=None):
+    return int(RNG.integers(0, 3))
 
 
 def lazy(self, x, w, y_true=None, rescaling=None):
@@ -85,27 +99,57 @@ def lazy(self, x, w, y_true=None, rescaling=None):
     return Multiclass.argmax(self, x, w, y_true, rescaling)
 
 
-@pytest.mark.parametrize(("oracle", "message"), [
-    (broken("joint_feature", lambda self, x, y: ([12], [1.0])), r"Broken.joint_feature \(example \d\) returned indices in 12..12"),
-    (broken("joint_feature", lambda self, x, y: np.full(12, np.nan)), r"Broken.joint_feature \(example \d\) .* not finite"),
-    (broken("joint_feature", lambda self, x, y: np.zeros(11)), r"array of shape \(11,\), expected \(12,\)"),
-    (broken("joint_feature", noisy), r"Broken.joint_feature \(example \d\) returned different values"),
-    (broken("loss", lambda self, y, z: 1.0), r"Broken.loss \(example \d\) returned 1.0 for the true output itself"),
-    (broken("loss", lambda self, y, z: 0.0), r"Broken.loss \(example \d\) returned 0 for an output whose joint feature differs"),
-    (broken("loss", lambda self, y, z: -float(y != z)), r"Broken.loss \(example \d\) returned -1.0, expected a finite number >= 0"),
-    (broken("loss", lambda self, y, z: None), r"Broken.loss \(example \d\) returned None"),
-    (broken("argmax", worst), r"Broken.argmax \(example \d\) returned an output with the score .* set is_exact = False"),
-    (broken("argmax", without_loss), r"Broken.argmax \(example \d\) returned an output with the margin-rescaled score"),
-    (broken("argmax", margin_only, costs=np.arange(9.0)), None),
-    (broken("argmax", greedy_hands), r"Broken.argmax \(example \d\) modified the weights"),
-    (broken("argmax", moody), r"Broken.argmax \(example \d\) returned two different outputs"),
-    (broken("argmax", lazy), r"Broken.argmax \(example \d\), rescaling='slack' is not implemented.*take 'slack' out"),
-    (broken(None, None, rescalings="margin"), "Broken.rescalings must be a tuple of names among"),
-    (broken(None, None, penalties=("none",)), "Broken.penalties must be a tuple"),
-])
+@pytest.mark.parametrize(
+    ("oracle", "message"),
+    [
+        (
+            broken("joint_feature", lambda self, x, y: ([12], [1.0])),
+            r"Broken.joint_feature \(example \d\) returned indices in 12..12",
+        ),
+        (
+            broken("joint_feature", lambda self, x, y: np.full(12, np.nan)),
+            r"Broken.joint_feature \(example \d\) .* not finite",
+        ),
+        (
+            broken("joint_feature", lambda self, x, y: np.zeros(11)),
+            r"array of shape \(11,\), expected \(12,\)",
+        ),
+        (broken("joint_feature", noisy), r"Broken.joint_feature \(example \d\) returned different values"),
+        (
+            broken("loss", lambda self, y, z: 1.0),
+            r"Broken.loss \(example \d\) returned 1.0 for the true output itself",
+        ),
+        (
+            broken("loss", lambda self, y, z: 0.0),
+            r"Broken.loss \(example \d\) returned 0 for an output whose joint feature differs",
+        ),
+        (
+            broken("loss", lambda self, y, z: -float(y != z)),
+            r"Broken.loss \(example \d\) returned -1.0, expected a finite number >= 0",
+        ),
+        (broken("loss", lambda self, y, z: None), r"Broken.loss \(example \d\) returned None"),
+        (
+            broken("argmax", worst),
+            r"Broken.argmax \(example \d\) returned an output with the score .* set is_exact = False",
+        ),
+        (
+            broken("argmax", without_loss),
+            r"Broken.argmax \(example \d\) returned an output with the margin-rescaled score",
+        ),
+        (broken("argmax", margin_only, costs=np.arange(9.0)), None),
+        (broken("argmax", greedy_hands), r"Broken.argmax \(example \d\) modified the weights"),
+        (broken("argmax", moody), r"Broken.argmax \(example \d\) returned two different outputs"),
+        (
+            broken("argmax", lazy),
+            r"Broken.argmax \(example \d\), rescaling='slack' is not implemented.*take 'slack' out",
+        ),
+        (broken(None, None, rescalings="margin"), "Broken.rescalings must be a tuple of names among"),
+        (broken(None, None, penalties=("none",)), "Broken.penalties must be a tuple"),
+    ],
+)
 def test_broken_oracles(oracle, message):
     data = Data(0, n=4)
-    if message is None:     # needs losses that differ
+    if message is None:  # needs losses that differ
         oracle.costs = data.oracle.costs
         message = "returned an output with the slack-rescaled score"
     with pytest.raises(OracleError, match=message):
@@ -122,12 +166,14 @@ def test_n_features():
     for value in (0, -1, 2.0, None, True, 2**31):
         oracle = Sound(3, 4)
         oracle.n_features = value
-        with pytest.raises(OracleError, match=r"Sound.n_features must be an integer in 1 .. 2\*\*31 - 1, got"):
+        with pytest.raises(
+            OracleError, match=r"Sound.n_features must be an integer in 1 .. 2\*\*31 - 1, got"
+        ):
             check_oracle(oracle, [np.ones(4)], [0])
 
 
 def test_no_oracle_no_data():
-    with pytest.raises(OracleError, match="str is not an Oracle: derive it from structsvm.Oracle"):
+    with pytest.raises(OracleError, match=r"str is not an Oracle: derive it from structsvm\.Oracle"):
         check_oracle("oracle", [1], [1])
     with pytest.raises(ValueError, match="X has 1 examples, Y has 2"):
         check_oracle(Sound(3, 4), [1], [1, 2])

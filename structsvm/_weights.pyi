@@ -1,0 +1,39 @@
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm._problem import Problem
+
+AVERAGINGS: Mapping[str | None, int]
+
+class WeightState:
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def weights(self) -> NDArray[Any]: ...
+    @property
+    def average_sum(self) -> NDArray[Any] | None: ...
+    @property
+    def n_argmax(self) -> int: ...
+    @property
+    def n_updates(self) -> int: ...
+    @property
+    def n_visits(self) -> int: ...
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        seed: int = 0,
+        averaging: str | None = None,
+        base: ArrayLike | None = None,
+    ) -> None: ...
+    def restart_average(self) -> None: ...
+    def averaged(self) -> NDArray[Any]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+
+def checked_array(
+    state: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...] | None
+) -> NDArray[Any]: ...
