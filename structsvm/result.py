@@ -99,12 +99,16 @@ def relative_gap(primal, dual):
 
 
 class History:
-    """Rows of measurements, collected while training runs."""
+    """Rows of measurements, collected while training runs; beyond MAX_ROWS every second one is dropped."""
+
+    MAX_ROWS = 4096
 
     def __init__(self):
         self.rows = []
 
     def add(self, **row):
+        if len(self.rows) == self.MAX_ROWS:
+            del self.rows[1::2]
         self.rows.append([float(row.get(name, np.nan)) for name in HISTORY])
 
     def arrays(self):

@@ -107,7 +107,7 @@ def test_worse_than_the_true_output():
                 OracleError,
                 match=(
                     r"^Trouble.argmax \(example \d\) returned an output that scores .* worse than the true "
-                    r"one in the loss-augmented problem; an exact oracle cannot \(set is_exact = False if it searches\)"
+                    r"one in the loss-augmented problem; an exact oracle cannot \(set is_exact = False"
                 ),
             ):
                 solver.solve(oracle.bind(data.X, data.Y))
