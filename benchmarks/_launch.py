@@ -16,6 +16,8 @@ import tempfile
 import threading
 import time
 
+GRACE = 30.0  # seconds that an interrupted command has to save what it has; then it is killed
+
 
 def main():
     request = json.load(sys.stdin)
@@ -32,15 +34,17 @@ def run(arguments, limit, out, err):
     process = subprocess.Popen(arguments, stdout=out, stderr=err)
     late = threading.Event()
 
-    def interrupt():
+    def stop(how):
         late.set()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
 
-    timer = threading.Timer(limit or 0.0, interrupt)
-    if limit is not None:
+    waits = [] if limit is None else [(limit, signal.SIGINT), (limit + GRACE, signal.SIGKILL)]
+    timers = [threading.Timer(seconds, stop, [how]) for seconds, how in waits]
+    for timer in timers:
         timer.start()
     _, status, used = os.wait4(process.pid, 0)
-    timer.cancel()
+    for timer in timers:
+        timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     unit = 1 if sys.platform == "darwin" else 1024
     return {

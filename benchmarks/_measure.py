@@ -118,7 +118,7 @@ class Command:
 
 
 def run_command(arguments, *, limit=None):
-    """Run a command to its end, or interrupt it (as Ctrl-C does) after `limit` seconds.
+    """Run a command to its end, or interrupt it (as Ctrl-C does) after `limit` seconds; later, kill it.
 
     Raises
     ------

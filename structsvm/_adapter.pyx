@@ -5,15 +5,17 @@ computed once and kept. Errors name class, method and example; exceptions of use
 """
 
 from libc.math cimport isfinite
-from libc.stdint cimport int32_t, uintptr_t  # noqa: F401
+from libc.stdint cimport int32_t, int64_t, uintptr_t
+from libc.stdlib cimport qsort
 
+from functools import partial
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 cimport numpy as cnp
 
-from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms
+from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 
 from structsvm.protocol import OracleError
 
@@ -25,39 +27,60 @@ _RESCALING_NAMES = {0: None, 1: "margin", 2: "slack"}
 cdef double SLACK = 1e-7
 
 
-def sparse_feature(psi, Py_ssize_t n_features, where):
-    """Return a joint feature as ``(indices int32, values float64)``, ascending, summed and without zeros.
+cdef int by_value(const void* a, const void* b) noexcept nogil:
+    return (<const int32_t*>a)[0] - (<const int32_t*>b)[0]
 
-    Raises `OracleError`, beginning with `where`, unless it is finite and in range.
+
+def feature_arrays(psi, Py_ssize_t n_features, where):
+    """Return a joint feature as ``(indices int64, values float64)``, contiguous, in the order it came.
+
+    Raises `OracleError`, beginning with `where` (a callable that returns text), unless it has one of the three
+    forms of the protocol. Whether it is finite and in range is looked at when it is read.
     """
     if isinstance(psi, tuple):
         if len(psi) != 2:
-            raise OracleError(f"{where} returned a tuple of {len(psi)}, expected (indices, values)")
+            raise OracleError(f"{where()} returned a tuple of {len(psi)}, expected (indices, values)")
         indices, values = np.asarray(psi[0]), _numbers(psi[1], where)
         if indices.size and indices.dtype.kind not in "iu":
-            raise OracleError(f"{where} returned indices of type {indices.dtype}, expected integers")
+            raise OracleError(f"{where()} returned indices of type {indices.dtype}, expected integers")
         if indices.shape != values.shape or indices.ndim != 1:
-            raise OracleError(f"{where} returned {indices.shape} indices with {values.shape} values")
+            raise OracleError(f"{where()} returned {indices.shape} indices with {values.shape} values")
     elif hasattr(psi, "tocoo"):
         coo = psi.tocoo()
         if coo.shape != (1, n_features) and coo.shape != (n_features,):
-            raise OracleError(f"{where} returned a sparse array of shape {coo.shape}, expected (1, {n_features})")
+            raise OracleError(f"{where()} returned a sparse array of shape {coo.shape}, expected (1, {n_features})")
         indices, values = coo.col, _numbers(coo.data, where)
     else:
         values = _numbers(psi, where)
         if values.shape != (n_features,):
-            raise OracleError(f"{where} returned an array of shape {values.shape}, expected ({n_features},)")
+            raise OracleError(f"{where()} returned an array of shape {values.shape}, expected ({n_features},)")
         indices = np.flatnonzero(values)
         values = values[indices]
-        if not np.isfinite(values).all():
-            raise OracleError(f"{where} returned a value that is not finite")
-        return indices.astype(np.int32), values
+    if indices.dtype == np.uint64:
+        check_numbers(indices, values, n_features, where())     # while they are what they were
+    return np.ascontiguousarray(indices, dtype=np.int64), np.ascontiguousarray(values)
+
+
+def sparse_feature(psi, Py_ssize_t n_features, where):
+    """Return a joint feature as ``(indices int32, values float64)``, ascending, summed and without zeros.
+
+    Raises `OracleError`, beginning with the text `where`, unless it keeps the protocol.
+    """
+    indices, values = feature_arrays(psi, n_features, lambda: where)
+    check_numbers(indices, values, n_features, where)
+    unique, inverse = np.unique(indices, return_inverse=True)
+    sums = np.bincount(inverse, weights=values, minlength=len(unique))
+    keep = sums != 0.0
+    return unique[keep].astype(np.int32), sums[keep]
+
+
+def check_numbers(indices, values, Py_ssize_t n_features, where):
+    """Raise `OracleError`, beginning with the text `where`, unless values are finite and indices in range."""
     if not np.isfinite(values).all():
         raise OracleError(f"{where} returned a value that is not finite")
     if indices.size and not 0 <= indices.min() <= indices.max() < n_features:
         raise OracleError(f"{where} returned indices in {indices.min()}..{indices.max()}, "
                           f"expected 0..{n_features - 1} (n_features is {n_features})")
-    return _summed(indices, values)
 
 
 def _numbers(values, where):
@@ -67,14 +90,7 @@ def _numbers(values, where):
             raise TypeError
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise OracleError(f"{where} returned values that are not real numbers: {values!r:.80}") from None
-
-
-def _summed(indices, values):
-    unique, inverse = np.unique(indices, return_inverse=True)
-    sums = np.bincount(inverse, weights=values, minlength=len(unique))
-    keep = sums != 0.0
-    return unique[keep].astype(np.int32), sums[keep]
+        raise OracleError(f"{where()} returned values that are not real numbers: {values!r:.80}") from None
 
 
 cdef class PythonProblem(Problem):
@@ -87,6 +103,10 @@ cdef class PythonProblem(Problem):
     cdef object lent            # arrays of weights that are alive, by address
     cdef object view            # the array last handed to the user, and where its data stand
     cdef const void* viewed
+    cdef double[::1] sums       # (n_features,) zero between calls: where dPsi is added up
+    cdef int32_t[::1] touched   # its places that a call has written, each once
+    cdef Py_ssize_t n_touched
+    cdef unsigned char[::1] seen
     cdef int32_t[::1] words
     cdef double[::1] aligned    # owner of the words: values come first and need 8 bytes
 
@@ -100,6 +120,9 @@ cdef class PythonProblem(Problem):
         self.oracle, self.X, self.Y = oracle, X, Y
         self.true_features = [None] * len(X)
         self.lent = WeakValueDictionary()
+        self.sums = np.zeros(n_features)
+        self.seen = np.zeros(n_features, dtype=np.uint8)
+        self.touched = np.empty(n_features, dtype=np.int32)
         self.grow(64)
 
     def lend(self, cnp.ndarray w not None):
@@ -112,16 +135,69 @@ cdef class PythonProblem(Problem):
     def _where(self, method, i):
         return f"{type(self.oracle).__name__}.{method} (example {i})"
 
-    def _feature(self, i, y):
-        return sparse_feature(self.oracle.joint_feature(self.X[i], y), self.n_features,
-                              self._where("joint_feature", i))
+    cdef int scatter(self, tuple feature, double sign, where) except -1:
+        """sums += sign * feature, with the checks that need a look at every number."""
+        cdef cnp.ndarray indices = feature[0]
+        cdef cnp.ndarray values = feature[1]
+        cdef const int64_t* index = <const int64_t*>cnp.PyArray_DATA(indices)
+        cdef const double* value = <const double*>cnp.PyArray_DATA(values)
+        cdef Py_ssize_t e, size = cnp.PyArray_SIZE(indices), j
+        for e in range(size):
+            j = index[e]
+            if not (0 <= j < self.n_features and isfinite(value[e])):
+                check_numbers(indices, values, self.n_features, where())
+            if not self.seen[j]:
+                self.seen[j] = 1
+                self.touched[self.n_touched] = <int32_t>j
+                self.n_touched += 1
+            self.sums[j] += sign * value[e]
+        return 0
 
-    def _difference(self, i, y):
-        if self.true_features[i] is None:
-            self.true_features[i] = self._feature(i, self.Y[i])
-        true_indices, true_values = self.true_features[i]
-        indices, values = self._feature(i, y)
-        return _summed(np.concatenate([true_indices, indices]), np.concatenate([true_values, -values]))
+    cdef Py_ssize_t difference(self, Py_ssize_t i, y) except -1:
+        """Write Psi(x, y_true) - Psi(x, y) into the words; returns how many features it has."""
+        cdef Py_ssize_t k, n = 0
+        cdef int32_t j
+        cdef double* values
+        where = partial(self._where, "joint_feature", i)
+        true_feature = self.true_features[i]
+        if true_feature is None:
+            true_feature = feature_arrays(self.oracle.joint_feature(self.X[i], self.Y[i]), self.n_features, where)
+        feature = feature_arrays(self.oracle.joint_feature(self.X[i], y), self.n_features, where)
+        try:
+            self.scatter(true_feature, 1.0, where)
+            self.true_features[i] = true_feature
+            self.scatter(feature, -1.0, where)
+            for k in range(self.n_touched):
+                n += self.sums[self.touched[k]] != 0.0
+            # A constraint whose joint feature vanishes still exists: one explicit zero stands for it.
+            if 3 * max(n, 1) > self.words.shape[0]:
+                self.grow(2 * n)
+            values = <double*>&self.words[0]
+            values[0] = 0.0
+            self.words[2] = 0
+            n, k = 0, 0
+            if self.n_touched > 0:
+                qsort(&self.touched[0], self.n_touched, sizeof(int32_t), by_value)
+            for k in range(self.n_touched):
+                j = self.touched[k]
+                if self.sums[j] != 0.0:
+                    values[n] = self.sums[j]
+                    n += 1
+            self.pack(n)
+        finally:
+            for k in range(self.n_touched):
+                self.sums[self.touched[k]] = 0.0
+                self.seen[self.touched[k]] = 0
+            self.n_touched = 0
+        return n
+
+    cdef void pack(self, Py_ssize_t n) noexcept nogil:
+        """The indices behind the n values."""
+        cdef Py_ssize_t k, e = 0
+        for k in range(self.n_touched):
+            if self.sums[self.touched[k]] != 0.0:
+                self.words[2 * n + e] = self.touched[k]
+                e += 1
 
     def _loss(self, i, y):
         value = self.oracle.loss(self.Y[i], y)
@@ -140,6 +216,7 @@ cdef class PythonProblem(Problem):
 
     cdef int ask(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1:
         cdef double score
+        cdef Py_ssize_t n
         if self.viewed != w:
             # The view owns a share of the array, so that an oracle may keep what it was given.
             self.view = self.lent[<uintptr_t>w].view()
@@ -154,15 +231,15 @@ cdef class PythonProblem(Problem):
         cut.n_words = 0
         cut.alpha = cut.b = violation[0] = 0.0
         cut.scale = 1.0
-        cut.words = &self.words[0]
-        indices, values = self._difference(i, y)
+        n = self.difference(i, y)
         if loss == 0.0:
-            if len(indices):
+            if n:
                 raise OracleError(
                     f"{self._where('loss', i)} returned 0 for an output whose joint feature differs from "
                     "the true one's; the loss must be 0 only for the true output")
             return 0
-        self.write(cut, indices, values)
+        cut.words = &self.words[0]
+        cut.n_words = 3 * max(n, 1)
         cut_terms(self.rescaling, self.penalty, loss, cut)
         self.c_dots(i, cut, 1, w, False, &score)
         violation[0] = cut.b - score
@@ -174,20 +251,6 @@ cdef class PythonProblem(Problem):
                 f"{self._where('argmax', i)} returned an output that scores {-violation[0]:.6g} worse than the "
                 "true one in the loss-augmented problem; an exact oracle cannot (set is_exact = False if it searches)")
         return 0
-
-    cdef write(self, Cut* cut, indices, values):
-        cdef Py_ssize_t n = len(indices)
-        if 3 * n > self.words.shape[0]:
-            self.grow(2 * n)
-        words = np.asarray(self.words)
-        words[:2 * n] = values.view(np.int32)
-        words[2 * n:3 * n] = indices
-        # A constraint whose joint feature vanishes still exists (b > 0): one explicit zero stands for it.
-        if n == 0:
-            words[:3] = 0
-            n = 1
-        cut.words = &self.words[0]
-        cut.n_words = 3 * n
 
     def __reduce__(self):
         raise TypeError("a bound problem is not picklable; pickle the oracle and its data")
