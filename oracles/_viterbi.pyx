@@ -16,8 +16,7 @@ t ascending.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -25,7 +24,7 @@ cimport numpy as cnp
 
 from structsvm._labels cimport LabelDecoder
 from structsvm._problem cimport (
-    PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
 
 from structsvm.protocol import UnsupportedFormulation
@@ -51,7 +50,8 @@ cdef extern from "kernels.h" nogil:
                            const float* V, float* sums, int32_t* path) noexcept nogil
         int64_t (*kbest)(const chain_scores* s, const float* E, int64_t T, int64_t k, float* score,
                          int64_t* back, int64_t* heads, int32_t* paths, float* totals) noexcept nogil
-        void (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B, float* out) noexcept nogil
+        void (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B,
+                              float* out) noexcept nogil
         double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
     const kernels* kernels_best()
@@ -259,7 +259,7 @@ cdef class ChainProblem(Problem):
             self.count_best(i, gold, T)
         else:
             KERNELS.best(&self.chain.scores, &self.chain.E[0], NULL if self.rescaling == RESCALE_NONE else gold, T,
-                       &self.chain.V[0], &self.chain.sums[0], &self.chain.path[0])
+                         &self.chain.V[0], &self.chain.sums[0], &self.chain.path[0])
         for t in range(T):
             if self.chain.path[t] != gold[t]:
                 self.words[2 * n] = <int32_t>t
@@ -279,7 +279,7 @@ cdef class ChainProblem(Problem):
 
     cdef void count_best(self, Py_ssize_t i, const int32_t* gold, Py_ssize_t T) noexcept nogil:
         """Trade the number of errors d off against the best score with d errors: the path of the best H(d)."""
-        cdef Py_ssize_t cap = 1 if self.zero_one else T, d, top = 0, t
+        cdef Py_ssize_t cap = 1 if self.zero_one else T, d, top = 0
         cdef double true_score = 0.0, h, high = 0.0
         cdef Cut terms
         KERNELS.count(&self.chain.scores, &self.chain.E[0], gold, T, cap, &self.chart[0], &self.best[0])
@@ -294,7 +294,8 @@ cdef class ChainProblem(Problem):
             if h > high:
                 high = h
                 top = d
-        KERNELS.count_path(&self.chain.scores, gold, T, cap, top, &self.chart[0], &self.chain.sums[0], &self.chain.path[0])
+        KERNELS.count_path(&self.chain.scores, gold, T, cap, top, &self.chart[0], &self.chain.sums[0],
+                           &self.chain.path[0])
 
     # ---- arithmetic on cuts ---------------------------------------------------------------------
 

@@ -15,13 +15,24 @@ class LabelChain(Oracle):
     are padding (zero weights, scores of -inf).
     """
 
-    def __init__(self, n_labels, n_token_features, order, n_history_rows, loss, label_costs,
-                 allowed_transitions, allowed_first, allowed_last):
+    def __init__(
+        self,
+        n_labels,
+        n_token_features,
+        order,
+        n_history_rows,
+        loss,
+        label_costs,
+        allowed_transitions,
+        allowed_first,
+        allowed_last,
+    ):
         name = type(self).__name__
         for parameter, value in (("n_labels", n_labels), ("n_token_features", n_token_features)):
             if not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(
-                    f"The {parameter!r} parameter of {name} must be an integer of at least 1. Got {value!r} instead.")
+                    f"The {parameter!r} parameter of {name} must be an integer of at least 1. Got {value!r} instead."
+                )
         # numpy's integers would overflow in the products below.
         n_labels, n_token_features, n_history_rows = int(n_labels), int(n_token_features), int(n_history_rows)
         self.n_labels, self.n_token_features, self.order = n_labels, n_token_features, order
@@ -33,7 +44,8 @@ class LabelChain(Oracle):
         if self.n_features >= 2**31:
             raise ValueError(
                 f"{n_token_features} features with {n_labels} labels need {self.n_features} weights, more than "
-                "2**31; cut rare features (min_count) or hash them (hash_bits)")
+                "2**31; cut rare features (min_count) or hash them (hash_bits)"
+            )
         self.allowed = (
             _checked_mask("allowed_transitions", allowed_transitions, (n_labels, n_labels)),
             _checked_mask("allowed_first", allowed_first, (n_labels,)),
@@ -43,7 +55,7 @@ class LabelChain(Oracle):
     @property
     def padding_row(self):
         row = np.full(self.stride, -np.inf, dtype=np.float32)
-        row[:self.n_labels] = 0.0
+        row[: self.n_labels] = 0.0
         return row
 
     @property
@@ -54,14 +66,14 @@ class LabelChain(Oracle):
         rows = np.zeros((self.n_labels + 2, self.stride), dtype=np.float32)
         for mask, part in zip(self.allowed, (rows[:-2], rows[-2], rows[-1])):
             if mask is not None:
-                part[..., :self.n_labels][~mask] = -np.inf
+                part[..., : self.n_labels][~mask] = -np.inf
         return rows.ravel()
 
     @property
     def loss_rows(self):
         rows = np.zeros((self.n_labels, self.stride), dtype=np.float32)
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
-        rows[:, :self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
+        rows[:, : self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
         return rows.ravel()
 
     def broken_at(self, offsets, labels):
@@ -88,19 +100,30 @@ class LabelChain(Oracle):
         place = self.broken_at(offsets, labels)
         if place is not None:
             sequence, token = place
-            raise ValueError(f"sequence {sequence}: the true labelling breaks the mask at token "
-                             f"{token} (label {labels[offsets[sequence] + token]})")
+            raise ValueError(
+                f"sequence {sequence}: the true labelling breaks the mask at token "
+                f"{token} (label {labels[offsets[sequence] + token]})"
+            )
 
     def check_tokens(self, tokens):
         """Raise ValueError unless the tokens have this oracle's features and no sequence is empty.
 
         The compiled decoders follow offsets and indices blindly, so all of them are looked at here.
         """
-        for name, dtype in (("offsets", np.int64), ("indptr", np.int64), ("indices", np.int32), ("values", np.float32)):
+        for name, dtype in (
+            ("offsets", np.int64),
+            ("indptr", np.int64),
+            ("indices", np.int32),
+            ("values", np.float32),
+        ):
             array = getattr(tokens, name)
             if not (name == "values" and array is None) and not (
-                    isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == dtype
-                    and array.flags.c_contiguous and array.flags.aligned):
+                isinstance(array, np.ndarray)
+                and array.ndim == 1
+                and array.dtype == dtype
+                and array.flags.c_contiguous
+                and array.flags.aligned
+            ):
                 raise ValueError(f"the sequences' {name} must be a contiguous array of {np.dtype(dtype)}")
         for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
             array = getattr(tokens, name)
@@ -138,10 +161,12 @@ class LabelChain(Oracle):
         """Rows of 0 and -inf (length, stride) from a boolean array of labels that may stand at each token."""
         allowed = np.asarray(allowed)
         if allowed.shape != (length, self.n_labels) or allowed.dtype != bool:
-            raise ValueError(f"the allowed labels of sequence {i} must be a boolean array of shape "
-                             f"{(length, self.n_labels)}, got {allowed.dtype} {allowed.shape}")
+            raise ValueError(
+                f"the allowed labels of sequence {i} must be a boolean array of shape "
+                f"{(length, self.n_labels)}, got {allowed.dtype} {allowed.shape}"
+            )
         rows = np.tile(self.padding_row, (length, 1))
-        rows[:, :self.n_labels][~allowed] = -np.inf
+        rows[:, : self.n_labels][~allowed] = -np.inf
         return rows
 
     def loss(self, y_true, y):
@@ -157,15 +182,18 @@ def _checked_mask(name, mask, shape):
         return None
     mask = np.asarray(mask)
     if mask.shape != shape or mask.dtype != bool:
-        raise ValueError(f"The {name!r} parameter must be a boolean array of shape {shape}. "
-                         f"Got {mask.dtype} {mask.shape} instead.")
+        raise ValueError(
+            f"The {name!r} parameter must be a boolean array of shape {shape}. Got {mask.dtype} {mask.shape} instead."
+        )
     return None if mask.all() else mask
 
 
 def _checked_costs(costs, n_labels):
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (n_labels,) or not np.isfinite(costs).all() or (costs <= 0.0).any():
-        raise ValueError(f"The 'label_costs' parameter must hold {n_labels} positive finite numbers. Got {costs!r} instead.")
+        raise ValueError(
+            f"The 'label_costs' parameter must hold {n_labels} positive finite numbers. Got {costs!r} instead."
+        )
     return None if (costs == 1.0).all() else costs
 
 

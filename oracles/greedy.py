@@ -36,12 +36,30 @@ class GreedyOracle(LabelChain):
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 
-    def __init__(self, n_labels, n_token_features, *, order=2, label_costs=None, allowed_transitions=None,
-                 allowed_first=None, allowed_last=None):
+    def __init__(
+        self,
+        n_labels,
+        n_token_features,
+        *,
+        order=2,
+        label_costs=None,
+        allowed_transitions=None,
+        allowed_first=None,
+        allowed_last=None,
+    ):
         if not (isinstance(order, (int, np.integer)) and order >= 0):
             raise ValueError(f"The 'order' parameter of GreedyOracle must be an integer >= 0. Got {order!r} instead.")
-        super().__init__(n_labels, n_token_features, int(order), int(order) * (n_labels + 1), "hamming",
-                         label_costs, allowed_transitions, allowed_first, allowed_last)
+        super().__init__(
+            n_labels,
+            n_token_features,
+            int(order),
+            int(order) * (n_labels + 1),
+            "hamming",
+            label_costs,
+            allowed_transitions,
+            allowed_first,
+            allowed_last,
+        )
 
     def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
         """Bind training sequences: a problem with one example a token (see `Oracle.bind`)."""
@@ -60,7 +78,7 @@ class GreedyOracle(LabelChain):
         values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
         np.add.at(psi, (tokens.indices, np.repeat(y, np.diff(tokens.indptr))), values)
         for lag in range(1, self.order + 1):
-            before = np.concatenate([np.full(lag, self.n_labels), y])[:len(y)]
+            before = np.concatenate([np.full(lag, self.n_labels), y])[: len(y)]
             np.add.at(psi, (self.n_token_features + (lag - 1) * (self.n_labels + 1) + before, y), 1.0)
         return psi.ravel()
 
@@ -69,5 +87,6 @@ class GreedyOracle(LabelChain):
         if y_true is not None:
             raise NotImplementedError(
                 "GreedyOracle has no loss-augmented argmax over whole labellings: it is trained token by "
-                "token, through bind()")
+                "token, through bind()"
+            )
         return self.chain(as_tokens(x, self.n_token_features, single=True)).decode(w)

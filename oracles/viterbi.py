@@ -48,16 +48,37 @@ class ViterbiOracle(LabelChain):
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 
-    def __init__(self, n_labels, n_token_features, *, order=1, end=False, loss="hamming", label_costs=None,
-                 allowed_transitions=None, allowed_first=None, allowed_last=None):
+    def __init__(
+        self,
+        n_labels,
+        n_token_features,
+        *,
+        order=1,
+        end=False,
+        loss="hamming",
+        label_costs=None,
+        allowed_transitions=None,
+        allowed_first=None,
+        allowed_last=None,
+    ):
         if order not in (1, 2):
             raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
         if loss not in ("hamming", "zero_one"):
             raise ValueError(
-                f"The 'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'. Got {loss!r} instead.")
+                f"The 'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'. Got {loss!r} instead."
+            )
         triples = (n_labels + 1) * n_labels if order == 2 else 0
-        super().__init__(n_labels, n_token_features, order, n_labels + 2 + triples, loss, label_costs,
-                         allowed_transitions, allowed_first, allowed_last)
+        super().__init__(
+            n_labels,
+            n_token_features,
+            order,
+            n_labels + 2 + triples,
+            loss,
+            label_costs,
+            allowed_transitions,
+            allowed_first,
+            allowed_last,
+        )
         self.end = end
 
     def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
@@ -88,7 +109,7 @@ class ViterbiOracle(LabelChain):
         if self.end:
             psi[first + self.n_labels + 1, y[-1]] += 1.0
         if self.order == 2:
-            before = np.concatenate([[self.n_labels], y[:-2]])[:len(y) - 1]
+            before = np.concatenate([[self.n_labels], y[:-2]])[: len(y) - 1]
             np.add.at(psi, (first + self.n_labels + 2 + before * self.n_labels + y[:-1], y[1:]), 1.0)
         return psi.ravel()
 

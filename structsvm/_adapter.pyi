@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 from structsvm._problem import Problem
 from structsvm.protocol import Oracle
 
-def sparse_feature(
-    psi: Any, n_features: int, where: str
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
+def sparse_feature(psi: Any, n_features: int, where: str) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
 
 class PythonProblem(Problem):
     @property

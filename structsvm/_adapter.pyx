@@ -115,7 +115,8 @@ cdef class PythonProblem(Problem):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
         n_features = getattr(oracle, "n_features", None)
         if not isinstance(n_features, (int, np.integer)) or not 0 < n_features < 2**31:
-            raise OracleError(f"{type(oracle).__name__}.n_features must be an integer in 1 .. 2**31 - 1, got {n_features!r}")
+            raise OracleError(
+                f"{type(oracle).__name__}.n_features must be an integer in 1 .. 2**31 - 1, got {n_features!r}")
         super().__init__(len(X), n_features, rescaling=rescaling, penalty=penalty, is_exact=bool(oracle.is_exact))
         self.oracle, self.X, self.Y = oracle, X, Y
         self.true_features = [None] * len(X)

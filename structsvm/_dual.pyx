@@ -384,14 +384,14 @@ cdef class DualState(WeightState):
         """
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t k, to, origin
-        cdef int step, n_steps = 20 + 10 * s.n
+        cdef int _, n_steps = 20 + 10 * s.n
         cdef double high, low, amount = 0.0, change
         cdef double* before = self.slope + self.slope_capacity
         if s.n == 0:
             return 0
         for k in range(s.n):
             before[k] = s.cuts[k].alpha
-        for step in range(n_steps):
+        for _ in range(n_steps):
             to = self.highest(i, &high)
             origin = self.lowest(i, &low)
             if to == origin or high - low <= self.tau:

@@ -97,11 +97,11 @@ cdef class Schedule:
         An exception (from a user's oracle, or Ctrl-C) leaves a whole state behind: the example at
         which it came counts as not visited.
         """
-        cdef Py_ssize_t n = self.order.shape[0], k
+        cdef Py_ssize_t n = self.order.shape[0], _
         cdef double now = time.monotonic(), deadline = now + seconds, before, share
         while self.next < n:
             with nogil:
-                for k in range(self.block):
+                for _ in range(self.block):
                     if self.visit(self.order[self.next]) == 0:
                         self.next += 1
                         if self.next == n:
@@ -147,7 +147,6 @@ cdef class FixedSchedule(Schedule):
         self.n_reprocess = n_reprocess
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        cdef int k
         if self.done == 0:
             self.dual.process_new(i)
         else:
@@ -193,7 +192,7 @@ cdef class AdaptiveSchedule(Schedule):
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         """One operation; the visit ends with the ProcessNew."""
-        cdef int s = 0, k
+        cdef int s = 0
         cdef double least = ETA * (self.rates[0] + self.rates[1] + self.rates[2])
         cdef double new = max(self.rates[0], least), old = max(self.rates[1], least)
         cdef double pick = random_unit(&self.dual.random) * (new + old + max(self.rates[2], least))
@@ -233,7 +232,10 @@ cdef class DecodeOnceSchedule(Schedule):
         return np.array([self.due])
 
     def set_state(self, numbers):
-        self.due = self._carried(numbers, 1)[0]
+        due = self._carried(numbers, 1)[0]
+        if due > self.n_reprocess + 1.0:  # no visit leaves more
+            raise ValueError(f"the schedule of the training state has {due:.3g} working sets still to solve")
+        self.due = due
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         if not self.decoded:

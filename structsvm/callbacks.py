@@ -5,13 +5,15 @@ from __future__ import annotations
 from structsvm.progress import Monitor
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for scikit-learn's mixin."""
 
     def with_callbacks(method):
+        """Return the method as it is."""
         return method
 
 

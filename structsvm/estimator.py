@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import zlib
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm._adapter import sparse_feature
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
 from structsvm.features import Tokens
-from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.model_file import ModelFileError, checksum, read_model, write_model
 from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
 from structsvm.protocol import Oracle
@@ -45,16 +44,15 @@ def monitor_for(estimator, X, y, max_iter, attributes, **metadata):
 def data_fingerprint(oracle, X, Y):
     """A checksum that tells training data from others: by their arrays, or the joint features of some examples."""
     if isinstance(X, Tokens):
-        arrays = [X.offsets, X.indices, np.concatenate([np.ravel(y) for y in Y]) if len(Y) else np.empty(0)]
+        arrays: list[np.ndarray] = [X.offsets, X.indices, np.concatenate([np.ravel(y) for y in Y]) if len(Y) else np.empty(0)]
     else:
         some = np.unique(np.linspace(0, len(X) - 1, 16).astype(int)).tolist() if len(X) else []
         name = f"{type(oracle).__name__}.joint_feature"
-        features = [sparse_feature(oracle.joint_feature(X[i], Y[i]), oracle.n_features, f"{name} (example {i})") for i in some]
+        features = [
+            sparse_feature(oracle.joint_feature(X[i], Y[i]), oracle.n_features, f"{name} (example {i})") for i in some
+        ]
         arrays = [np.array([len(X)]), *(array for pair in features for array in pair)]
-    value = 0
-    for array in arrays:
-        value = zlib.crc32(np.ascontiguousarray(array), value)
-    return value
+    return checksum(arrays)
 
 
 class StructuredSVM(CallbackSupportMixin, BaseEstimator):
@@ -82,6 +80,8 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
     """
 
     _constraints = {"warm_start": FLAG, "verbose": FLAG}
+
+    _fingerprint: int
 
     def __init__(self, oracle=None, solver=None, *, warm_start=False, verbose=False):
         self.oracle = oracle
@@ -126,8 +126,10 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
 
     def _train(self, X, Y, sample_weight, *, run=None, base=None, passes=None):
         if not isinstance(self.oracle, Oracle):
-            raise ValueError("The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "
-                             f"Got {self.oracle!r} instead.")
+            raise ValueError(
+                "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "
+                f"Got {self.oracle!r} instead."
+            )
         solver = LaRank() if self.solver is None else self.solver
         if not isinstance(solver, Solver):
             raise ValueError(f"The 'solver' parameter of StructuredSVM must be a Solver. Got {solver!r} instead.")
@@ -140,12 +142,15 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         fingerprint = data_fingerprint(self.oracle, X, Y)
         if run is not None:
             if fingerprint != self._fingerprint:
-                raise ValueError("the training data differ from those that the model was trained on; go on with "
-                                 "the same data, or use partial_fit for new ones")
+                raise ValueError(
+                    "the training data differ from those that the model was trained on; go on with "
+                    "the same data, or use partial_fit for new ones"
+                )
             arrays, run = run, solver.start(problem, sample_weight=weight)
             take_up(run, arrays)
-        monitor = monitor_for(self, X, Y, solver.n_passes if passes is None else passes,
-                              lambda run: {"coef_": run.weights})
+        monitor = monitor_for(
+            self, X, Y, solver.n_passes if passes is None else passes, lambda run: {"coef_": run.weights}
+        )
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.coef_, self.result_, self.n_iter_ = run.weights, run.result(), run.n_iter
         self._run, self._fingerprint = run.get_state(), fingerprint
@@ -187,13 +192,23 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         file = read_model(path, kind=KIND, mmap=mmap)
         meta, coef = file.meta, file.arrays.get("coef")
         if meta.get("oracle") != type(oracle).__qualname__:
-            raise ModelFileError(f"{path}: the model is for the oracle {meta.get('oracle')!r:.80}, "
-                                 f"not {type(oracle).__qualname__!r}")
-        if (coef is None or coef.shape != (oracle.n_features,) or coef.dtype not in (np.float32, np.float64)
-                or not np.isfinite(coef).all()):
+            raise ModelFileError(
+                f"{path}: the model is for the oracle {meta.get('oracle')!r:.80}, not {type(oracle).__qualname__!r}"
+            )
+        if (
+            coef is None
+            or coef.shape != (oracle.n_features,)
+            or coef.dtype not in (np.float32, np.float64)
+            or not np.isfinite(coef).all()
+        ):
             raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
         try:
-            self = cls(oracle, solver_from_json(meta["solver"]), warm_start=meta["warm_start"], verbose=meta["verbose"])
+            self = cls(
+                oracle,
+                solver_from_json(meta["solver"]),
+                warm_start=meta["warm_start"],
+                verbose=meta["verbose"],
+            )
             validate(self, cls._constraints)
             self.result_ = Result.from_dict(meta["result"], prefixed(file.arrays, "history."))
             self._fingerprint = int(meta["fingerprint"])
@@ -212,7 +227,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
 
 def prefixed(arrays, prefix):
     """The arrays whose names begin with `prefix`, without it."""
-    return {name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)}
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def load(path, *, oracle=None, mmap=False):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from operator import eq
@@ -118,9 +119,7 @@ def _check_sequences(y_true, y_pred):
             if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
                 raise TypeError(f"{name}[{i}] must be a sequence of labels. Got {labels!r}.")
         if len(true) != len(pred):
-            raise ValueError(
-                f"sequence {i}: y_true has {len(true)} labels and y_pred has {len(pred)}."
-            )
+            raise ValueError(f"sequence {i}: y_true has {len(true)} labels and y_pred has {len(pred)}.")
     if not any(map(len, y_true)):
         raise ValueError("y_true and y_pred have no tokens to score.")
     return y_true, y_pred
@@ -181,10 +180,8 @@ def label_report(y_true, y_pred) -> dict:
         predicted[pred] += count
         right[true] += count * (true == pred)
     labels = list(dict.fromkeys(chain(support, predicted)))
-    try:
+    with suppress(TypeError):  # labels of mixed types have no order
         labels.sort()
-    except TypeError:  # labels of mixed types have no order
-        pass
     return {k: _label_score(right[k], support[k], predicted[k]) for k in labels}
 
 

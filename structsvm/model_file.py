@@ -1,8 +1,8 @@
-"""The one file format of all models: named arrays and a JSON header, no pickle.
+r"""The one file format of all models: named arrays and a JSON header, no pickle.
 
 Layout (every number little-endian)::
 
-    8 bytes   b"\\x89SVM\\r\\n\\x1a\\n"; as in PNG, the guard shows a transfer in text mode
+    8 bytes   b"\x89SVM\r\n\x1a\n"; as in PNG, the guard shows a transfer in text mode
     uint32    length of the header in bytes
     uint32    crc32 of the length field and the header
     header    JSON in UTF-8, padded with spaces to a multiple of 64 bytes from the start
@@ -43,6 +43,7 @@ from mmap import mmap as _map_file
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["ModelFile", "ModelFileError", "read_model", "write_model"]
 
@@ -63,6 +64,14 @@ _NUMERIC = frozenset({
     "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16",
 })  # fmt: skip
 _BYTES = re.compile(r"\|S[1-9][0-9]{0,8}")
+
+
+def checksum(arrays: Iterable[NDArray[Any]]) -> int:
+    """One crc32 of several arrays, one after the other."""
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(np.ascontiguousarray(array).data, value)
+    return value
 
 
 class ModelFileError(ValueError):
@@ -189,9 +198,7 @@ def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
         raise TypeError(f"names of arrays must be str. Got {reprlib.repr(name)} instead.")
     # Subclasses (masked arrays, quantities) carry what the file would lose silently.
     if type(value) not in (np.ndarray, np.memmap):
-        raise TypeError(
-            f"arrays[{name!r}] must be a numpy.ndarray. Got {type(value).__name__} instead."
-        )
+        raise TypeError(f"arrays[{name!r}] must be a numpy.ndarray. Got {type(value).__name__} instead.")
     dtype = value.dtype.newbyteorder("<") if value.dtype.kind in "biufcS" else value.dtype
     if not _is_allowed(dtype.str) or value.ndim > MAX_DIMENSIONS:
         raise TypeError(
@@ -386,9 +393,7 @@ def _refuse_magic(prefix: bytes) -> NoReturn:
 
 def _parse(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(
-            text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant
-        )
+        header = json.loads(text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant)
     except RecursionError:
         raise ModelFileError("has a header that is nested too deeply") from None
     except ValueError as error:  # JSON or UTF-8
@@ -422,9 +427,7 @@ def _decode(header: dict[str, Any], wanted: str | None) -> ModelFile:
         raise ModelFileError(f"has a header with schema {reprlib.repr(schema)}")
     kind = _field(header, "kind", str)
     if wanted is not None and kind != wanted:
-        raise ModelFileError(
-            f"is a model for the task {reprlib.repr(kind)}, but one for {wanted!r} was wanted"
-        )
+        raise ModelFileError(f"is a model for the task {reprlib.repr(kind)}, but one for {wanted!r} was wanted")
     meta = _field(header, "meta", dict)
     problem = _json_problem(meta)
     if problem is not None:
@@ -460,9 +463,7 @@ def _decode_entry(entry: dict[str, Any]) -> _Block:
         raise ModelFileError(f"has array {shown} of dtype {reprlib.repr(code)}")
     dtype = np.dtype(code)
     shape = _field(entry, "shape", list)
-    if len(shape) > MAX_DIMENSIONS or not all(
-        type(n) is int and 0 <= n <= MAX_NBYTES for n in shape
-    ):
+    if len(shape) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n <= MAX_NBYTES for n in shape):
         raise ModelFileError(f"has array {shown} of shape {reprlib.repr(shape)}")
     # NumPy multiplies the strides of an empty array as well, hence the 1 in place of 0.
     if dtype.itemsize * math.prod(n or 1 for n in shape) > MAX_NBYTES:
@@ -488,9 +489,7 @@ def _load(file: BufferedReader, nbytes: int) -> np.ndarray:
     try:
         buffer = np.empty(nbytes + ALIGN, np.uint8)
     except MemoryError:
-        raise ModelFileError(
-            f"does not fit into memory with its {nbytes} bytes: try mmap=True"
-        ) from None
+        raise ModelFileError(f"does not fit into memory with its {nbytes} bytes: try mmap=True") from None
     first = -buffer.ctypes.data % ALIGN
     data = buffer[first : first + nbytes]
     if file.readinto(data.data) != nbytes:
@@ -511,9 +510,7 @@ def _verify(data: np.ndarray, blocks: list[_Block]) -> None:
         if data[end : block.offset].any():
             raise ModelFileError(f"is damaged before array {reprlib.repr(block.name)}")
         if zlib.crc32(data[block.offset : block.end].data) != block.crc32:
-            raise ModelFileError(
-                f"is damaged: array {reprlib.repr(block.name)} does not match its checksum"
-            )
+            raise ModelFileError(f"is damaged: array {reprlib.repr(block.name)} does not match its checksum")
         end = block.end
 
 

@@ -61,8 +61,11 @@ class Kind:
 
 POSITIVE = Interval(Real, 0.0, closed="neither")
 FLAG = Kind((bool, np.bool_), "a bool")
-RANDOM_STATE = (Interval(Integral, 0, 2**32 - 1, closed="both"), Kind(np.random.RandomState, "a RandomState"),
-                Options(None))
+RANDOM_STATE = (
+    Interval(Integral, 0, 2**32 - 1, closed="both"),
+    Kind(np.random.RandomState, "a RandomState"),
+    Options(None),
+)
 
 
 def validate(owner, constraints):
@@ -72,7 +75,9 @@ def validate(owner, constraints):
         allowed = allowed if isinstance(allowed, tuple) else (allowed,)
         if not any(constraint.accepts(value) for constraint in allowed):
             wanted = " or ".join(str(constraint) for constraint in allowed)
-            raise ValueError(f"The {name!r} parameter of {type(owner).__name__} must be {wanted}. Got {value!r} instead.")
+            raise ValueError(
+                f"The {name!r} parameter of {type(owner).__name__} must be {wanted}. Got {value!r} instead."
+            )
 
 
 def seed_from(random_state):
@@ -115,5 +120,9 @@ class Parameters:
 
     def __repr__(self):
         defaults = inspect.signature(type(self).__init__).parameters
-        given = (f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k].default and v != defaults[k].default)
+        given = (
+            f"{k}={v!r}"
+            for k, v in self.get_params().items()
+            if v is not defaults[k].default and v != defaults[k].default
+        )
         return f"{type(self).__name__}({', '.join(given)})"

@@ -24,9 +24,7 @@ def _subplots(**kw):
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError(
-            "plotting needs matplotlib, which is not installed: pip install 'structsvm[plot]'"
-        ) from None
+        raise ImportError("plotting needs matplotlib, which is not installed: pip install 'structsvm[plot]'") from None
     return plt.subplots(**kw)[1]
 
 
@@ -161,9 +159,7 @@ class HistoryDisplay:
         if gaps.lines:
             gaps.set_yscale("log")
         else:
-            gaps.text(
-                0.5, 0.5, "no gap recorded", ha="center", va="center", transform=gaps.transAxes
-            )
+            gaps.text(0.5, 0.5, "no gap recorded", ha="center", va="center", transform=gaps.transAxes)
         for axes in self.ax_:
             axes.grid(color=_GREY, alpha=0.3, linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
@@ -241,9 +237,7 @@ class TransitionDisplay:
         limit = float(np.abs(weights).max()) if weights.count() else 0.0
         limit = limit or 1.0
         self.ax_.set_facecolor(_GREY)
-        _heat_map(
-            self.ax_, weights, self.labels, ".2f", "weight", cmap=cmap, vmin=-limit, vmax=limit
-        )
+        _heat_map(self.ax_, weights, self.labels, ".2f", "weight", cmap=cmap, vmin=-limit, vmax=limit)
         self.ax_.set(xlabel="label", ylabel="label before")
         return self
 
@@ -338,11 +332,11 @@ class ConfusionDisplay:
 
         if normalize:
             values = self.matrix / np.maximum(self.matrix.sum(axis=1, keepdims=True), 1)
-            form, name, norm = (".2f", "fraction of the true label", PowerNorm(0.4, 0.0, 1.0))
+            text = (".2f", "fraction of the true label")
+            _heat_map(self.ax_, values, self.labels, *text, cmap=cmap, norm=PowerNorm(0.4, 0.0, 1.0))
         else:
-            values, form, name = self.matrix, ".0f", "tokens"
             norm = SymLogNorm(1.0, vmin=0.0, vmax=max(float(self.matrix.max()), 1.0))
-        _heat_map(self.ax_, values, self.labels, form, name, cmap=cmap, norm=norm)
+            _heat_map(self.ax_, self.matrix, self.labels, ".0f", "tokens", cmap=cmap, norm=norm)
         self.ax_.set(xlabel="predicted label", ylabel="true label")
         return self
 

@@ -35,7 +35,9 @@ class Monitors(Monitor):
             monitor.tick(run)
 
     def end_pass(self, run):
-        return any([monitor.end_pass(run) for monitor in self.monitors])
+        # All of them are told, whoever stops the run.
+        stops = [monitor.end_pass(run) for monitor in self.monitors]
+        return any(stops)
 
     def close(self):
         for monitor in self.monitors:
@@ -63,11 +65,16 @@ class Bar(Monitor):
 
             # Only now: what fails before the first pass leaves no empty bar behind.
             self.first = run.n_iter
-            self.bar = tqdm(total=float(self.max_iter), disable=self.disable, leave=False, desc="training",
-                            bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}")
+            self.bar = tqdm(
+                total=float(self.max_iter),
+                disable=self.disable,
+                leave=False,
+                desc="training",
+                bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}",
+            )
 
     def tick(self, run):
-        if self.bar.disable:
+        if self.bar is None or self.bar.disable:
             return
         parts = [f"support vectors {run.n_support}"]
         if run.has_dual:

@@ -93,8 +93,10 @@ class Oracle(ABC):
         if rescaling is not None and rescaling not in self.rescalings:
             raise UnsupportedFormulation(
                 f"rescaling={rescaling!r} needs loss-augmented inference that {name} does not declare "
-                f"(its 'rescalings' are {self.rescalings})")
+                f"(its 'rescalings' are {self.rescalings})"
+            )
         if rescaling is not None and penalty not in self.penalties:
             raise UnsupportedFormulation(
                 f"penalty={penalty!r} needs inference that {name} does not declare "
-                f"(its 'penalties' are {self.penalties})")
+                f"(its 'penalties' are {self.penalties})"
+            )

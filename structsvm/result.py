@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -64,8 +65,10 @@ class Result:
         elif np.isnan(self.gap):
             claim = "no duality gap claimed" if np.isnan(self.dual) else f"dual {self.dual:.6g}, no duality gap claimed"
         else:
-            claim = (f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "
-                     f"({100.0 * self.relative_gap:.3g} %)")
+            claim = (
+                f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "
+                f"({100.0 * self.relative_gap:.3g} %)"
+            )
         return f"{claim}; {passes} ({self.status}), {counts}"
 
     def to_dict(self):
@@ -76,7 +79,7 @@ class Result:
     @classmethod
     def from_dict(cls, numbers, history):
         """The inverse of `to_dict`; KeyError, TypeError or ValueError for what it cannot have written."""
-        values = {name: np.nan if value is None else value for name, value in numbers.items()}
+        values: dict[str, Any] = {name: np.nan if value is None else value for name, value in numbers.items()}
         for name in ("primal", "dual", "gap", "seconds"):
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
@@ -121,6 +124,8 @@ class History:
         if arrays:
             columns = [np.asarray(arrays.get(name)) for name in HISTORY]
             if any(c.dtype != np.float64 or c.ndim != 1 or len(c) != len(columns[0]) for c in columns):
-                raise ValueError(f"the history of the training state must be float64 arrays of one length: {', '.join(HISTORY)}")
+                raise ValueError(
+                    f"the history of the training state must be float64 arrays of one length: {', '.join(HISTORY)}"
+                )
             history.rows = np.column_stack(columns).tolist()
         return history

@@ -93,9 +93,7 @@ def _check_declarations(oracle):
         raise OracleError(f"{name} is not an Oracle: derive it from structsvm.Oracle")
     n = getattr(oracle, "n_features", None)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 < n < 2**31:
-        raise OracleError(
-            f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__"
-        )
+        raise OracleError(f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__")
     for attribute, known in (
         ("rescalings", ("margin", "slack")),
         ("penalties", ("linear", "quadratic", None)),
@@ -138,8 +136,7 @@ class _Trial:
         again = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
         if not (np.array_equal(indices, again[0]) and np.array_equal(values, again[1])):
             raise OracleError(
-                f"{where} returned different values for the same input and output: "
-                "it must depend on nothing else"
+                f"{where} returned different values for the same input and output: it must depend on nothing else"
             )
         return indices, values
 
@@ -180,9 +177,7 @@ class _Trial:
                     ) from error
                 return None
             if not np.array_equal(given, w):
-                raise OracleError(
-                    f"{where} modified the weights: work on a copy (solvers hand out a read-only view)"
-                )
+                raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
             answers.append(self.found(y))
         if not all(map(np.array_equal, answers[0][1], answers[1][1])):
             raise OracleError(

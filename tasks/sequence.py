@@ -87,9 +87,27 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
     hashable.
     """
 
-    def __init__(self, C=None, *, solver="larank", inference="exact", order=None, templates=None, min_count=1,
-                 hash_bits=None, constraints=None, end=False, loss="hamming", class_weight=None, max_iter=None,
-                 tol=None, random_state=None, warm_start=False, n_jobs=None, verbose=False):
+    def __init__(
+        self,
+        C=None,
+        *,
+        solver="larank",
+        inference="exact",
+        order=None,
+        templates=None,
+        min_count=1,
+        hash_bits=None,
+        constraints=None,
+        end=False,
+        loss="hamming",
+        class_weight=None,
+        max_iter=None,
+        tol=None,
+        random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        verbose=False,
+    ):
         self.C = C
         self.solver = solver
         self.inference = inference
@@ -169,8 +187,10 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         """
         validate(self, self._constraints)
         if isinstance(self.class_weight, str):
-            raise ValueError("class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
-                             "give partial_fit a dict")
+            raise ValueError(
+                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
+                "give partial_fit a dict"
+            )
         model = getattr(self, "model_", None)
         return self._train(X, y, sample_weight, lengths, model, classes=classes, passes=1)
 
@@ -188,11 +208,27 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
             check_unchanged(self, model, numbers)
         base = None if passes is None or model.result is None else model.weights
         weight = checked_sample_weight(sample_weight, len(tokens))
-        monitor = monitor_for(self, X, y, solver.n_passes if passes is None else passes, lambda run: {
-            "model_": SequenceModel(model.encoder, labels, model.oracle, weights=run.weights),
-            "classes_": label_array(labels)}, lengths=lengths)
-        run = model.train(tokens, numbers, solver, sample_weight=weight, monitor=monitor, resume=resume, base=base,
-                          passes=passes)
+        monitor = monitor_for(
+            self,
+            X,
+            y,
+            solver.n_passes if passes is None else passes,
+            lambda run: {
+                "model_": SequenceModel(model.encoder, labels, model.oracle, weights=run.weights),
+                "classes_": label_array(labels),
+            },
+            lengths=lengths,
+        )
+        run = model.train(
+            tokens,
+            numbers,
+            solver,
+            sample_weight=weight,
+            monitor=monitor,
+            resume=resume,
+            base=base,
+            passes=passes,
+        )
         self._adopt(model)
         raise_if_interrupted(run)
         return self
@@ -272,19 +308,26 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         if allowed is None:
             return None
         number = {label: k for k, label in enumerate(self.model_.labels)}
-        masks = []
+        masks: list[np.ndarray | None] = []
         for i, sequence in enumerate(allowed):
-            mask = None if sequence is None else np.ones((len(sequence), len(number)), dtype=bool)
-            for t, labels in enumerate(() if sequence is None else sequence):
+            if sequence is None:
+                masks.append(None)
+                continue
+            mask = np.ones((len(sequence), len(number)), dtype=bool)
+            for t, labels in enumerate(sequence):
                 if labels is None:
                     continue
-                if is_hashable(labels) and (labels in number or not hasattr(labels, "__iter__") or isinstance(labels, str)):
+                if is_hashable(labels) and (
+                    labels in number or not hasattr(labels, "__iter__") or isinstance(labels, str)
+                ):
                     labels = [labels]
                 labels = list(labels)
                 unknown = [label for label in labels if label not in number]
                 if unknown:
-                    raise ValueError(f"sequence {i}, token {t}: {unknown[0]!r} is not one of the labels {self.model_.labels}")
-                if not len(labels):
+                    raise ValueError(
+                        f"sequence {i}, token {t}: {unknown[0]!r} is not one of the labels {self.model_.labels}"
+                    )
+                if not labels:
                     raise ValueError(f"sequence {i}, token {t}: no label is allowed; None allows all")
                 mask[t] = False
                 mask[t, [number[label] for label in labels]] = True

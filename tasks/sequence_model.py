@@ -6,7 +6,6 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from numbers import Real
@@ -15,7 +14,7 @@ import numpy as np
 
 from structsvm.columns import Columns
 from structsvm.features import FeatureEncoder
-from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.model_file import ModelFileError, checksum, read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import Result
@@ -48,13 +47,24 @@ class SequenceModel:
         self.encoder, self.labels, self.oracle = encoder, labels, oracle
         self.params = {} if params is None else params
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
-        self.result = self.state = None
+        self.result: Result | None = None
+        self.state: dict[str, np.ndarray] | None = None
         self.fingerprint = 0
 
     # ---- training -------------------------------------------------------------------------------
 
-    def train(self, tokens, labels, solver, *, sample_weight=None, monitor=None, resume=False, base=None,
-              passes=None):
+    def train(
+        self,
+        tokens,
+        labels,
+        solver,
+        *,
+        sample_weight=None,
+        monitor=None,
+        resume=False,
+        base=None,
+        passes=None,
+    ):
         """Fit the weights to encoded sequences; returns the `Run`, which may have been interrupted.
 
         Parameters
@@ -78,8 +88,10 @@ class SequenceModel:
             if self.state is None:
                 raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
             if fingerprint != self.fingerprint:
-                raise ValueError("the training data differ from those that the model was trained on; go on with "
-                                 "the same data, or use partial_fit for new ones")
+                raise ValueError(
+                    "the training data differ from those that the model was trained on; go on with "
+                    "the same data, or use partial_fit for new ones"
+                )
             run = solver.start(problem, sample_weight=sample_weight)
             take_up(run, self.state)
         run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
@@ -92,10 +104,12 @@ class SequenceModel:
         place = self.oracle.broken_at(tokens.offsets, labels)
         if place is not None:
             i, t = place
-            names = [self.labels[c] for c in labels[tokens.offsets[i]:tokens.offsets[i + 1]]]
+            names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
-            raise ValueError(f"sequence {i}: the constraints do not allow its label {where}; correct the data, or train "
-                             "without constraints")
+            raise ValueError(
+                f"sequence {i}: the constraints do not allow its label {where}; correct the data, or train "
+                "without constraints"
+            )
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -119,7 +133,9 @@ class SequenceModel:
         parts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
         try:
             with ThreadPoolExecutor(n_jobs) as pool:
-                labelled = pool.map(lambda p: self._predict_part(X[p], None, None if allowed is None else allowed[p]), parts)
+                labelled = pool.map(
+                    lambda p: self._predict_part(X[p], None, None if allowed is None else allowed[p]), parts
+                )
                 return list(chain.from_iterable(labelled))
         except (ValueError, TypeError):
             # A part counts its sequences from its own first: say it again with the user's numbers.
@@ -140,7 +156,7 @@ class SequenceModel:
     def rows(self, first, count):
         """Weight rows without padding: array (count, n_labels)."""
         table = self.weights.reshape(-1, self.oracle.stride)
-        return table[first:first + count, :self.oracle.n_labels]
+        return table[first : first + count, : self.oracle.n_labels]
 
     def emission(self):
         return self.rows(0, self.oracle.n_token_features)
@@ -211,7 +227,9 @@ class SequenceModel:
             raise ValueError("a label stands there twice")
         oracle = cls._oracle(meta["oracle"], len(labels), prefixed(arrays, "oracle."))
         if encoder.n_features != oracle.n_token_features:
-            raise ValueError(f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle")
+            raise ValueError(
+                f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle"
+            )
         weights = arrays["weights"]
         if weights.shape != (oracle.n_rows, oracle.stride) or weights.dtype != np.float32:
             raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}")
@@ -233,6 +251,8 @@ class SequenceModel:
         n_features, order = meta["n_token_features"], meta["order"]
         if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
             raise TypeError(f"an oracle described by {meta!r:.200}")
+        if "label_costs" in arrays and arrays["label_costs"].dtype != np.float64:
+            raise TypeError(f"label costs of type {arrays['label_costs'].dtype}")
         if meta["inference"] not in ("exact", "greedy"):
             raise ValueError(f"inference {meta['inference']!r:.80}")
         if meta["inference"] == "greedy":
@@ -279,8 +299,10 @@ def encode_labels(y, tokens, labels=None):
     number = {label: k for k, label in enumerate(labels)}
     unknown = [label for label in used if label not in number]
     if unknown:
-        raise ValueError(f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
-                         f"(partial_fit can name later ones: classes=): {labels}")
+        raise ValueError(
+            f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
+            f"(partial_fit can name later ones: classes=): {labels}"
+        )
     if isinstance(y, Columns):
         table = np.array([number.get(name, -1) for name in names], dtype=np.int32)
         return labels, table[y.ids[:, 0]]
@@ -300,8 +322,10 @@ def flatten(y, tokens):
         if isinstance(labels, np.ndarray) and labels.ndim == 1:
             labels = labels.tolist()
         elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):
-            raise TypeError(f"y must hold a list of labels for each sequence, one label a token; for sequence {i} it "
-                            f"holds {labels!r:.80}")
+            raise TypeError(
+                f"y must hold a list of labels for each sequence, one label a token; for sequence {i} it "
+                f"holds {labels!r:.80}"
+            )
         lengths[i] = len(labels)
         flat.extend(labels)
     return flat, lengths
@@ -343,7 +367,9 @@ def label_to_json(label):
         return label
     if isinstance(label, tuple):
         return {"tuple": [label_to_json(part) for part in label]}
-    raise TypeError(f"a model file cannot hold the label {label!r}: labels must be strings, numbers, None, or tuples of them")
+    raise TypeError(
+        f"a model file cannot hold the label {label!r}: labels must be strings, numbers, None, or tuples of them"
+    )
 
 
 def label_from_json(value):
@@ -407,8 +433,10 @@ def make_solver(params):
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(params.solver, Solver):
         if given:
-            raise ValueError(f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
-                             f"set it there: solver={type(params.solver).__name__}({min(given)}=...)")
+            raise ValueError(
+                f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
+                f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
+            )
         return params.solver
     kind = SOLVERS[params.solver]
     if kind is Perceptron:
@@ -422,8 +450,11 @@ def make_solver(params):
 def make_oracle(params, encoder, labels, numbers):
     """The oracle that parameters (`SequenceLabeler`'s, as attributes) ask for."""
     if encoder.n_features == 0:
-        raise ValueError(f"no features are left: none occurs min_count={encoder.min_count} times" if encoder.min_count > 1
-                         else "the tokens have no features at all")
+        raise ValueError(
+            f"no features are left: none occurs min_count={encoder.min_count} times"
+            if encoder.min_count > 1
+            else "the tokens have no features at all"
+        )
     costs = label_costs(params.class_weight, labels, numbers)
     if params.loss == "zero_one" and costs is not None:
         raise ValueError("class_weight has no meaning with loss='zero_one', which counts sequences; use loss='hamming'")
@@ -438,8 +469,15 @@ def make_oracle(params, encoder, labels, numbers):
     order = 1 if params.order is None else params.order
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
-    return ViterbiOracle(len(labels), encoder.n_features, order=order, end=params.end, loss=params.loss,
-                         label_costs=costs, **masks)
+    return ViterbiOracle(
+        len(labels),
+        encoder.n_features,
+        order=order,
+        end=params.end,
+        loss=params.loss,
+        label_costs=costs,
+        **masks,
+    )
 
 
 def check_unchanged(params, model, numbers):
@@ -458,8 +496,10 @@ def check_unchanged(params, model, numbers):
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
     ]:
         if not np.array_equal(mine, its):
-            raise ValueError(f"the model was trained with another {name!r}, and training cannot go on with a new one; "
-                             "train afresh (warm_start=False), or set it back")
+            raise ValueError(
+                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
+                "train afresh (warm_start=False), or set it back"
+            )
 
 
 def label_costs(class_weight, labels, numbers):
@@ -473,7 +513,7 @@ def label_costs(class_weight, labels, numbers):
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
     for label, weight in class_weight.items():
-        if not isinstance(weight, Real) or not 0.0 < weight < np.inf:
+        if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
             raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
@@ -495,8 +535,8 @@ def label_masks(constraints, labels):
         return constraints
     if not all(isinstance(label, str) for label in labels):
         raise TypeError(f"constraints={constraints!r} needs labels that are strings")
-    opens = {"bio": "", "bioes": "BI"}[constraints]     # a chunk must go on after these
-    inside = {"bio": "I", "bioes": "IE"}[constraints]   # a chunk must be open before these
+    opens = {"bio": "", "bioes": "BI"}[constraints]  # a chunk must go on after these
+    inside = {"bio": "I", "bioes": "IE"}[constraints]  # a chunk must be open before these
     begins = {"bio": "BI", "bioes": "BI"}[constraints]
     parts = [(label[:1], label[2:]) if label[1:2] == "-" else (label, "") for label in labels]
 
@@ -518,13 +558,10 @@ def label_masks(constraints, labels):
 
 def prefixed(arrays, prefix):
     """The arrays whose names begin with `prefix`, without it."""
-    return {name[len(prefix):]: array for name, array in arrays.items() if name.startswith(prefix)}
+    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def data_fingerprint(tokens, labels):
     """A checksum of encoded training data."""
-    value = zlib.crc32(np.ascontiguousarray(labels))
-    for array in (tokens.offsets, tokens.indices, tokens.values):
-        if array is not None:
-            value = zlib.crc32(np.ascontiguousarray(array), value)
-    return value
+    arrays = (labels, tokens.offsets, tokens.indices, tokens.values)
+    return checksum(array for array in arrays if array is not None)

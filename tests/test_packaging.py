@@ -21,9 +21,9 @@ import pytest
 
 import structsvm
 from structsvm._dual import DualState
-from structsvm._weights import WeightState
 from structsvm._problem import Problem
 from structsvm._schedules import FixedSchedule, PerceptronSchedule
+from structsvm._weights import WeightState
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -301,7 +301,5 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, distributions):
 @in_checkout
 @pytest.mark.slow
 def test_a_build_leaves_the_sources_alone(checkout, distributions):
-    status = subprocess.run(
-        ["git", "status", "--porcelain"], cwd=checkout, check=True, capture_output=True, text=True
-    )
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=checkout, check=True, capture_output=True, text=True)
     assert status.stdout == ""

@@ -101,8 +101,14 @@ def inspect(model, top, label, plot):
 
 @main.command()
 @click.argument("task", type=click.Choice(TASKS), default="sequence")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), default="structsvm-demo.png", show_default=True,
-              help="Where the picture goes.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    default="structsvm-demo.png",
+    show_default=True,
+    help="Where the picture goes.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task, output, seed):
     """Train on simulated data, print metrics and certificate, save a picture."""
@@ -115,18 +121,31 @@ def demo(task, output, seed):
 @click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
 @click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
 @click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 0.1]")
-@click.option("--templates", help="Feature templates: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
+@click.option(
+    "--templates",
+    help="Feature templates: rich, crf++, attributes, or a CRF++ template file.  [default: rich]",
+)
 @click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop rarer features.")
 @click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
-@click.option("--solver", type=click.Choice(["larank", "passive_aggressive", "perceptron"]), default="larank",
-              show_default=True)
+@click.option(
+    "--solver",
+    type=click.Choice(["larank", "passive_aggressive", "perceptron"]),
+    default="larank",
+    show_default=True,
+)
 @click.option("--inference", type=click.Choice(["exact", "greedy"]), default="exact", show_default=True)
 @click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
 @click.option("--tol", type=float, help="Stop at this relative duality gap.")
-@click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True,
-              help="Seed of the order of examples.")
+@click.option(
+    "--seed",
+    "random_state",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the order of examples.",
+)
 @click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
@@ -141,5 +160,6 @@ def train_sequence(train_file, model, warm_start, plot, quiet, **params):
 
     if warm_start:
         source = click.get_current_context().get_parameter_source
-        params = {name: value for name, value in params.items() if source(name).name != "DEFAULT"}
+        default = click.core.ParameterSource.DEFAULT
+        params = {name: value for name, value in params.items() if source(name) is not default}
     sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))

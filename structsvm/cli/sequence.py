@@ -17,11 +17,30 @@ import numpy as np
 from structsvm.columns import Columns, read_columns
 from structsvm.features import FeatureEncoder
 from structsvm.progress import Bar
-from structsvm.tasks.sequence_model import SequenceModel, check_unchanged, encode_labels, make_oracle, make_solver
+from structsvm.tasks.sequence_model import (
+    SequenceModel,
+    check_unchanged,
+    encode_labels,
+    make_oracle,
+    make_solver,
+)
 
-DEFAULTS = {"end": False, "loss": "hamming", "class_weight": None, "tol": None, "constraints": None, "order": None,
-            "hash_bits": None, "C": None, "max_iter": None, "templates": None, "min_count": 1, "solver": "larank",
-            "inference": "exact", "random_state": 0}
+DEFAULTS = {
+    "end": False,
+    "loss": "hamming",
+    "class_weight": None,
+    "tol": None,
+    "constraints": None,
+    "order": None,
+    "hash_bits": None,
+    "C": None,
+    "max_iter": None,
+    "templates": None,
+    "min_count": 1,
+    "solver": "larank",
+    "inference": "exact",
+    "random_state": 0,
+}
 
 
 def train(path, model_path, params, warm_start, plot, quiet):
@@ -46,21 +65,33 @@ def train(path, model_path, params, warm_start, plot, quiet):
         labels, numbers = encode_labels(y, tokens, model.labels)
         check_unchanged(settings, model, numbers)
     model.params = vars(settings)
-    say(f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels "
-        f"({time.perf_counter() - begin:.2f} s)")
+    say(
+        f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels "
+        f"({time.perf_counter() - begin:.2f} s)"
+    )
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *where: None if quiet else click.echo(f"warning: {message}", err=True)
-        run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes, disable=True if quiet else None),
-                          resume=bool(warm_start))
+        run = model.train(
+            tokens,
+            numbers,
+            solver,
+            monitor=Bar(solver.n_passes, disable=True if quiet else None),
+            resume=bool(warm_start),
+        )
     model.save(model_path)
-    say(model.result.certificate())
+    say(run.result().certificate())
     if plot:
         picture(model, plot, say=say)
     if run.status == "interrupted":
-        click.echo(f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model, and "
-                   f"--warm-start {model_path} goes on from it", err=True)
+        click.echo(
+            f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model, and "
+            f"--warm-start {model_path} goes on from it",
+            err=True,
+        )
         return 130
-    say(f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), {time.perf_counter() - begin:.2f} s in all")
+    say(
+        f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), {time.perf_counter() - begin:.2f} s in all"
+    )
     return 0
 
 
@@ -93,13 +124,24 @@ def evaluate(model_path, path, as_json, jobs, plot):
     model = SequenceModel.load(model_path, mmap=True)
     X, y = split_labels(model, read_input(path), path)
     if y is None:
-        raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and so no labels to compare with")
+        raise ValueError(
+            f"{path}: has {X.n_columns} columns like the model's features, and so no labels to compare with"
+        )
     gold, predicted = y.column(0), model.predict(X, n_jobs=jobs)
     scores = chunk_scores(gold, predicted)
     if as_json:
-        click.echo(json.dumps({
-            "accuracy": token_accuracy(gold, predicted), "f1": scores.f1, "precision": scores.precision,
-            "recall": scores.recall, "n_sequences": len(X), "n_tokens": X.n_tokens}))
+        click.echo(
+            json.dumps(
+                {
+                    "accuracy": token_accuracy(gold, predicted),
+                    "f1": scores.f1,
+                    "precision": scores.precision,
+                    "recall": scores.recall,
+                    "n_sequences": len(X),
+                    "n_tokens": X.n_tokens,
+                }
+            )
+        )
     else:
         click.echo(scores.report())
     if plot:
@@ -157,7 +199,7 @@ def demo(output, seed):
     run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
-    click.echo(model.result.certificate())
+    click.echo(run.result().certificate())
     picture(model, output, (y_test, predicted))
     if run.status == "interrupted":
         raise KeyboardInterrupt
@@ -167,7 +209,8 @@ def demo(output, seed):
 
 
 def read_input(path):
-    return read_columns(click.get_binary_stream("stdin") if path == "-" else path)
+    """Read a column file; "-" is standard input."""
+    return read_columns(click.get_binary_stream("stdin") if path == "-" else path)  # type: ignore[operator]
 
 
 def labelled(columns, path):
@@ -204,7 +247,7 @@ def check_writable(path):
 def writing(output):
     """Standard output, or a file that appears under its name only when it is complete; UTF-8 either way."""
     if output is None:
-        stream = click.get_text_stream("stdout", encoding="utf-8")
+        stream = click.get_text_stream("stdout", encoding="utf-8")  # type: ignore[operator]
         yield stream
         stream.flush()
         return
@@ -263,8 +306,11 @@ def picture(model, output, predictions=None, *, say=click.echo):
         gaps.set(visible=False, in_layout=False)
         objectives.set_subplotspec(grid[0])
         objectives.set(xlabel="training time (seconds)")
-    objectives.set_title(f"gap {100 * model.result.relative_gap:.3g} % after {model.result.n_iter} passes"
-                         if np.isfinite(model.result.gap) else f"{model.result.n_iter} passes")
+    objectives.set_title(
+        f"gap {100 * model.result.relative_gap:.3g} % after {model.result.n_iter} passes"
+        if np.isfinite(model.result.gap)
+        else f"{model.result.n_iter} passes"
+    )
     TransitionDisplay(model.transition(), model.labels).plot(ax=figure.add_subplot(grid[1]))
     if predictions is not None:
         ConfusionDisplay.from_predictions(*predictions, ax=figure.add_subplot(grid[2]))

@@ -135,8 +135,7 @@ def _checked(source, file, raw, where, advice=""):
     got, wanted = hashlib.sha256(content).hexdigest(), source.sha256[file]
     if got != wanted:
         raise DatasetUnavailableError(
-            f"{where} is not the file wanted: the sha256 of its content is {got}, "
-            f"it should be {wanted}.{advice}"
+            f"{where} is not the file wanted: the sha256 of its content is {got}, it should be {wanted}.{advice}"
         )
     return content
 
@@ -213,10 +212,7 @@ def _ocr_letters(path):
 
 # --- the table -------------------------------------------------------------------------------
 
-_NLTK = (
-    "https://raw.githubusercontent.com/nltk/nltk_data/"
-    "5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
-)
+_NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
 
 SOURCES = {
     "conll2000": Source(
@@ -226,9 +222,7 @@ SOURCES = {
             "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
         },
         url=_NLTK + "conll2000.zip",
-        convert=_zip_members(
-            {"train.txt.gz": "conll2000/train.txt", "test.txt.gz": "conll2000/test.txt"}
-        ),
+        convert=_zip_members({"train.txt.gz": "conll2000/train.txt", "test.txt.gz": "conll2000/test.txt"}),
         licence="none stated; text from the Penn Treebank (LDC): research use only",
     ),
     "conll2002": Source(
@@ -239,9 +233,7 @@ SOURCES = {
             "esp.testb.gz": "1f8f7a392c6d4979a5592a5794eed43d7869b46da6851bbcde99714149f1d016",
         },
         url=_NLTK + "conll2002.zip",
-        convert=_zip_members(
-            {f"esp.{part}.gz": f"conll2002/esp.{part}" for part in ("train", "testa", "testb")}
-        ),
+        convert=_zip_members({f"esp.{part}.gz": f"conll2002/esp.{part}" for part in ("train", "testa", "testb")}),
         licence="research use in the context of the CoNLL-2002 shared task only",
     ),
     "treebank_tags": Source(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def _parse(content):
 def _text_sequences(name, data_home, **files):
     """TextSequences of a data set whose parts (train, test, valid) lie in the files given."""
     found = fetch(name, data_home)
-    fields = {}
+    fields: dict[str, Any] = {}
     for part, file in files.items():
         path, content = found[file]
         X, y = _parse(content)

@@ -172,9 +172,7 @@ def write_columns(path, X, y):
         raise ValueError(f"X has {len(X)} sequences and y has {len(y)}.")
     for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
         if len(tokens) != len(labels):
-            raise ValueError(
-                f"sequence {i}: X has {len(tokens)} tokens and y has {len(labels)} labels."
-            )
+            raise ValueError(f"sequence {i}: X has {len(tokens)} tokens and y has {len(labels)} labels.")
         lines += [" ".join((*token, label)) for token, label in zip(tokens, labels, strict=True)]
         lines.append("")
     open_text = gzip.open if Path(path).suffix == ".gz" else open

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -87,8 +88,15 @@ class Run:
     def record(self):
         """Add a row to the history."""
         dual = self.state.dual if self.has_dual else np.nan
-        self.history.add(seconds=self.seconds, n_iter=self.progress, primal=self.primal, dual=dual,
-                         gap=self.primal - dual, n_support=self.n_support, n_argmax=self.state.n_argmax)
+        self.history.add(
+            seconds=self.seconds,
+            n_iter=self.progress,
+            primal=self.primal,
+            dual=dual,
+            gap=self.primal - dual,
+            n_support=self.n_support,
+            n_argmax=self.state.n_argmax,
+        )
 
     @property
     def n_support(self):
@@ -96,9 +104,17 @@ class Run:
 
     def result(self):
         """Return the `Result` as of now."""
-        return Result(primal=self.primal, dual=self.dual, gap=self.primal - self.dual, n_iter=self.n_iter,
-                      n_argmax=self.state.n_argmax, n_support=self.n_support, seconds=self.seconds,
-                      status=self.status, history=self.history.arrays())
+        return Result(
+            primal=self.primal,
+            dual=self.dual,
+            gap=self.primal - self.dual,
+            n_iter=self.n_iter,
+            n_argmax=self.state.n_argmax,
+            n_support=self.n_support,
+            seconds=self.seconds,
+            status=self.status,
+            history=self.history.arrays(),
+        )
 
     def get_state(self):
         """The run between two passes as arrays: `set_state` goes on from it bit for bit."""
@@ -112,7 +128,9 @@ class Run:
         """Take over arrays of `get_state`; ValueError if they do not fit the problem."""
         run = np.asarray(arrays.get("run"))
         if run.dtype != np.float64 or run.shape != (4,) or not (np.isfinite(run[:2]).all() and (run[:2] >= 0.0).all()):
-            raise ValueError("array 'run' of the training state must be 4 float64 numbers, passes and seconds among them")
+            raise ValueError(
+                "array 'run' of the training state must be 4 float64 numbers, passes and seconds among them"
+            )
         history = History.from_arrays({k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
         self.schedule.set_state(arrays.get("schedule"))
         self.state.set_state(arrays)
@@ -131,7 +149,9 @@ class Solver(Parameters):
         "max_iter": Interval(Integral, 1),
         "random_state": RANDOM_STATE,
     }
-    tol = None
+    max_iter: int | None
+    tol: float | None = None
+    random_state: Any
 
     @property
     def n_passes(self):
@@ -182,11 +202,15 @@ class Solver(Parameters):
         if wanted["rescaling"] is None:
             wanted["penalty"] = problem.formulation["penalty"]  # constraints are not looked at
         if problem.formulation != wanted:
-            raise ValueError(f"{type(self).__name__} solves {wanted}, but {type(problem).__name__} was bound with "
-                             f"{problem.formulation}; bind with **solver.formulation()")
+            raise ValueError(
+                f"{type(self).__name__} solves {wanted}, but {type(problem).__name__} was bound with "
+                f"{problem.formulation}; bind with **solver.formulation()"
+            )
         if self.tol is not None and not problem.is_exact:
-            raise ValueError(f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
-                             "not exact; set tol=None and choose max_iter")
+            raise ValueError(
+                f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
+                "not exact; set tol=None and choose max_iter"
+            )
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
         run.status = "running"
@@ -209,8 +233,12 @@ class Solver(Parameters):
             monitor.close()
         if run.status == "max_iter" and self.tol is not None:
             gap = relative_gap(run.primal, run.dual)
-            warnings.warn(f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
-                          f"tol={self.tol:g}: raise max_iter, or loosen tol", ConvergenceWarning, stacklevel=3)
+            warnings.warn(
+                f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
+                f"tol={self.tol:g}: raise max_iter, or loosen tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return run
 
     def _one_pass(self, run, monitor):
@@ -233,12 +261,19 @@ class Solver(Parameters):
 def raise_if_interrupted(run):
     """Let Ctrl-C have its way once the partial model is in place."""
     if run.status == "interrupted":
-        raise KeyboardInterrupt(f"training was interrupted after {run.progress:.1f} passes; the estimator holds "
-                                "the model as it was then, and warm_start=True goes on from it")
+        raise KeyboardInterrupt(
+            f"training was interrupted after {run.progress:.1f} passes; the estimator holds "
+            "the model as it was then, and warm_start=True goes on from it"
+        )
 
 
 class DualSolver(Solver):
     """Base of the solvers of the dual: what C, rescaling and penalty mean to all of them."""
+
+    C: float
+    rescaling: str
+    penalty: str | None
+    average: bool
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -256,11 +291,17 @@ class DualSolver(Solver):
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
             if weight.shape != C.shape or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
-                raise ValueError(f"sample_weight must be {len(C)} finite numbers >= 0, one an example, "
-                                 f"got shape {weight.shape}")
+                raise ValueError(
+                    f"sample_weight must be {len(C)} finite numbers >= 0, one an example, got shape {weight.shape}"
+                )
             C *= weight
-        state = DualState(problem, C, seed=seed_from(self.random_state), averaging="linear" if self.average else None,
-                          base=base)
+        state = DualState(
+            problem,
+            C,
+            seed=seed_from(self.random_state),
+            averaging="linear" if self.average else None,
+            base=base,
+        )
         return Run(self, problem, state, self.schedule_on(state))
 
     def schedule_on(self, state):

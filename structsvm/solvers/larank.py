@@ -48,8 +48,19 @@ class LaRank(DualSolver):
         "n_reprocess": Interval(Real, 0.0),
     }
 
-    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", schedule="decode-once", n_reprocess=2,
-                 average=True, max_iter=None, tol=None, random_state=None):
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        rescaling="margin",
+        penalty="linear",
+        schedule="decode-once",
+        n_reprocess=2,
+        average=True,
+        max_iter=None,
+        tol=None,
+        random_state=None,
+    ):
         self.C = C
         self.rescaling = rescaling
         self.penalty = penalty
@@ -69,8 +80,10 @@ class LaRank(DualSolver):
     def validate(self):
         super().validate()
         if self.schedule == "fixed" and self.n_reprocess != int(self.n_reprocess):
-            raise ValueError("The 'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'. "
-                             f"Got {self.n_reprocess!r} instead.")
+            raise ValueError(
+                "The 'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'. "
+                f"Got {self.n_reprocess!r} instead."
+            )
 
     def schedule_on(self, state):
         if self.schedule == "decode-once":

@@ -18,8 +18,17 @@ class PassiveAggressive(DualSolver):
         As for `LaRank`, with the defaults ``average=False`` and ``max_iter=1``.
     """
 
-    def __init__(self, C=1.0, *, rescaling="margin", penalty="linear", average=False, max_iter=1, tol=None,
-                 random_state=None):
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        rescaling="margin",
+        penalty="linear",
+        average=False,
+        max_iter=1,
+        tol=None,
+        random_state=None,
+    ):
         self.C = C
         self.rescaling = rescaling
         self.penalty = penalty

@@ -38,6 +38,10 @@ class Perceptron(Solver):
     def start(self, problem, *, sample_weight=None, base=None):
         if sample_weight is not None:
             raise ValueError("Perceptron takes no sample_weight: its steps have no weight to scale")
-        state = WeightState(problem, seed=seed_from(self.random_state),
-                            averaging="uniform" if self.average else None, base=base)
+        state = WeightState(
+            problem,
+            seed=seed_from(self.random_state),
+            averaging="uniform" if self.average else None,
+            base=base,
+        )
         return Run(self, problem, state, PerceptronSchedule(state))

@@ -40,5 +40,7 @@ def take_up(run, arrays):
     try:
         run.set_state(arrays)
     except ValueError as error:
-        raise ValueError(f"training cannot go on from where the model stands: {error}. The solver must be the one of before, "
-                         "with the same parameters and sample weights (C may grow, and max_iter and tol may change)") from error
+        raise ValueError(
+            f"training cannot go on from where the model stands: {error}. The solver must be the one of before, "
+            "with the same parameters and sample weights (C may grow, and max_iter and tol may change)"
+        ) from error

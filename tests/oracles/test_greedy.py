@@ -13,9 +13,7 @@ from structsvm import LaRank
 from structsvm.features import Tokens
 from structsvm.oracles.greedy import GreedyOracle
 
-FORMULATIONS = [
-    (rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)
-]
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 ORDERS = [0, 1, 2, 5, 12]
 
 
@@ -84,9 +82,7 @@ def test_decode(case):
         y, table = reference.decode(case.w)
         if isinstance(y, int):
             if len(table) == 0 or not ambiguous(np.array(table)):
-                with pytest.raises(
-                    ValueError, match=f"sequence {i}: the masks leave no labelling from token {y} on"
-                ):
+                with pytest.raises(ValueError, match=f"sequence {i}: the masks leave no labelling from token {y} on"):
                     chain.decode(case.w, i, i + 1)
             continue
         if not ambiguous(table):
@@ -165,9 +161,7 @@ def test_arithmetic_of_cuts(rescaling, penalty, schedule, data):
     case = data.draw(cases(max_K=4, masks=False))
     # A token without any feature has the joint feature 0, which no hard margin can serve.
     assume(penalty is not None or case.oracle.order > 0)
-    solver = LaRank(
-        C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0
-    )
+    solver = LaRank(C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0)
     problem = case.oracle.bind(case.tokens, case.gold, rescaling=rescaling, penalty=penalty)
     run = solver.start(problem)
     for _ in range(2):
@@ -187,11 +181,7 @@ def test_arithmetic_of_cuts(rescaling, penalty, schedule, data):
         alpha[i].append(a)
         cuts[i].append((b, psi))
     w = sum(
-        (
-            a * psi
-            for of_a, of_c in zip(alpha, cuts, strict=True)
-            for a, (_, psi) in zip(of_a, of_c, strict=True)
-        ),
+        (a * psi for of_a, of_c in zip(alpha, cuts, strict=True) for a, (_, psi) in zip(of_a, of_c, strict=True)),
         np.zeros(case.oracle.n_features),
     )
     exact = dual(alpha, cuts, np.full(problem.n_samples, 0.7), penalty)
@@ -206,9 +196,7 @@ def test_sentences_stay_together():
     rng = np.random.default_rng(0)
     lengths = [3, 1, 5, 2]
     oracle = GreedyOracle(3, 2)
-    problem = oracle.bind(
-        [rng.normal(size=(n, 2)) for n in lengths], [rng.integers(0, 3, n) for n in lengths]
-    )
+    problem = oracle.bind([rng.normal(size=(n, 2)) for n in lengths], [rng.integers(0, 3, n) for n in lengths])
     assert list(problem.groups) == [0, 3, 4, 9, 11]
 
 

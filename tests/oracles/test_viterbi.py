@@ -14,9 +14,7 @@ from structsvm.features import Tokens
 from structsvm.oracles._viterbi import MAX_CHART_BYTES
 from structsvm.oracles.viterbi import ViterbiOracle
 
-FORMULATIONS = [
-    (rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)
-]
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
 
 
@@ -39,11 +37,7 @@ class Case:
     def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False, **options):
         rng = np.random.default_rng(seed)
         self.rng, self.K, self.T, self.F = rng, K, T, int(rng.integers(1, 4))
-        x = (
-            rng.integers(0, 2, (T, self.F))
-            if ones
-            else rng.normal(size=(T, self.F)) * (rng.random((T, self.F)) < 0.7)
-        )
+        x = rng.integers(0, 2, (T, self.F)) if ones else rng.normal(size=(T, self.F)) * (rng.random((T, self.F)) < 0.7)
         self.x = np.asarray(x, dtype=np.float32)
         self.masks = {}
         self.gold = rng.integers(0, K, T)
@@ -175,9 +169,7 @@ def test_unreachable_masks():
     assert np.array_equal(oracle.chain([np.ones((2, 1))]).decode(w), [0, 1])
     with pytest.raises(ValueError, match="sequence 1: the masks leave no labelling from token 0 on"):
         oracle.chain([np.ones((2, 1)), np.ones((3, 1))]).decode(w)
-    with pytest.raises(
-        ValueError, match=r"sequence 0: the true labelling breaks the mask at token 1 \(label 0\)"
-    ):
+    with pytest.raises(ValueError, match=r"sequence 0: the true labelling breaks the mask at token 1 \(label 0\)"):
         oracle.bind([np.ones((2, 1))], [[1, 0]])
 
 
@@ -377,9 +369,7 @@ def test_arithmetic_of_cuts(rescaling, penalty, schedule, data):
     case = data.draw(cases(max_K=3, max_T=4))
     n_passes = data.draw(st.integers(1, 4))
     assume(case.K > 1)
-    solver = LaRank(
-        C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0
-    )
+    solver = LaRank(C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0)
     # One sequence twice, with two true labellings.
     golds = [tuple(case.gold), min(case.reference.labellings())]
     twice = tokens_of([case.x] * 2, case.F, ones=case.tokens.values is None)

@@ -24,14 +24,10 @@ def primal(w, constraints, C, penalty, base=None):
 def dual(alpha, constraints, C, penalty, base=None):
     """``alpha`` is one list of multipliers an example."""
     linear = sum(
-        a * b
-        for of_a, of_c in zip(alpha, constraints, strict=True)
-        for a, (b, _) in zip(of_a, of_c, strict=True)
+        a * b for of_a, of_c in zip(alpha, constraints, strict=True) for a, (b, _) in zip(of_a, of_c, strict=True)
     )
     w = sum(
-        a * psi
-        for of_a, of_c in zip(alpha, constraints, strict=True)
-        for a, (_, psi) in zip(of_a, of_c, strict=True)
+        a * psi for of_a, of_c in zip(alpha, constraints, strict=True) for a, (_, psi) in zip(of_a, of_c, strict=True)
     )
     value = linear - 0.5 * np.sum(w * w) - (0.0 if base is None else np.sum(base * w))
     if penalty == "quadratic":
@@ -50,11 +46,7 @@ def solve_dual(constraints, C, penalty, base=None):
     member = (owner[None, :] == np.arange(len(constraints))[:, None]).astype(float)
     if penalty == "quadratic":
         H = H + member.T @ np.diag(1.0 / np.asarray(C)) @ member
-    rules = (
-        []
-        if penalty != "linear"
-        else [{"type": "ineq", "fun": lambda a: C - member @ a, "jac": lambda a: -member}]
-    )
+    rules = [] if penalty != "linear" else [{"type": "ineq", "fun": lambda a: C - member @ a, "jac": lambda a: -member}]
     scale = max(1.0, np.abs(np.diag(H)).max())
     found = minimize(
         lambda a: (0.5 * a @ H @ a - b @ a) / scale,

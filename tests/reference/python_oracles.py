@@ -51,9 +51,7 @@ class Multiclass(structsvm.Oracle):
         """H(y), what argmax maximises; 0 for the true class, which a hard margin leaves out."""
         if y == y_true:
             return -np.inf if self.penalty is None else 0.0
-        b, psi = constraint(
-            self.dense(x, y_true) - self.dense(x, y), self.costs[y_true, y], rescaling, self.penalty
-        )
+        b, psi = constraint(self.dense(x, y_true) - self.dense(x, y), self.costs[y_true, y], rescaling, self.penalty)
         return b - psi @ w
 
     def argmax(self, x, w, y_true=None, rescaling=None):
@@ -97,9 +95,7 @@ class Data:
             self.Y = [int(y) for y in np.argmax(self.X @ rng.normal(size=(n_inputs, n_classes)), axis=1)]
         matrix = rng.integers(1, 4, (n_classes, n_classes)).astype(float)
         np.fill_diagonal(matrix, 0.0)
-        self.oracle = Multiclass(
-            n_classes, n_inputs, costs=matrix if costs else None, penalty=penalty, form=form
-        )
+        self.oracle = Multiclass(n_classes, n_inputs, costs=matrix if costs else None, penalty=penalty, form=form)
 
     def bind(self, rescaling="margin"):
         self.oracle.calls.clear()

@@ -139,9 +139,7 @@ def test_scores_that_overflow():
 def test_n_features(value):
     oracle = Multiclass(3, 4)
     oracle.n_features = value
-    with pytest.raises(
-        OracleError, match=r"Multiclass.n_features must be an integer in 1 .. 2\*\*31 - 1, got"
-    ):
+    with pytest.raises(OracleError, match=r"Multiclass.n_features must be an integer in 1 .. 2\*\*31 - 1, got"):
         oracle.bind([np.ones(4)], [0])
 
 
@@ -233,9 +231,7 @@ def test_forms_of_joint_features():
         sp.csr_array(psi[None]),
         sp.coo_matrix(psi),
         sp.csc_array(psi[None]),
-        sp.coo_array(
-            (np.array([1.0, -2.0, 0.5]), (np.zeros(3, dtype=int), np.array([1, 3, 1]))), shape=(1, 5)
-        ),
+        sp.coo_array((np.array([1.0, -2.0, 0.5]), (np.zeros(3, dtype=int), np.array([1, 3, 1]))), shape=(1, 5)),
         csr1(psi),
     ):
         indices, values = sparse_feature(form, 5, "here")

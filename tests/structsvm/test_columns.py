@@ -67,9 +67,7 @@ def test_a_small_file():
     assert columns.vocabularies[2].tolist() == ["B", "I"]
 
 
-fields = st.text(
-    st.characters(exclude_characters=" \t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=12
-)
+fields = st.text(st.characters(exclude_characters=" \t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=12)
 
 
 @given(
@@ -137,9 +135,7 @@ def test_compressed_files(tmp_path, compress, suffix):
             assert read_columns(file).name == str(path)
 
 
-@pytest.mark.parametrize(
-    ("compress", "suffix"), [(gzip.compress, "gz"), (lzma.compress, "xz"), (bz2.compress, "bz2")]
-)
+@pytest.mark.parametrize(("compress", "suffix"), [(gzip.compress, "gz"), (lzma.compress, "xz"), (bz2.compress, "bz2")])
 def test_damaged_compression_names_the_file(tmp_path, compress, suffix):
     path = tmp_path / f"train.{suffix}"
     whole = compress(SMALL.encode() * 50)

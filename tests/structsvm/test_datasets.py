@@ -228,9 +228,7 @@ def test_without_pooch(tiny, tmp_path, monkeypatch):
         _fetch.fetch("tiny", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"no gzip", gzip.compress(b"a T O\n" * 99)[:30], gzip.compress(b"other")]
-)
+@pytest.mark.parametrize("raw", [b"", b"no gzip", gzip.compress(b"a T O\n" * 99)[:30], gzip.compress(b"other")])
 def test_damaged_file(tiny, tmp_path, raw):
     path = tmp_path / "tiny_folder" / "train.gz"
     path.parent.mkdir()
@@ -299,9 +297,7 @@ def majority_accuracy(key, train, test):
             seen[key(x, labels, t)][label] += 1
     best = {k: labels.most_common(1)[0][0] for k, labels in seen.items()}
     hits = [
-        best.get(key(x, labels, t)) == label
-        for x, labels in zip(*test, strict=True)
-        for t, label in enumerate(labels)
+        best.get(key(x, labels, t)) == label for x, labels in zip(*test, strict=True) for t, label in enumerate(labels)
     ]
     return np.mean(hits)
 
@@ -311,9 +307,7 @@ def test_make_sequences_needs_context():
     test = make_sequences(500, n_words=1000, random_state=1)
     by_tag = majority_accuracy(lambda x, labels, t: x[t][1], train, test)
     by_word = majority_accuracy(lambda x, labels, t: x[t], train, test)
-    by_both = majority_accuracy(
-        lambda x, labels, t: (x[t], labels[t - 1] if t else None), train, test
-    )
+    by_both = majority_accuracy(lambda x, labels, t: (x[t], labels[t - 1] if t else None), train, test)
     assert 0.7 < by_tag < by_word - 0.02
     assert by_word < by_both - 0.02 < 0.97
     clean = make_sequences(500, n_words=1000, noise=0, random_state=1)

@@ -18,9 +18,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 
 SCHEDULES = ["decode-once", "fixed", "adaptive"]
-FORMULATIONS = [
-    (rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)
-]
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 
 
 def chains(kind=ViterbiOracle, n=12, seed=0, K=3, F=4, T=4):
@@ -50,9 +48,7 @@ def test_invariants(schedule, rescaling, penalty, seed, C):
     data = Data(seed, separable=True, penalty=penalty)
     problem, d = data.bind(rescaling), data.oracle.n_features
     n = problem.n_samples
-    solver = LaRank(
-        C=C, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=1, random_state=seed
-    )
+    solver = LaRank(C=C, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=1, random_state=seed)
     run, value, C_all = solver.start(problem), 0.0, np.full(n, C)
     constraints = data.oracle.constraints(data.X, data.Y, rescaling)
     for _ in steps(run, 3):
@@ -63,19 +59,14 @@ def test_invariants(schedule, rescaling, penalty, seed, C):
             assert all(sum(of_one) <= C * (1.0 + 1e-9) for of_one in alpha)
         known = [(i, b, psi) for i, of_one in enumerate(cuts) for b, psi in of_one]
         assert all(
-            any(b == pytest.approx(bb) and np.allclose(psi, pp) for bb, pp in constraints[i])
-            for i, b, psi in known
+            any(b == pytest.approx(bb) and np.allclose(psi, pp) for bb, pp in constraints[i]) for i, b, psi in known
         )
         exact = dual(alpha, cuts, C_all, penalty)
         assert run.state.dual == pytest.approx(exact, rel=1e-9, abs=1e-12)
         assert run.state.dual >= value - 1e-12 * max(1.0, abs(value))
         value = run.state.dual
         w = sum(
-            (
-                a * psi
-                for of_a, of_c in zip(alpha, cuts, strict=True)
-                for a, (_, psi) in zip(of_a, of_c, strict=True)
-            ),
+            (a * psi for of_a, of_c in zip(alpha, cuts, strict=True) for a, (_, psi) in zip(of_a, of_c, strict=True)),
             np.zeros(d),
         )
         assert np.allclose(run.state.weights, w, rtol=1e-9, atol=1e-12)
@@ -94,9 +85,9 @@ def test_invariants(schedule, rescaling, penalty, seed, C):
 @pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
 def test_the_dual_of_chains_never_falls(schedule, kind, rescaling, penalty):
     oracle, X, Y = chains(kind)
-    run = LaRank(
-        C=0.3, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=1, random_state=0
-    ).start(oracle.bind(X, Y, rescaling=rescaling, penalty=penalty))
+    run = LaRank(C=0.3, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=1, random_state=0).start(
+        oracle.bind(X, Y, rescaling=rescaling, penalty=penalty)
+    )
     value = 0.0
     for _ in itertools.islice(steps(run, 3), 400):
         assert run.state.dual >= value - 1e-6 * max(1.0, value)
@@ -158,9 +149,7 @@ def test_theorem_10_regret(seed):
     def loss(w, of_one):
         return max([0.0] + [b - psi @ w for b, psi in of_one])
 
-    online = np.mean(
-        [max(data.oracle.value(x, w, y, "margin", z) for z in range(3)) for x, y, w in seen.inputs]
-    )
+    online = np.mean([max(data.oracle.value(x, w, y, "margin", z) for z in range(3)) for x, y, w in seen.inputs])
     best = LaRank(C=C, tol=1e-8, max_iter=500, random_state=0).solve(data.bind()).weights
     for w in (np.zeros_like(best), best, 2 * best, seen.run.weights):
         batch = np.mean([loss(w, of_one) for of_one in constraints])
@@ -213,9 +202,7 @@ def test_a_hard_margin_without_bound_leaves_a_sound_state(schedule):
     solver = LaRank(penalty=None, schedule=schedule, random_state=0)
     problem = data.bind()
     run = solver.start(problem)
-    with pytest.raises(
-        ValueError, match="the dual is unbounded: example 2 has a constraint with a zero joint feature"
-    ):
+    with pytest.raises(ValueError, match="the dual is unbounded: example 2 has a constraint with a zero joint feature"):
         solver.solve(problem, run=run)
     state = run.state.get_state()
     assert (state["cut_numbers"][:, 0] > 0.0).all() and 2 not in state["cut_example"]
@@ -229,9 +216,7 @@ def test_features_of_any_size(scale):
     for s in (1.0, scale):
         data = Data(2, n=8, penalty="quadratic", costs=False)
         data.X = data.X * s
-        run = LaRank(C=1.0 / s**2, penalty="quadratic", tol=1e-9, max_iter=500, random_state=0).solve(
-            data.bind()
-        )
+        run = LaRank(C=1.0 / s**2, penalty="quadratic", tol=1e-9, max_iter=500, random_state=0).solve(data.bind())
         assert run.status == "converged"
         results.append(run.dual * s**2)
     assert results[1] == pytest.approx(results[0], rel=1e-7)
@@ -240,11 +225,7 @@ def test_features_of_any_size(scale):
     run = LaRank(penalty=None, tol=1e-6, max_iter=500, random_state=0).solve(data.bind())
     assert run.status == "converged"
     assert (
-        min(
-            psi @ run.weights
-            for of_one in data.oracle.constraints(data.X, data.Y, "margin")
-            for _, psi in of_one
-        )
+        min(psi @ run.weights for of_one in data.oracle.constraints(data.X, data.Y, "margin") for _, psi in of_one)
         > 0.999
     )
 

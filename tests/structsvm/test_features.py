@@ -184,9 +184,7 @@ def test_a_slice_of_columns_is_encoded_as_itself(rows, s):
 
 
 def test_ties_go_by_first_occurrence():
-    encoder = FeatureEncoder("U0:%x[0,0]\nU1:%x[0,0]").fit(
-        Columns.from_sequences([[("b",), ("a",), ("c",), ("c",)]])
-    )
+    encoder = FeatureEncoder("U0:%x[0,0]\nU1:%x[0,0]").fit(Columns.from_sequences([[("b",), ("a",), ("c",), ("c",)]]))
     assert encoder.feature_names == ["U0:c", "U1:c", "U0:b", "U1:b", "U0:a", "U1:a"]
 
 
@@ -264,9 +262,7 @@ nested = st.recursive(
     lambda inner: st.dictionaries(keys, st.one_of(keys, numbers, inner), max_size=3),
     max_leaves=6,
 )
-python_tokens = st.one_of(
-    nested, st.lists(keys, max_size=5), st.sets(keys), st.lists(keys).map(tuple)
-)
+python_tokens = st.one_of(nested, st.lists(keys, max_size=5), st.sets(keys), st.lists(keys).map(tuple))
 python_sequences = st.lists(st.lists(python_tokens, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
@@ -361,9 +357,7 @@ def test_hashed_attributes():
     encoder = FeatureEncoder(hash_bits=20)
     tokens = encoder.transform(X)  # needs no fit
     assert tokens.n_features == 2**20
-    (a, bc), (bc2, x) = (
-        tokens.indices[tokens.indptr[t] : tokens.indptr[t + 1]].tolist() for t in (0, 1)
-    )
+    (a, bc), (bc2, x) = (tokens.indices[tokens.indptr[t] : tokens.indptr[t + 1]].tolist() for t in (0, 1))
     assert {a, bc} & {bc2, x}
     assert same(copied_by_arrays(encoder).transform(X), tokens)
     with pytest.raises(ValueError, match="min_count=1"):
@@ -377,9 +371,7 @@ def test_big_tokens_and_long_sequences():
     assert tokens.n_tokens == 100_001
     assert tokens.values.sum() == 5010 + 100_000
     assert decoded(tokens[:1], encoder.feature_names)[0][0]["f3"] == 2
-    assert decoded(encoder.transform([[["w" * 1_000_000, "f2"]]]), encoder.feature_names) == [
-        [{"f2": 1}]
-    ]
+    assert decoded(encoder.transform([[["w" * 1_000_000, "f2"]]]), encoder.feature_names) == [[{"f2": 1}]]
 
 
 def test_lone_surrogates_survive():

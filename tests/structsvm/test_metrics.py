@@ -101,9 +101,7 @@ def labels_over(tags, kinds):
 @given(pairs_of(labels_over("BIE", ["X", "Y", "Z-z"])))
 def test_chunk_scores_equal_span_sets(pair):
     scores = chunk_scores(*pair)
-    true, pred = (
-        {(i, *span) for i, labels in enumerate(y) for span in spans(labels)} for y in pair
-    )
+    true, pred = ({(i, *span) for i, labels in enumerate(y) for span in spans(labels)} for y in pair)
     assert counts(scores) == (len(true & pred), len(true), len(pred))
     for kind, score in scores.per_label.items():
         t, p = ({s for s in found if s[1] == kind} for found in (true, pred))
@@ -263,9 +261,7 @@ def test_scorers_in_grid_search():
 
     X = [["a"], ["b"], ["c"], ["d"]]
     y = [["B-X"]] * 4
-    search = GridSearchCV(
-        Constant(), {"label": ["O", "B-X"]}, scoring=metrics.chunk_f1_scorer, cv=2
-    )
+    search = GridSearchCV(Constant(), {"label": ["O", "B-X"]}, scoring=metrics.chunk_f1_scorer, cv=2)
     assert search.fit(X, y).best_params_ == {"label": "B-X"}
     for name in ("token_accuracy", "chunk_f1", "chunk_precision", "chunk_recall"):
         scorer = getattr(metrics, f"{name}_scorer")

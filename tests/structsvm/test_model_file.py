@@ -565,9 +565,7 @@ def run(code, path):
         "from structsvm.model_file import write_model\n"
         "path = sys.argv[1]; big = {'a': np.ones(1 << 20)}\n"
     )
-    return subprocess.run(
-        [sys.executable, "-c", start + code, str(path)], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-c", start + code, str(path)], capture_output=True, text=True)
 
 
 @posix_only
@@ -589,8 +587,7 @@ def test_a_full_disk_keeps_the_old_file(model):
 def test_a_kill_keeps_the_old_file(model):
     old = model.read_bytes()
     done = run(
-        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "write_model(path, 'k', {}, big)\n",
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)\nwrite_model(path, 'k', {}, big)\n",
         model,
     )
     assert done.returncode == -signal.SIGKILL

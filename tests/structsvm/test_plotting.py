@@ -136,9 +136,7 @@ def test_confusions(estimator):
 
 
 def test_confusions_of_chosen_labels_of_any_type():
-    display = ConfusionDisplay.from_predictions(
-        [[1, None, 2]], [[1, 2, 1]], labels=[2, 1], normalize=False
-    )
+    display = ConfusionDisplay.from_predictions([[1, None, 2]], [[1, 2, 1]], labels=[2, 1], normalize=False)
     assert display.matrix.tolist() == [[0, 1], [0, 1]]
     assert tick_texts(display.ax_.xaxis) == ["2", "1"]
 

@@ -12,9 +12,7 @@ from structsvm._problem import Problem
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 
-FORMULATIONS = [
-    (rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)
-]
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 
 
 @pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)

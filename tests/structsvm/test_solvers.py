@@ -22,9 +22,7 @@ from structsvm.progress import Monitor
 from structsvm.result import relative_gap
 
 SCHEDULES = ["decode-once", "fixed", "adaptive"]
-FORMULATIONS = [
-    (rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)
-]
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 
 
 def chain_data(kind=ViterbiOracle, n=10, seed=0, K=3, F=4, T=4, **options):
@@ -90,9 +88,7 @@ def test_schedules_agree_and_the_gap_is_true(kind):
     oracle, X, Y = chain_data(kind, n=30)
     results = []
     for schedule in SCHEDULES:
-        run = larank(schedule, C=0.2, tol=1e-4, max_iter=2000, average=schedule == "fixed").solve(
-            oracle.bind(X, Y)
-        )
+        run = larank(schedule, C=0.2, tol=1e-4, max_iter=2000, average=schedule == "fixed").solve(oracle.bind(X, Y))
         assert run.status == "converged"
         assert 0.0 <= relative_gap(run.primal, run.dual) <= 1e-4
         # Another problem, another state: the exact pass gives the same.
@@ -271,9 +267,7 @@ def test_perceptron(max_iter):
 
     data.oracle.argmax = argmax
     averaged = Perceptron(max_iter=max_iter, random_state=0).solve(data.perceptron())
-    assert (
-        averaged.status == "max_iter" and np.isnan(averaged.result().gap) and np.isnan(averaged.result().dual)
-    )
+    assert averaged.status == "max_iter" and np.isnan(averaged.result().gap) and np.isnan(averaged.result().dual)
     visits = list(order)
     assert [sorted(visits[k : k + 15]) for k in range(0, len(visits), 15)] == [list(range(15))] * max_iter
     last = Perceptron(average=False, max_iter=max_iter, random_state=0).solve(data.perceptron())
@@ -339,9 +333,7 @@ def test_a_monitor_stops_after_a_pass():
 def test_tolerance_needs_exact_inference():
     data = Data()
     data.oracle.is_exact = False
-    with pytest.raises(
-        ValueError, match=r"tol=0\.1 needs a duality gap, and PythonProblem's inference is not exact"
-    ):
+    with pytest.raises(ValueError, match=r"tol=0\.1 needs a duality gap, and PythonProblem's inference is not exact"):
         LaRank(tol=0.1).solve(data.bind())
     result = LaRank(max_iter=2, random_state=0).solve(data.bind()).result()
     assert np.isnan(result.primal) and np.isnan(result.gap) and result.dual > 0
@@ -356,18 +348,14 @@ def test_the_problem_must_be_bound_as_the_solver_needs_it():
         (LaRank(), data.perceptron()),
         (Perceptron(), data.bind()),
     ]:
-        with pytest.raises(
-            ValueError, match=rf"{type(solver).__name__} solves .* but PythonProblem was bound with"
-        ):
+        with pytest.raises(ValueError, match=rf"{type(solver).__name__} solves .* but PythonProblem was bound with"):
             solver.solve(problem)
     with pytest.raises(ValueError, match="there are no examples to train on"):
         LaRank().solve(data.oracle.bind([], []))
     oracle, _, _ = chain_data()
     with pytest.raises(ValueError, match="there are no examples to train on"):
         LaRank().solve(
-            oracle.bind([np.ones((1, 4))], [[0]]).chain.structure.bind(
-                oracle.chain([np.ones((1, 4))]).tokens[:0], []
-            )
+            oracle.bind([np.ones((1, 4))], [[0]]).chain.structure.bind(oracle.chain([np.ones((1, 4))]).tokens[:0], [])
         )
 
 
@@ -444,9 +432,7 @@ def damaged(state, rng):
         case 3 if array.size:
             flat = array.reshape(-1)
             info = None if array.dtype.kind == "f" else np.iinfo(array.dtype)
-            values = (
-                [np.nan, np.inf, -1.0, 1e300, 0.0] if info is None else [info.min, info.max, -1, 0, 7, 10**6]
-            )
+            values = [np.nan, np.inf, -1.0, 1e300, 0.0] if info is None else [info.min, info.max, -1, 0, 7, 10**6]
             flat[rng.integers(0, flat.size, rng.integers(1, 4))] = np.array(
                 rng.choice([v for v in values if info is None or info.min <= v <= info.max])
             ).astype(array.dtype)

@@ -166,9 +166,7 @@ def test_n_features():
     for value in (0, -1, 2.0, None, True, 2**31):
         oracle = Sound(3, 4)
         oracle.n_features = value
-        with pytest.raises(
-            OracleError, match=r"Sound.n_features must be an integer in 1 .. 2\*\*31 - 1, got"
-        ):
+        with pytest.raises(OracleError, match=r"Sound.n_features must be an integer in 1 .. 2\*\*31 - 1, got"):
             check_oracle(oracle, [np.ones(4)], [0])
 
 
