@@ -1252,7 +1252,7 @@ cdef class TokenBuffer:
 
 cdef _not_finite(int64_t sequence, int64_t token, name, value):
     return ValueError(f"sequence {sequence}, token {token}: feature {name!r} has the value "
-                      f"{value}; values must be finite float32 numbers")
+                      f"{value}; values must be finite float32 numbers, not NaN or inf")
 
 
 @cython.final

@@ -32,6 +32,8 @@ def checked_sample_weight(sample_weight, n_samples):
         raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_samples},)")
     if not np.isfinite(weight).all() or (weight < 0.0).any():
         raise ValueError("sample_weight must be finite and not negative")
+    if n_samples and not weight.any():
+        raise ValueError("sample_weight must not be zero for every sample: nothing would be left to learn from")
     return weight
 
 
@@ -90,12 +92,12 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, Y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None):
         """Train on examples.
 
         Parameters
         ----------
-        X, Y : sequences of equal length
+        X, y : sequences of equal length
             Inputs and true outputs, of whatever type the oracle takes.
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each example's C.
@@ -113,18 +115,18 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             On Ctrl-C, after the partial model has been put in place.
         """
         run = getattr(self, "_run", None) if self.warm_start else None
-        return self._train(X, Y, sample_weight, run=run)
+        return self._train(X, y, sample_weight, run=run)
 
     @with_callbacks
-    def partial_fit(self, X, Y, sample_weight=None):
+    def partial_fit(self, X, y, sample_weight=None):
         """One pass over a batch, starting from the present weights w0.
 
         The batch's own problem is solved around them: minimise ``1/2 |w - w0|^2 + C sum_i xi_i`` over the
         batch; `result_` certifies that. Earlier batches are not looked at again.
         """
-        return self._train(X, Y, sample_weight, base=getattr(self, "coef_", None), passes=1)
+        return self._train(X, y, sample_weight, base=getattr(self, "coef_", None), passes=1)
 
-    def _train(self, X, Y, sample_weight, *, run=None, base=None, passes=None):
+    def _train(self, X, y, sample_weight, *, run=None, base=None, passes=None):
         if not isinstance(self.oracle, Oracle):
             raise ValueError(
                 "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "
@@ -135,11 +137,11 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"The 'solver' parameter of StructuredSVM must be a Solver. Got {solver!r} instead.")
         validate(self, self._constraints)
         solver.validate()
-        if Y is None:
+        if y is None:
             raise ValueError("StructuredSVM requires y to be passed, but the target y is None")
-        problem = self.oracle.bind(X, Y, **solver.formulation())
+        problem = self.oracle.bind(X, y, **solver.formulation())
         weight = checked_sample_weight(sample_weight, problem.n_samples)
-        fingerprint = data_fingerprint(self.oracle, X, Y)
+        fingerprint = data_fingerprint(self.oracle, X, y)
         if run is not None:
             if fingerprint != self._fingerprint:
                 raise ValueError(
@@ -149,7 +151,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             arrays, run = run, solver.start(problem, sample_weight=weight)
             take_up(run, arrays)
         monitor = monitor_for(
-            self, X, Y, solver.n_passes if passes is None else passes, lambda run: {"coef_": run.weights}
+            self, X, y, solver.n_passes if passes is None else passes, lambda run: {"coef_": run.weights}
         )
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.coef_, self.result_, self.n_iter_ = run.weights, run.result(), run.n_iter
@@ -162,9 +164,9 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         return [self.oracle.argmax(x, self.coef_) for x in X]
 
-    def score(self, X, Y, sample_weight=None):
+    def score(self, X, y, sample_weight=None):
         """Return minus the mean loss of the predictions: 0 is perfect."""
-        losses = [self.oracle.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
+        losses = [self.oracle.loss(y, z) for y, z in zip(y, self.predict(X), strict=True)]
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     def save(self, path):

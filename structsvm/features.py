@@ -265,7 +265,7 @@ class FeatureEncoder:
             self._become("columns", fit)
             X = X.compact()
             return self._fit_columns(X) if fit else self._transform_columns(X)
-        if isinstance(X, (str, bytes, dict)) or not (hasattr(X, "__iter__") or _is_sparse(X)):
+        if not _is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
             raise TypeError(f"X must hold sequences of tokens, got {type(X).__name__}")
         if lengths is not None:
             return self._encode_numeric(_split(X, lengths), fit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,7 +100,7 @@ def relative_gap(primal, dual):
     """``(primal - dual) / |primal|``; 0 if both vanish."""
     if primal == dual:
         return 0.0
-    return (primal - dual) / max(abs(primal), np.finfo(float).tiny)
+    return (primal - dual) / max(abs(primal), sys.float_info.min)
 
 
 class History:
