@@ -12,6 +12,7 @@ from structsvm._adapter import sparse_feature
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
 from structsvm.features import Tokens
 from structsvm.model_file import ModelFileError, checksum, read_model, write_model
+from structsvm.oracles.chain import flat_labels
 from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
 from structsvm.protocol import Oracle
@@ -46,7 +47,7 @@ def monitor_for(estimator, X, y, max_iter, attributes, **metadata):
 def data_fingerprint(oracle, X, Y):
     """A checksum that tells training data from others: by their arrays, or the joint features of some examples."""
     if isinstance(X, Tokens):
-        arrays: list[np.ndarray] = [X.offsets, X.indices, np.concatenate([np.ravel(y) for y in Y]) if len(Y) else np.empty(0)]
+        arrays: list[np.ndarray] = [X.offsets, X.indices, flat_labels(Y, X)]
     else:
         some = np.unique(np.linspace(0, len(X) - 1, 16).astype(int)).tolist() if len(X) else []
         name = f"{type(oracle).__name__}.joint_feature"
@@ -166,7 +167,10 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
 
     def score(self, X, y, sample_weight=None):
         """Return minus the mean loss of the predictions: 0 is perfect."""
-        losses = [self.oracle.loss(y, z) for y, z in zip(y, self.predict(X), strict=True)]
+        predicted = self.predict(X)
+        if len(predicted) != len(y):
+            raise ValueError(f"X has {len(predicted)} examples, y has {len(y)}")
+        losses = [self.oracle.loss(true, guess) for true, guess in zip(y, predicted, strict=True)]
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     def save(self, path):
