@@ -1,54 +1,31 @@
-"""CoNLL column files and CRF++ templates.
+"""CoNLL column files.
 
 A column file holds one token a line, as columns between spaces or tabs; blank lines end
 a sequence. :func:`read_columns` reads one into a :class:`Columns`: one int32 id per token
 and column, and one vocabulary per column. Everything later works on the ids.
-
-A template file, as CRF++ has it, says which columns of which neighbours make up a
-feature. Beside CRF++'s ``%x[row,column]`` there are functions of the string in that place,
-``%lower[0,0]`` say (:data:`FUNCTIONS`). They are computed once per *distinct* string.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm._features import BadUTF8Error, Interner, RaggedLineError, parse_columns
+from structsvm._columns import BadUTF8Error, RaggedLineError, parse_columns
+from structsvm._strings import Interner
 
-__all__ = [
-    "BUILT_IN_TEMPLATES",
-    "FUNCTIONS",
-    "ColumnFileError",
-    "Columns",
-    "Item",
-    "Template",
-    "TemplateError",
-    "Vocabulary",
-    "built_in_templates",
-    "parse_templates",
-    "read_columns",
-    "read_templates",
-]
-
-MAX_ROW = 100
-MAX_TEMPLATES = 1024
+__all__ = ["ColumnFileError", "Columns", "Vocabulary", "read_columns"]
 
 
 class ColumnFileError(ValueError):
     """A column file that cannot be used; the message names file and line."""
-
-
-class TemplateError(ValueError):
-    """A template that cannot be used; the message names file and line."""
 
 
 # ------------------------------------------------------------------------ columns
@@ -88,17 +65,18 @@ class Vocabulary:
 
     def take(self, ids: NDArray[Any]) -> Vocabulary:
         """The vocabulary of the strings `ids`, in that order."""
-        blob = self.data.tobytes()
-        starts = self.starts
-        parts = [blob[starts[i] : starts[i + 1]] for i in ids]
-        new = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(s) for s in parts], out=new[1:])
-        return Vocabulary(np.frombuffer(b"".join(parts), dtype=np.uint8), new)
+        starts, places = take_ranges(self.starts, ids)
+        return Vocabulary(self.data[places], starts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
     """Sequences of tokens, a token a row of strings given by their ids.
+
+    It can be used as a list of sequences, and as an array of them: ``len(columns)``,
+    ``columns[3]`` and iteration give sequences, lists of tokens; a token is a tuple of
+    strings, or, if there is one column only, a string. ``columns[10:20]``, ``columns[[7, 3]]``
+    and ``columns[mask]`` are Columns again, which is what scikit-learn's splitters need.
 
     Attributes
     ----------
@@ -135,12 +113,27 @@ class Columns:
     def n_columns(self) -> int:
         return len(self.vocabularies)
 
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_sequences,)``. By it scikit-learn takes folds as Columns, not as lists."""
+        return (len(self),)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """The sequences, each a list of strings (one column) or of tuples of strings."""
+        flat: list[list[str]] = []
+        for vocabulary, ids in zip(self.vocabularies, self.ids.T, strict=True):
+            words = vocabulary.tolist()
+            flat.append([words[i] for i in ids.tolist()])
+        tokens: list[Any]
+        if self.n_columns == 0:
+            tokens = [()] * self.n_tokens
+        else:
+            tokens = flat[0] if self.n_columns == 1 else list(zip(*flat, strict=True))
+        return (tokens[a:b] for a, b in pairwise(self.offsets.tolist()))
+
     def column(self, j: int) -> list[list[str]]:
         """Column j (negative: from the right) as one list of strings per sequence."""
-        words = self.vocabularies[j].tolist()
-        flat = [words[i] for i in self.ids[:, j].tolist()]
-        ends = self.offsets.tolist()
-        return [flat[a:b] for a, b in pairwise(ends)]
+        return list(self.select([j]))
 
     def select(self, columns: Sequence[int]) -> Columns:
         """Some of the columns; nothing is copied for a run of them."""
@@ -154,10 +147,23 @@ class Columns:
         """All columns but the last one, which by convention is the label."""
         return self.select(range(self.n_columns - 1))
 
-    def __getitem__(self, sequences: slice) -> Columns:
-        """Some sequences, ``columns[10:20]``; a slice of step 1 copies nothing."""
+    @overload
+    def __getitem__(self, sequences: int) -> list[Any]: ...
+    @overload
+    def __getitem__(self, sequences: Any) -> Columns: ...
+    def __getitem__(self, sequences: Any) -> Any:
+        """One sequence (int), or some as Columns; a slice of step 1 copies nothing."""
+        if isinstance(sequences, tuple):  # scikit-learn indexes columns[indices, ...]
+            if len(sequences) != 2 or sequences[1] is not Ellipsis:
+                raise TypeError("columns are indexed by sequences only; see select() and column()")
+            sequences = sequences[0]
+        if isinstance(sequences, (int, np.integer)):
+            if not -len(self) <= sequences < len(self):
+                raise IndexError(f"sequence {sequences} of {len(self)}")
+            i = int(sequences) % len(self)
+            return next(iter(self[i : i + 1].compact()))
         if not isinstance(sequences, slice):
-            raise TypeError("columns are sliced by sequences, columns[i:j]; see take()")
+            return self.take(sequences)
         i, j, step = sequences.indices(len(self))
         if step != 1:
             return self.take(np.arange(i, j, step))
@@ -167,7 +173,7 @@ class Columns:
         return Columns(offsets, self.ids[a:b], self.vocabularies, self.name)
 
     def take(self, sequences: Any) -> Columns:
-        """The sequences of an array of indices, in its order."""
+        """The sequences of an array of indices (or a boolean mask), in its order."""
         offsets, rows = take_ranges(self.offsets, sequences)
         return Columns(offsets, self.ids[rows], self.vocabularies, self.name)
 
@@ -190,9 +196,7 @@ class Columns:
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
 
     @classmethod
-    def from_sequences(
-        cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>"
-    ) -> Columns:
+    def from_sequences(cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>") -> Columns:
         """From sequences of rows of strings, ``[[("The", "DT"), ("dog", "NN")], ...]``.
 
         Raises
@@ -208,8 +212,7 @@ class Columns:
                     raise TypeError(f"{name}: sequence {s}, token {t} must be a row of strings")
                 if rows and len(row) != len(rows[0]):
                     raise ColumnFileError(
-                        f"{name}: sequence {s}, token {t}: expected {len(rows[0])} columns, "
-                        f"found {len(row)}"
+                        f"{name}: sequence {s}, token {t}: expected {len(rows[0])} columns, found {len(row)}"
                     )
                 rows.append(row)
             if len(rows) == ends[-1]:
@@ -225,11 +228,11 @@ class Columns:
         return cls(np.array(ends, dtype=np.int64), ids, tuple(vocabularies), name)
 
 
-def take_ranges(
-    offsets: NDArray[np.int64], chosen: Any
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets of the chosen ranges, set one after the other, and the rows they hold."""
     index = np.asarray(chosen)
+    if index.ndim != 1:
+        raise IndexError(f"wanted a vector of indices or a mask, got {index.ndim} dimensions")
     if index.size == 0:
         index = np.zeros(0, dtype=np.int64)
     elif index.dtype == bool:
@@ -244,9 +247,7 @@ def take_ranges(
     return new, rows
 
 
-def read_columns(
-    source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8"
-) -> Columns:
+def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8") -> Columns:
     """Read a column file.
 
     Parameters
@@ -343,257 +344,3 @@ def _decompress(data: bytes, name: str) -> bytes:
         except Exception as error:  # EOFError, OSError, zlib.error, LZMAError, ValueError
             raise ColumnFileError(f"{name}: damaged {kind} data ({error})") from error
     return data
-
-
-# ---------------------------------------------------------------------- templates
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One ``%function[row,column]``; function "x" is the string itself."""
-
-    function: str
-    row: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """One unigram template: ``literals[0] item[0] literals[1] item[1] ... literals[-1]``."""
-
-    literals: tuple[str, ...]
-    items: tuple[Item, ...]
-    line: int = 0
-
-    @property
-    def space(self) -> tuple[Any, ...]:
-        """What the feature's name depends on. Templates of one space share features."""
-        return self.literals, tuple((item.function, item.column) for item in self.items)
-
-    def __str__(self) -> str:
-        parts = [self.literals[0]]
-        for item, literal in zip(self.items, self.literals[1:], strict=True):
-            parts.append(f"%{item.function}[{item.row},{item.column}]{literal}")
-        return "".join(parts)
-
-
-_ITEM = re.compile(r"%([a-z]+[0-9]*)\[(-?[0-9]{1,9}),([0-9]{1,9})\]")
-
-
-def parse_templates(text: str, name: str = "templates") -> tuple[list[Template], bool]:
-    """Parse the text of a CRF++ template file.
-
-    Parameters
-    ----------
-    text : str
-        Lines ``U00:%x[-2,0]``, ``U05:%x[-1,0]/%x[0,0]``, or ``B`` alone; ``#`` starts a
-        comment line. As in CRF++, templates with the same text around the same columns
-        share their features, so that ``U:%x[-1,0]`` and ``U:%x[1,0]`` make a bag of words.
-    name : str
-        For messages.
-
-    Returns
-    -------
-    templates : list of Template
-    bigram : bool
-        Whether there is a line ``B``: a weight for each pair of neighbouring labels.
-
-    Raises
-    ------
-    TemplateError
-        Names file and line.
-    """
-    templates: list[Template] = []
-    bigram = False
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip()
-        where = f"{name}:{number}"
-        if not line or line.startswith("#"):
-            continue
-        if line.startswith("B"):
-            if line != "B":
-                raise TemplateError(
-                    f"{where}: {line!r}: of the bigram templates only 'B' alone is supported"
-                )
-            bigram = True
-            continue
-        if not line.startswith("U"):
-            raise TemplateError(f"{where}: {line!r}: a template starts with 'U' or is 'B'")
-        templates.append(_parse_unigram(line, number, where))
-    if len(templates) > MAX_TEMPLATES:
-        raise TemplateError(f"{name}: more than {MAX_TEMPLATES} templates")
-    return templates, bigram
-
-
-def _parse_unigram(line: str, number: int, where: str) -> Template:
-    literals: list[str] = []
-    items: list[Item] = []
-    end = 0
-    for match in _ITEM.finditer(line):
-        literals.append(line[end : match.start()])
-        end = match.end()
-        item = Item(match[1], int(match[2]), int(match[3]))
-        if item.function != "x" and item.function not in FUNCTIONS:
-            known = ", ".join(["x", *FUNCTIONS])
-            raise TemplateError(
-                f"{where}: {line!r}: no function {item.function!r} (there are {known})"
-            )
-        if abs(item.row) > MAX_ROW:
-            raise TemplateError(f"{where}: {line!r}: row {item.row} is not within +-{MAX_ROW}")
-        items.append(item)
-    literals.append(line[end:])
-    if any("%" in literal for literal in literals):
-        raise TemplateError(f"{where}: {line!r}: wanted %x[row,column] after '%'")
-    return Template(tuple(literals), tuple(items), number)
-
-
-def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
-    """Read a template file, see :func:`parse_templates`."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TemplateError(f"{os.fspath(path)}: bytes that are not UTF-8 ({error})") from None
-    return parse_templates(text, os.fspath(path))
-
-
-# CRF++'s chunking example: word and tag windows with bigrams, and tag trigrams.
-_WORDS = """
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-1,0]/%x[0,0]
-U06:%x[0,0]/%x[1,0]
-"""
-_TAGS = """
-U10:%x[-2,1]
-U11:%x[-1,1]
-U12:%x[0,1]
-U13:%x[1,1]
-U14:%x[2,1]
-U15:%x[-2,1]/%x[-1,1]
-U16:%x[-1,1]/%x[0,1]
-U17:%x[0,1]/%x[1,1]
-U18:%x[1,1]/%x[2,1]
-U20:%x[-2,1]/%x[-1,1]/%x[0,1]
-U21:%x[-1,1]/%x[0,1]/%x[1,1]
-U22:%x[0,1]/%x[1,1]/%x[2,1]
-"""
-# What a word looks like: at most 16 features, as a function that finds nothing gives none.
-_SPELLING = """
-U30:%lower[0,0]
-U31:%prefix1[0,0]
-U32:%prefix2[0,0]
-U33:%prefix3[0,0]
-U34:%prefix4[0,0]
-U35:%suffix1[0,0]
-U36:%suffix2[0,0]
-U37:%suffix3[0,0]
-U38:%suffix4[0,0]
-U39:%shape[0,0]
-U40:%shape[-1,0]
-U41:%shape[1,0]
-U42:%shape[-1,0]/%shape[0,0]
-U43:%digit[0,0]
-U44:%capital[0,0]
-U45:%hyphen[0,0]
-"""
-BUILT_IN_TEMPLATES = ("rich", "crf++", "attributes")
-
-
-def built_in_templates(name: str, n_columns: int) -> str:
-    """The text of a built-in template set for data with `n_columns` columns.
-
-    ``"rich"``
-        Words in a window of +-2 with bigrams, the spelling of the current word and shapes
-        of its neighbours; if there is a second column, tags in a window of +-2 with
-        bigrams and trigrams; of further columns a window of +-1.
-    ``"crf++"``
-        CRF++'s chunking example, for a word and a tag column (words alone: the word part).
-    ``"attributes"``
-        Every column of the current token.
-    """
-    if name == "attributes":
-        return "\n".join(f"U{j:02d}:%x[0,{j}]" for j in range(n_columns)) + "\nB\n"
-    if name not in BUILT_IN_TEMPLATES:
-        raise TemplateError(f"no templates {name!r} (there are {', '.join(BUILT_IN_TEMPLATES)})")
-    text = _WORDS + (_TAGS if n_columns > 1 else "")
-    if name == "rich":
-        text += _SPELLING
-        for j in range(2, n_columns):
-            text += "".join(f"U5{row + 1}c{j}:%x[{row},{j}]\n" for row in (-1, 0, 1))
-    return text + "B\n"
-
-
-# ----------------------------------------------------- functions of a string
-# Each maps the strings of a vocabulary to strings, or to None for "no feature".
-
-Function = Callable[[list[str]], list["str | None"]]
-
-
-def _prefix(k: int) -> Function:
-    return lambda words: [w[:k] if len(w) >= k else None for w in words]
-
-
-def _suffix(k: int) -> Function:
-    return lambda words: [w[-k:] if len(w) >= k else None for w in words]
-
-
-class _ShapeTable(dict[int, str]):
-    """str.translate table: X upper case, x other letters, d digits, the rest as it is."""
-
-    def __missing__(self, code: int) -> str:
-        c = chr(code)
-        if c.isdigit():
-            kind = "d"
-        elif c.isalpha():
-            kind = "X" if c.isupper() or c.istitle() else "x"
-        else:
-            kind = c
-        self[code] = kind
-        return kind
-
-
-_RUN = re.compile(r"(.)\1+", re.DOTALL)
-
-
-def _shape(words: list[str]) -> list[str | None]:
-    table = _ShapeTable()
-    short: dict[str, str] = {}  # many words have one long shape
-    shapes: list[str | None] = []
-    for word in words:
-        long = word.translate(table)
-        shape = short.get(long)
-        if shape is None:
-            shape = short[long] = _RUN.sub(r"\1", long)
-        shapes.append(shape)
-    return shapes
-
-
-def _digit(words: list[str]) -> list[str | None]:
-    some = re.compile(r"\d").search
-    return ["all" if w.isdigit() else "some" if some(w) else None for w in words]
-
-
-def _capital(words: list[str]) -> list[str | None]:
-    kinds: list[str | None] = []
-    for w in words:
-        if w == w.lower():
-            kinds.append(None)
-        elif w.isupper() and len(w) > 1:
-            kinds.append("all")
-        else:
-            kinds.append("first" if w[0].isupper() else "inside")
-    return kinds
-
-
-FUNCTIONS: dict[str, Function] = {
-    "lower": lambda words: [w.lower() for w in words],
-    "shape": _shape,
-    **{f"prefix{k}": _prefix(k) for k in (1, 2, 3, 4, 5, 6)},
-    **{f"suffix{k}": _suffix(k) for k in (1, 2, 3, 4, 5, 6)},
-    "digit": _digit,
-    "capital": _capital,
-    "hyphen": lambda words: ["some" if "-" in w else None for w in words],
-}

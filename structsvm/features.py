@@ -9,40 +9,26 @@ together.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm._features import (
-    AttributeBuffer,
-    Interner,
-    TemplateTable,
-    TokenBuffer,
-    descending_order,
-    gather_templates,
-    hash_strings,
-    pad_column,
-)
-from structsvm.columns import (
-    BUILT_IN_TEMPLATES,
-    FUNCTIONS,
-    Columns,
-    Template,
-    TemplateError,
-    Vocabulary,
-    built_in_templates,
-    parse_templates,
-    read_templates,
-    take_ranges,
-)
+from structsvm._attributes import AttributeBuffer
+from structsvm._strings import Interner, hash_strings
+from structsvm._templates import TemplateTable, gather_templates
+from structsvm._tokens import TokenBuffer, descending_order
+from structsvm.columns import Columns, Vocabulary, take_ranges
+from structsvm.matrices import is_numeric, is_sparse, numeric_rows, split_rows
+from structsvm.templates import FUNCTIONS, TemplateLayout, template_source
 
 __all__ = ["FeatureEncoder", "Tokens"]
 
 MAX_FEATURES = 2**31 - 1
+NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +109,7 @@ class FeatureEncoder:
     templates : str, path, or None
         For :class:`~structsvm.columns.Columns`: the name of a built-in set (``"rich"``,
         ``"crf++"``, ``"attributes"``), the text of a template file, or its path. None is
-        ``"rich"``. Other data need none.
+        ``"rich"`` for Columns; for other data, no templates.
     min_count : int
         Features that occur fewer times in the training data are dropped. Numeric columns
         are kept as they are.
@@ -145,13 +131,16 @@ class FeatureEncoder:
     Forms of X, in :meth:`fit_transform` and :meth:`transform`:
 
     columns
-        A ``Columns`` object without the label column.
+        A ``Columns`` object without the label column. Where `templates` are given, or the
+        encoder was fitted on columns: sequences of tokens that are tuples of strings, too.
     attributes
         An iterable of sequences (a generator is encoded as it comes), a sequence a list
         of tokens, a token either a list, tuple or set of strings, or a dict as
         python-crfsuite has it: a string v under key k is the feature ``"k:v"`` of value 1,
         a number or bool is the value of feature ``"k"``, and a dict, list or set under k
         is taken apart with ``"k:"`` put in front. Zeros are left out, repetitions added up.
+        Without `templates` a tuple ``("dog", "NN")`` is just the attributes "dog" and "NN"
+        of its token; for features of its columns and neighbours, give ``templates="rich"``.
     numeric
         A list of 2-D arrays or sparse matrices with one row a token, or one such matrix
         with ``lengths``. Feature j is column j.
@@ -176,14 +165,14 @@ class FeatureEncoder:
                 raise ValueError("hash_bits keeps no counts; it needs min_count=1")
         self.min_count = int(min_count)
         self.hash_bits = None if hash_bits is None else int(hash_bits)
-        self.templates = _template_source(templates)
+        self.templates = template_source(templates)
         self._reset()
 
     def _reset(self) -> None:
         self.kind: str | None = None
         self.n_features = 0
         self.template_bigram = True
-        self._layout: _Layout | None = None
+        self._layout: TemplateLayout | None = None
         self._space_ids: list[NDArray[np.int32]] = []
         self._space_codes: list[NDArray[np.int32]] = []
         self._vocabularies: list[Vocabulary] = []
@@ -221,8 +210,8 @@ class FeatureEncoder:
         Raises
         ------
         ValueError
-            An empty sequence, a value that is not finite, no sequences at all; the message
-            names sequence, token and feature.
+            An empty sequence, a value that is not finite, no sequences at all, templates
+            for tokens without columns; the message names sequence, token and feature.
         TypeError
             A token or feature of a type with no meaning.
         """
@@ -265,11 +254,13 @@ class FeatureEncoder:
             self._become("columns", fit)
             X = X.compact()
             return self._fit_columns(X) if fit else self._transform_columns(X)
-        if not _is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
+        if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
+            X = np.asarray(X)
+        if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
             raise TypeError(f"X must hold sequences of tokens, got {type(X).__name__}")
         if lengths is not None:
-            return self._encode_numeric(_split(X, lengths), fit)
-        if _is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
+            return self._encode_numeric(split_rows(X, lengths), fit)
+        if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
             raise ValueError("X is one matrix: lengths= must give the rows of each sequence")
         iterator = iter(X)
         first = next(iterator, None)
@@ -278,11 +269,18 @@ class FeatureEncoder:
                 raise ValueError("X holds no sequences")
             return self._nothing()
         sequences = _chain(first, iterator)
-        if _is_numeric(first):
+        if is_numeric(first):
             return self._encode_numeric(sequences, fit)
+        if self._wants_columns(fit):
+            return self._encode(_columns_of(sequences), None, fit)
         return self._encode_attributes(sequences, fit)
 
+    def _wants_columns(self, fit: bool) -> bool:
+        return self.templates is not None if fit else self.kind == "columns"
+
     def _become(self, kind: str, fit: bool) -> None:
+        if kind != "columns" and self._wants_columns(fit):
+            raise ValueError(f"{NEED_COLUMNS}; X holds {kind} tokens")
         if fit:
             self.kind = kind
         elif self.kind != kind:
@@ -330,7 +328,7 @@ class FeatureEncoder:
         buffer = TokenBuffer()
         width = None if fit else self.n_features
         for s, sequence in enumerate(sequences):
-            shape, add = _numeric_rows(sequence, s)
+            shape, add = numeric_rows(sequence, s)
             if width is None:
                 width = shape[1]
             if shape[1] != width:
@@ -347,7 +345,7 @@ class FeatureEncoder:
     # -------------------------------------------------------------------- columns
 
     def _fit_columns(self, X: Columns) -> Tokens:
-        layout = _Layout.resolve(self.templates, X.n_columns)
+        layout = TemplateLayout.resolve(self.templates, X.n_columns)
         margin = layout.left + layout.right
         vocabularies, padded = [], []
         strings: dict[int, list[str]] = {}
@@ -376,7 +374,7 @@ class FeatureEncoder:
         return Tokens(X.offsets, *arrays, self.n_features)
 
     def _number_spaces(
-        self, layout: _Layout, vocabularies: list[Vocabulary], statistics: list[Any]
+        self, layout: TemplateLayout, vocabularies: list[Vocabulary], statistics: list[Any]
     ) -> list[NDArray[np.int32]]:
         """Number the kept features; keep their codes and the strings that these need."""
         counts = np.concatenate([c for c, _, _ in statistics] or [np.zeros(0, np.int64)])
@@ -412,15 +410,14 @@ class FeatureEncoder:
         return maps
 
     def _hash_spaces(
-        self, layout: _Layout, vocabularies: list[Vocabulary], statistics: list[Any]
+        self, layout: TemplateLayout, vocabularies: list[Vocabulary], statistics: list[Any]
     ) -> list[NDArray[np.int32]]:
         """Buckets of the features met: a chained hash of template text and strings."""
-        assert self.hash_bits is not None
-        self.n_features = 2**self.hash_bits
+        bits = cast(int, self.hash_bits)
+        self.n_features = 2**bits
         ends = Vocabulary.from_strings(layout.boundaries)
         hashes = [
-            np.concatenate([hash_strings(v.data, v.starts) for v in (ends, vocabulary)])
-            for vocabulary in vocabularies
+            np.concatenate([hash_strings(v.data, v.starts) for v in (ends, vocabulary)]) for vocabulary in vocabularies
         ]
         texts = Vocabulary.from_strings([repr(key) for key in layout.keys])
         maps = []
@@ -431,17 +428,13 @@ class FeatureEncoder:
             for k, source in enumerate(space):
                 h = (h ^ hashes[source][codes[:, k]]) * np.uint64(0x9E3779B97F4A7C15)
                 h ^= h >> np.uint64(29)
-            maps.append((h >> np.uint64(64 - self.hash_bits)).astype(np.int32))
+            maps.append((h >> np.uint64(64 - bits)).astype(np.int32))
         return maps
 
     def _transform_columns(self, X: Columns) -> Tokens:
-        layout = self._layout
-        assert layout is not None
+        layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
-            raise ValueError(
-                f"{X.name}: expected {layout.n_columns} columns without the label, "
-                f"found {X.n_columns}"
-            )
+            raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
         if self.hash_bits is not None:
             other = FeatureEncoder(None, 1, self.hash_bits)
             other.templates = layout.text
@@ -464,13 +457,11 @@ class FeatureEncoder:
         arrays = gather_templates(found, [None] * len(found), X.n_tokens)
         return Tokens(X.offsets, *arrays, self.n_features)
 
-    def _build_lookup(self, layout: _Layout) -> tuple[list[Interner], list[TemplateTable]]:
+    def _build_lookup(self, layout: TemplateLayout) -> tuple[list[Interner], list[TemplateTable]]:
         interners = [Interner.from_arrays(v.data, v.starts) for v in self._vocabularies]
         margin = layout.left + layout.right
         tables = []
-        for space, codes, ids in zip(
-            layout.spaces, self._space_codes, self._space_ids, strict=True
-        ):
+        for space, codes, ids in zip(layout.spaces, self._space_codes, self._space_ids, strict=True):
             # No array much larger than the features it serves.
             table = TemplateTable([len(interners[i]) + margin for i in space], 64 + 64 * len(ids))
             table.insert(codes, ids)
@@ -515,9 +506,7 @@ class FeatureEncoder:
                 for i, vocabulary in enumerate(self._vocabularies):
                     arrays[f"strings_{i}"] = vocabulary.data
                     arrays[f"string_starts_{i}"] = vocabulary.starts
-                for i, (ids, codes) in enumerate(
-                    zip(self._space_ids, self._space_codes, strict=True)
-                ):
+                for i, (ids, codes) in enumerate(zip(self._space_ids, self._space_codes, strict=True)):
                     arrays[f"feature_ids_{i}"] = ids
                     arrays[f"feature_codes_{i}"] = codes
         return meta, arrays
@@ -560,13 +549,13 @@ class FeatureEncoder:
             n_columns = meta["n_columns"]
             if type(n_columns) is not int or n_columns < 0:
                 raise ValueError("not a feature encoder: n_columns is out of range")
-            self._layout = _Layout.build(meta["template_text"], "<model>", n_columns)
+            self._layout = TemplateLayout.build(meta["template_text"], "<model>", n_columns)
             self.template_bigram = self._layout.bigram
             if not hashed:
                 self._load_spaces(self._layout, arrays)
         return self
 
-    def _load_spaces(self, layout: _Layout, arrays: dict[str, NDArray[Any]]) -> None:
+    def _load_spaces(self, layout: TemplateLayout, arrays: dict[str, NDArray[Any]]) -> None:
         for i in range(len(layout.sources)):
             vocabulary = _strings(arrays, f"strings_{i}", f"string_starts_{i}")
             vocabulary.tolist()  # UTF-8, or UnicodeDecodeError, a ValueError
@@ -588,114 +577,25 @@ class FeatureEncoder:
         self._lookup = self._build_lookup(layout)  # checks every code
 
 
-# ---------------------------------------------------------------- template layout
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Templates sorted into what the tables need.
-
-    ``sources`` are the (function, column) pairs that are read; a space is a list of
-    sources, one for each item of its templates; ``keys`` tell spaces apart.
-    """
-
-    text: str
-    n_columns: int
-    bigram: bool
-    templates: list[Template]
-    template_space: list[int]
-    keys: list[tuple[Any, ...]]
-    spaces: list[list[int]]
-    sources: list[tuple[str, int]]
-    left: int
-    right: int
-
-    @classmethod
-    def resolve(cls, templates: str | None, n_columns: int) -> _Layout:
-        if templates is None or templates in BUILT_IN_TEMPLATES:
-            name = templates or "rich"
-            return cls.build(built_in_templates(name, n_columns), name, n_columns)
-        return cls.build(templates, "templates", n_columns)
-
-    @classmethod
-    def build(cls, text: str, name: str, n_columns: int) -> _Layout:
-        templates, bigram = parse_templates(text, name)
-        keys: dict[tuple[Any, ...], int] = {}
-        sources: dict[tuple[str, int], int] = {}
-        spaces: list[list[int]] = []
-        template_space = []
-        for template in templates:
-            for item in template.items:
-                if item.column >= n_columns:
-                    raise TemplateError(
-                        f"{name}:{template.line}: {str(template)!r}: column {item.column} of "
-                        f"data with {n_columns} columns (counted from 0, without the label)"
-                    )
-                sources.setdefault((item.function, item.column), len(sources))
-            if template.space not in keys:
-                keys[template.space] = len(keys)
-                spaces.append([sources[item.function, item.column] for item in template.items])
-            template_space.append(keys[template.space])
-        rows = [item.row for template in templates for item in template.items]
-        return cls(
-            text,
-            n_columns,
-            bigram,
-            templates,
-            template_space,
-            list(keys),
-            spaces,
-            list(sources),
-            max([0, *(-row for row in rows)]),
-            max([0, *rows]),
-        )
-
-    @property
-    def boundaries(self) -> list[str]:
-        """Strings of the codes below left + right."""
-        before = [f"_B-{d + 1}" for d in range(self.left)]
-        return before + [f"_B+{d + 1}" for d in range(self.right)]
-
-    def pad(self, X: Columns, j: int, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The codes of column j, when string i of its vocabulary has the id ids[i]."""
-        codes = np.where(ids < 0, np.int32(-1), ids + np.int32(self.left + self.right))
-        return pad_column(X.ids[:, j], codes, X.offsets, self.left, self.right)
-
-    def expand(
-        self, X: Columns, padded: list[Any], tables: list[TemplateTable], grow: bool
-    ) -> list[NDArray[np.int32]]:
-        """The feature of each template at each token."""
-        found = []
-        for template, space in zip(self.templates, self.template_space, strict=True):
-            out = np.empty(X.n_tokens, dtype=np.int32)
-            columns = [padded[source] for source in self.spaces[space]]
-            rows = [item.row for item in template.items]
-            tables[space].expand(columns, rows, X.offsets, self.left, self.right, out, grow)
-            found.append(out)
-        return found
-
-
-def _template_source(templates: Any) -> str | None:
-    """A built-in name or the text of templates; a path is read."""
-    if templates is None or templates in BUILT_IN_TEMPLATES:
-        return None if templates is None else str(templates)
-    if isinstance(templates, str) and ("\n" in templates or "%" in templates or templates == "B"):
-        parse_templates(templates)
-        return templates
-    if isinstance(templates, (str, os.PathLike)):
-        if not os.path.exists(templates):
-            known = ", ".join(BUILT_IN_TEMPLATES)
-            raise TemplateError(
-                f"templates {os.fspath(templates)!r} are neither built in ({known}), nor the "
-                "text of templates, nor a file"
-            )
-        parsed, bigram = read_templates(templates)
-        lines = [str(template) for template in parsed] + ["B"] * bigram
-        return "\n".join(lines) + "\n"
-    raise TypeError(f"templates must be a str, a path or None, got {type(templates).__name__}")
-
-
 # ------------------------------------------------------------------------ helpers
+
+
+def _columns_of(sequences: Iterable[Any]) -> Columns:
+    """Sequences of tuples of strings as the columns that templates read."""
+
+    def checked() -> Iterator[list[tuple[str, ...]]]:
+        for s, sequence in enumerate(sequences):
+            if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
+                raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
+            tokens = list(sequence)
+            for t, token in enumerate(tokens):
+                if not isinstance(token, tuple) or not all(isinstance(x, str) for x in token):
+                    raise ValueError(
+                        f"sequence {s}, token {t}: {NEED_COLUMNS}; got {token!r:.40} of type {type(token).__name__}"
+                    )
+            yield tokens
+
+    return Columns.from_sequences(checked(), "X")
 
 
 def _inverse(order: NDArray[np.int64], n: int) -> NDArray[np.int32]:
@@ -720,90 +620,6 @@ def _strings(arrays: dict[str, NDArray[Any]], data: str, starts: str) -> Vocabul
     if (ends[1:] < ends[:-1]).any():
         raise ValueError(f"not a feature encoder: {starts} does not rise")
     return vocabulary
-
-
-def _is_sparse(x: Any) -> bool:
-    """A scipy sparse matrix or array, told by what it has (scipy is slow to import)."""
-    return hasattr(x, "tocsr") or all(hasattr(x, a) for a in ("indptr", "indices", "data"))
-
-
-def _is_numeric(sequence: Any) -> bool:
-    if isinstance(sequence, np.ndarray):
-        return sequence.dtype.kind not in "OUS"
-    if isinstance(sequence, (list, tuple)):
-        return bool(sequence) and isinstance(sequence[0], np.ndarray) and _is_numeric(sequence[0])
-    return _is_sparse(sequence)
-
-
-def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
-    """The shape of a sequence of rows, and how to add it to a TokenBuffer."""
-    if _is_sparse(sequence):
-        indptr, indices, values, shape = _csr_arrays(sequence)
-        n, d = shape
-        if len(indptr) != n + 1:
-            raise ValueError(f"sequence {s}: a sparse matrix with a wrong indptr")
-        return (n, d), lambda buffer: buffer.add_csr(indptr, indices, values, d, 0, n)
-    try:
-        rows = np.asarray(sequence)
-    except ValueError:
-        raise ValueError(f"sequence {s} has rows of different lengths") from None
-    if rows.dtype.kind not in "fiub" or rows.ndim != 2:
-        raise TypeError(
-            f"sequence {s} must be a 2-D array of numbers, one row a token, got an array of "
-            f"{rows.dtype} with {rows.ndim} dimensions"
-        )
-    narrow = _float32(rows)
-    return (rows.shape[0], rows.shape[1]), lambda buffer: buffer.add_dense(narrow)
-
-
-def _float32(x: Any) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # what becomes infinite is reported with its place
-        return np.ascontiguousarray(x, dtype=np.float32)
-
-
-def _csr_arrays(x: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
-    if getattr(x, "format", "csr") != "csr" and hasattr(x, "tocsr"):
-        x = x.tocsr()
-    if np.asarray(x.data).dtype.kind not in "fiub" or len(x.shape) != 2:
-        raise TypeError("a sparse matrix must be 2-D and hold real numbers")
-    indptr = np.ascontiguousarray(x.indptr, dtype=np.int64)
-    indices = np.ascontiguousarray(x.indices, dtype=np.int64)
-    return indptr, indices, _float32(x.data), (int(x.shape[0]), int(x.shape[1]))
-
-
-def _split(x: Any, lengths: Any) -> Iterable[Any]:
-    """The rows of one matrix, as one matrix a sequence."""
-    sizes = np.asarray(lengths)
-    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
-        raise TypeError("lengths must be a list of int")
-    sparse = _is_sparse(x)
-    if sparse and getattr(x, "format", "csr") != "csr":
-        x = x.tocsr()
-    n_rows = x.shape[0] if sparse else len(x)
-    for s in np.flatnonzero(sizes <= 0)[:1]:
-        raise ValueError(f"sequence {s} is empty (lengths[{s}] is {sizes[s]})")
-    if sizes.sum() != n_rows:
-        raise ValueError(f"lengths add up to {sizes.sum()}, X has {n_rows} rows")
-    ends = np.cumsum(sizes).tolist()
-    if not sparse:
-        x = np.asarray(x)
-        return [x[a:b] for a, b in pairwise([0, *ends])]
-    return [_Rows(x, a, b) for a, b in pairwise([0, *ends])]
-
-
-class _Rows:
-    """Rows begin:end of a CSR matrix, without copying its entries."""
-
-    def __init__(self, x: Any, begin: int, end: int) -> None:
-        if len(x.indptr) != x.shape[0] + 1:
-            raise ValueError("a sparse matrix with a wrong indptr")
-        first, last = int(x.indptr[begin]), int(x.indptr[end])
-        if not 0 <= first <= last <= len(x.indices):
-            raise ValueError("indptr of a sparse matrix must rise and stay in range")
-        self.indptr = np.asarray(x.indptr[begin : end + 1], dtype=np.int64) - first
-        self.indices = x.indices[first:last]
-        self.data = x.data[first:last]
-        self.shape = (end - begin, x.shape[1])
 
 
 def _chain(first: Any, rest: Iterable[Any]) -> Iterable[Any]:

@@ -111,6 +111,9 @@ class ChunkScores:
 
 def _check_sequences(y_true, y_pred):
     """Both as lists of label sequences of pairwise equal lengths."""
+    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
+        if getattr(labels, "n_columns", 1) != 1:
+            raise ValueError(f"{name} has {labels.n_columns} columns; select the one of the labels.")
     y_true, y_pred = list(y_true), list(y_pred)
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true has {len(y_true)} sequences and y_pred has {len(y_pred)}.")
@@ -365,8 +368,8 @@ class _Scorer:
 
     metric: Callable
 
-    def __call__(self, estimator, X, y) -> float:
-        return self.metric(y, estimator.predict(X))
+    def __call__(self, estimator, X, y, *, lengths=None) -> float:
+        return self.metric(y, estimator.predict(X) if lengths is None else estimator.predict(X, lengths=lengths))
 
     def __repr__(self):
         return f"{self.metric.__name__}_scorer"

@@ -1,4 +1,4 @@
-"""The column reader and the template parser, against str.split and friends."""
+"""The column reader, against str.split and friends."""
 
 import bz2
 import gzip
@@ -11,19 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structsvm.columns import (
-    BUILT_IN_TEMPLATES,
-    FUNCTIONS,
-    ColumnFileError,
-    Columns,
-    Item,
-    TemplateError,
-    Vocabulary,
-    built_in_templates,
-    parse_templates,
-    read_columns,
-    read_templates,
-)
+from structsvm.columns import ColumnFileError, Columns, Vocabulary, read_columns
 
 SMALL = "The DT B\ndog NN I\n\nIt PRP B\n"
 
@@ -206,15 +194,112 @@ def test_selecting_columns_and_sequences():
     assert rows_of(columns.take([1, 0, 1])) == [rows_of(columns)[i] for i in (1, 0, 1)]
     assert rows_of(columns[::-1]) == rows_of(columns)[::-1]
     assert len(columns[2:1]) == 0
-    with pytest.raises(TypeError, match="take"):
-        columns[0]
     again = pickle.loads(pickle.dumps(columns))
     assert rows_of(again) == rows_of(columns)
+
+
+def test_columns_are_a_list_of_sequences():
+    columns = read_bytes(SMALL.encode())
+    labels = columns.select([2])
+    assert list(labels) == labels.column(0) == columns.column(2) == [["B", "I"], ["B"]]
+    assert list(columns.drop_last()) == [[("The", "DT"), ("dog", "NN")], [("It", "PRP")]]
+    assert [columns[i] for i in range(2)] == list(columns) == [columns[-2], columns[np.int64(-1)]]
+    assert labels[1] == ["B"]
+    assert list(columns.select([])) == [[(), ()], [()]]
+    assert list(columns[:0]) == []
+    assert Columns.from_sequences(columns)[0] == columns[0]
+    for i in (2, -3):
+        with pytest.raises(IndexError, match=f"sequence {i} of 2"):
+            columns[i]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3), min_size=1, max_size=6),
+    st.data(),
+)
+def test_indexed_as_a_list_is(sequences, data):
+    columns = Columns.from_sequences([[(x,) for x in rows] for rows in sequences])
+    assert list(columns) == sequences
+    cut = data.draw(st.slices(len(sequences)))
+    assert list(columns[cut]) == sequences[cut]
+    index = data.draw(st.lists(st.integers(-len(sequences), len(sequences) - 1)))
+    wanted = [sequences[i] for i in index]
+    for chosen in (columns[index], columns[np.array(index, dtype=int)], columns.take(index)):
+        assert list(chosen) == wanted
+        assert [chosen[i] for i in range(len(chosen))] == wanted
+    mask = [data.draw(st.booleans()) for _ in sequences]
+    wanted = [rows for rows, keep in zip(sequences, mask, strict=True) if keep]
+    assert list(columns[np.array(mask)]) == list(columns[mask]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        ((0, 1), TypeError, "by sequences only"),
+        (([0], [1]), TypeError, "by sequences only"),
+        ([2], IndexError, "out of bounds"),
+        ([[0, 1]], IndexError, "wanted a vector"),
+        ([True], IndexError, "a mask of 1 entries for 2 sequences"),
+        ([0.5], TypeError, "Cannot cast"),
+        ("a", IndexError, "wanted a vector"),
+        (["a"], TypeError, "Cannot cast"),
+    ],
+)
+def test_bad_indices(index, error, message):
+    with pytest.raises(error, match=message):
+        read_bytes(SMALL.encode())[index]
+
+
+def test_splits_of_scikit_learn():
+    sklearn_split = pytest.importorskip("sklearn.model_selection")
+    columns = Columns.from_sequences([[(f"w{i}", "N")] * (i + 1) for i in range(6)])
+    parts = sklearn_split.train_test_split(columns, columns.select([1]), random_state=0)
+    assert all(isinstance(part, Columns) for part in parts)
+    assert [len(part) for part in parts] == [4, 2, 4, 2]
+    assert [len(s) for s in parts[0]] == [len(s) for s in parts[2]]
+    utils = pytest.importorskip("sklearn.utils")
+    assert sorted(utils.shuffle(columns, random_state=0)) == list(columns)
+    mask = np.arange(6) < 2
+    assert list(utils._safe_indexing(columns, mask)) == list(columns[:2])
+    assert utils._safe_indexing(columns, 3) == columns[3]
+
+
+def test_cross_validation_on_columns():
+    selection = pytest.importorskip("sklearn.model_selection")
+    from structsvm.metrics import chunk_f1_scorer, chunk_scores, label_report, token_accuracy
+    from structsvm.tasks import SequenceLabeler
+
+    words = ["the dog saw a cat", "a cat sat", "the man saw the dog", "a dog ran", "cats sat"]
+    tag = {"the": "B-X", "a": "B-X", "dog": "I-X", "cat": "I-X", "man": "I-X"}
+    rows = [[(w, w[-1], tag.get(w, "O")) for w in line.split()] for line in words * 4]
+    columns = Columns.from_sequences(rows)
+    X, y = columns.drop_last(), columns.select([2])
+    labeler = SequenceLabeler(templates="crf++", random_state=0)
+    results = []
+    for target in (y, columns.column(2)):
+        search = selection.GridSearchCV(labeler, {"C": [0.01, 1.0]}, scoring=chunk_f1_scorer, cv=2)
+        search.fit(X, target)
+        assert search.best_estimator_.model_.encoder.kind == "columns"
+        scores = selection.cross_validate(labeler, X, target, cv=3, return_train_score=True)
+        results.append((search.cv_results_["mean_test_score"].tolist(), scores["test_score"].tolist()))
+    assert results[0] == results[1]
+    # The same as folds made by hand.
+    train, test = next(selection.KFold(3).split(X))
+    by_hand = labeler.fit(X.take(train), y.take(train)).score(X.take(test), y.take(test))
+    assert results[0][1][0] == by_hand
+    predicted = labeler.predict(X)
+    lists = columns.column(2)
+    for metric in (token_accuracy, chunk_scores, label_report):
+        assert metric(y, predicted) == metric(lists, predicted)
+        assert metric(y, y) == metric(lists, lists)
+    weight = np.arange(len(X))
+    assert labeler.score(X, y, weight) == labeler.score(X, lists, weight)
 
 
 def test_from_sequences():
     rows = [[("New York", "NNP"), ("", "x")], [("é", "y")]]
     assert rows_of(Columns.from_sequences(rows)) == [[list(r) for r in s] for s in rows]
+    assert Columns.from_sequences([[(np.str_("é"),)]]).column(0) == [["é"]]
     with pytest.raises(ColumnFileError, match="sequence 1 is empty"):
         Columns.from_sequences([[("a",)], []])
     with pytest.raises(ColumnFileError, match="sequence 0, token 1: expected 1 columns, found 2"):
@@ -233,98 +318,3 @@ def test_columns_check_their_arrays():
         Columns(offsets, ids.astype(np.int64), (vocabulary,))
     with pytest.raises(ValueError, match="from 0 to the number of tokens"):
         Columns(np.array([0, 3]), ids, (vocabulary,))
-
-
-# ---------------------------------------------------------------------- templates
-
-
-def test_templates_are_parsed():
-    text = "# words\r\nU00:%x[-2,0]\r\n\nU05:%x[-1,0]/%x[0,0]|\n  U\nU30:%shape[0,1]\nB\n"
-    templates, bigram = parse_templates(text)
-    assert bigram
-    assert [str(t) for t in templates] == [
-        "U00:%x[-2,0]",
-        "U05:%x[-1,0]/%x[0,0]|",
-        "U",
-        "U30:%shape[0,1]",
-    ]
-    assert templates[1].items == (Item("x", -1, 0), Item("x", 0, 0))
-    assert templates[1].literals == ("U05:", "/", "|")
-    assert not parse_templates("U00:%x[0,0]")[1]
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("B01:%x[0,0]", "only 'B' alone is supported"),
-        ("Bx", "only 'B' alone"),
-        ("X00:%x[0,0]", "starts with 'U' or is 'B'"),
-        ("U00:%x[0]", r"wanted %x\[row,column\]"),
-        ("U00:%x[0,-1]", r"wanted %x\[row,column\]"),
-        ("U00:%y[0,0]", "no function 'y' .there are x, lower"),
-        ("U00:%x[101,0]", "row 101 is not within"),
-        ("U00:50%", "after '%'"),
-    ],
-)
-def test_template_errors_name_the_line(line, message):
-    with pytest.raises(TemplateError, match=f"my.tpl:3: .*{message}"):
-        parse_templates(f"# a\n\n{line}\n", "my.tpl")
-
-
-def test_too_many_templates():
-    with pytest.raises(TemplateError, match="more than"):
-        parse_templates("U:%x[0,0]\n" * 2000)
-
-
-def test_template_files(tmp_path):
-    path = tmp_path / "my.tpl"
-    path.write_text("U00:%x[0,0]\nB\n")
-    templates, bigram = read_templates(path)
-    assert len(templates) == 1
-    assert bigram
-    path.write_text("U00:%x[0,0]\nB1\n")
-    with pytest.raises(TemplateError, match=r"my\.tpl:2:"):
-        read_templates(path)
-    path.write_bytes(b"U\xff")
-    with pytest.raises(TemplateError, match=r"my\.tpl: bytes"):
-        read_templates(path)
-
-
-@pytest.mark.parametrize("name", BUILT_IN_TEMPLATES)
-@pytest.mark.parametrize("n_columns", [1, 2, 3, 6])
-def test_built_in_templates(name, n_columns):
-    templates, bigram = parse_templates(built_in_templates(name, n_columns))
-    assert bigram
-    assert len({t.literals for t in templates}) == len(templates)
-    assert all(item.column < n_columns for t in templates for item in t.items)
-    if name == "rich":
-        assert len(templates) <= 35 + 3 * max(0, n_columns - 2)
-    if name == "crf++" and n_columns > 1:
-        assert len(templates) == 19
-    if name == "attributes":
-        assert len(templates) == n_columns
-
-
-@given(st.lists(st.text(max_size=8), unique=True, max_size=10))
-def test_functions_of_strings(words):
-    for function in FUNCTIONS.values():
-        values = function(words)
-        assert len(values) == len(words)
-        assert all(v is None or isinstance(v, str) for v in values)
-        assert function(words) == [function([w])[0] for w in words]  # word by word
-
-
-def test_functions_by_example():
-    def of(name, word):
-        return FUNCTIONS[name]([word])[0]
-
-    assert of("shape", "McDonald-1999s") == "XxXx-dx"
-    assert of("shape", "Élan") == "Xx"
-    assert of("prefix3", "Straße") == "Str"
-    assert of("suffix2", "Straße") == "ße"
-    assert of("prefix4", "cat") is None
-    assert [of("digit", w) for w in ("1999", "a1", "a")] == ["all", "some", None]
-    assert [of("capital", w) for w in ("USA", "Usa", "iOS", "A", "usa", "12")] == [
-        "all", "first", "inside", "first", None, None,
-    ]  # fmt: skip
-    assert [of("hyphen", w) for w in ("a-b", "ab")] == ["some", None]

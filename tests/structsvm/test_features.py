@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from structsvm import _features
-from structsvm.columns import FUNCTIONS, Columns, TemplateError, parse_templates, read_columns
+from structsvm._strings import Interner
+from structsvm._tokens import descending_order
+from structsvm.columns import ColumnFileError, Columns, read_columns
 from structsvm.features import FeatureEncoder, Tokens
+from structsvm.templates import FUNCTIONS, TemplateError, parse_templates
 
 # ------------------------------------------------------------------------ reference
 
@@ -247,6 +249,81 @@ def test_hashed_templates():
     assert same(copied_by_arrays(encoder).transform(columns), tokens)
     tiny = FeatureEncoder("crf++", hash_bits=2).fit_transform(columns)
     assert tiny.values.sum() == len(exact.indices)
+
+
+# ----------------------------------------------------------- templates on tuples of strings
+
+
+@given(row_lists, row_lists, st.sampled_from(["crf++", "rich", TEMPLATES[0]]))
+def test_tuples_of_strings_are_columns_to_templates(train, test, templates):
+    columns = FeatureEncoder(templates, min_count=2)
+    tuples = FeatureEncoder(templates, min_count=2)
+    assert same(tuples.fit_transform(iter(train)), columns.fit_transform(Columns.from_sequences(train)))
+    assert tuples.kind == "columns"
+    assert tuples.feature_names == columns.feature_names
+    wanted = columns.transform(Columns.from_sequences(test))
+    assert same(tuples.transform(iter(test)), wanted)
+    assert same(tuples.transform(Columns.from_sequences(test)), wanted)
+    assert same(columns.transform(test), wanted)
+    assert same(copied_by_arrays(tuples).transform(test), wanted)
+
+
+def test_an_encoder_fitted_on_columns_takes_tuples():
+    rows = [[("the", "D"), ("dog", "N")]]
+    encoder = FeatureEncoder()  # Columns alone say that templates are wanted
+    tokens = encoder.fit_transform(Columns.from_sequences(rows))
+    assert same(encoder.transform(rows), tokens)
+    assert len(encoder.transform([])) == 0
+    hashed = FeatureEncoder("crf++", hash_bits=10)
+    assert same(hashed.transform(rows), hashed.transform(Columns.from_sequences(rows)))
+
+
+def test_without_templates_tuples_are_attributes():
+    encoder = FeatureEncoder().fit([[("the", "D"), ("dog", "N")]])
+    assert encoder.kind == "attributes"
+    assert encoder.feature_names == ["the", "D", "dog", "N"]
+
+
+@pytest.mark.parametrize(
+    ("X", "where"),
+    [
+        ([[("a", "b")], [("a", "b"), {"w": "a"}]], "sequence 1, token 1: "),
+        ([[["a", "b"]]], "sequence 0, token 0: "),
+        ([["a", "b"]], "sequence 0, token 0: "),
+        ([[("a", "b"), ("a", 1)]], "sequence 0, token 1: "),
+        ([[("a", None)]], "sequence 0, token 0: "),
+        ([[("a", b"b")]], "sequence 0, token 0: "),
+        ([np.array([["a", "b"]])], "sequence 0, token 0: "),
+        ([np.ones((2, 2))], ""),
+    ],
+)
+def test_templates_need_columns(X, where):
+    message = where + "templates need columns: a Columns object, or tokens that are tuples of str"
+    encoder = FeatureEncoder("crf++")
+    with pytest.raises(ValueError, match=message):
+        encoder.fit(X)
+    fitted = FeatureEncoder().fit(Columns.from_sequences([[("a", "b")]]))
+    for other in (encoder.fit([[("a", "b")]]), fitted):
+        with pytest.raises(ValueError, match=message):
+            other.transform(X)
+    with pytest.raises(ValueError, match=r"templates need columns.* X holds numeric"):
+        encoder.transform(np.ones((2, 2)), lengths=[2])
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([[("a", "b")], []], ColumnFileError, "X: sequence 1 is empty"),
+        ([[("a", "b"), ("a",)]], ColumnFileError, "X: sequence 0, token 1: expected 2 columns"),
+        ([[("a", "b")], 7], TypeError, "sequence 1 must be a list of tokens, got int"),
+        ([[("a", "b")], "ab"], TypeError, "sequence 1 must be a list of tokens, got str"),
+        ([[("a",)]], ValueError, "expected 2 columns without the label, found 1"),
+    ],
+)
+def test_bad_tuples(X, error, message):
+    encoder = FeatureEncoder("crf++").fit([[("a", "b")]])
+    with pytest.raises(error, match=message):
+        encoder.transform(X)
 
 
 # ----------------------------------------------------------------------- attributes
@@ -652,14 +729,14 @@ def test_a_slice_copies_no_entries():
 @given(st.lists(st.integers(0, 5), max_size=30), st.data())
 def test_descending_order(counts, data):
     firsts = data.draw(st.lists(st.integers(0, 9), min_size=len(counts), max_size=len(counts)))
-    got = _features.descending_order(np.array(counts, np.int64), np.array(firsts, np.int64))
+    got = descending_order(np.array(counts, np.int64), np.array(firsts, np.int64))
     wanted = sorted(range(len(counts)), key=lambda i: (-counts[i], firsts[i], i))
     assert got.tolist() == wanted
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=12)), max_size=200))
 def test_interner(strings):
-    interner = _features.Interner()
+    interner = Interner()
     ids = interner.intern(strings)
     seen = {}
     wanted = [-1 if s is None else seen.setdefault(s, len(seen)) for s in strings]
@@ -669,6 +746,13 @@ def test_interner(strings):
     assert again.lookup(strings).tolist() == wanted
     assert again.lookup_arrays(*interner.to_arrays()).tolist() == list(range(len(seen)))
     assert again.lookup(["not there at all"]).tolist() == [-1]
+
+
+def test_interner_takes_strings_only():
+    interner = Interner()
+    assert interner.intern([np.str_("é"), "é", b"\xc3\xa9"]).tolist() == [0, 0, 0]
+    with pytest.raises(TypeError, match="wanted str, bytes or None, got int"):
+        interner.intern(["a", 1])
 
 
 # ------------------------------------------------------------------------ real data

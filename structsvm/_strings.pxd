@@ -1,0 +1,86 @@
+# What the encoders of users' data share: a hash, buffers that grow, interned strings.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport realloc
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+
+    static inline uint64_t ssvm_mix(uint64_t a, uint64_t b) {
+        unsigned __int128 r = (unsigned __int128)a * b;
+        return (uint64_t)r ^ (uint64_t)(r >> 64);
+    }
+
+    /* 64-bit hash of a byte string; the same on every run and little-endian machine. */
+    static inline uint64_t ssvm_hash(const void *string, size_t n) {
+        const unsigned char *p = (const unsigned char *)string;
+        uint64_t h = 0x9E3779B97F4A7C15ull ^ (uint64_t)n, x;
+        for (; n >= 8; p += 8, n -= 8) {
+            memcpy(&x, p, 8);
+            h = ssvm_mix(h ^ x, 0xA0761D6478BD642Full) + x;
+        }
+        x = 0;
+        memcpy(&x, p, n);
+        h = ssvm_mix(h ^ x, 0xE7037ED1A0B428DBull) + x;
+        return ssvm_mix(h ^ 0x8EBC6AF09C88C6E3ull, 0x589965CC75374CC3ull);
+    }
+    static const char ssvm_nothing[1] = {0};
+    """
+    uint64_t hash_bytes "ssvm_hash"(const void *string, size_t n) noexcept nogil
+    const char *NOTHING "ssvm_nothing"
+
+cdef enum:
+    SIGNALS = 1 << 16           # tokens or lines between two looks at Ctrl-C
+
+
+cdef inline int reserve(void **buffer, int64_t *capacity, int64_t wanted, size_t size) noexcept nogil:
+    """Grow `buffer` to hold `wanted` items of `size` bytes. 0, or -1 without memory."""
+    cdef int64_t n = capacity[0] + (capacity[0] >> 1) + 64
+    cdef void *grown
+    if wanted <= capacity[0]:
+        return 0
+    if n < wanted:
+        n = wanted
+    grown = realloc(buffer[0], <size_t>n * size)
+    if grown == NULL:
+        return -1
+    buffer[0] = grown
+    capacity[0] = n
+    return 0
+
+
+cdef inline const char *pointer(const uint8_t[::1] data) noexcept:
+    """Where the bytes start; never NULL."""
+    return <const char *>&data[0] if data.shape[0] else NOTHING
+
+
+# offsets[0] == 0 <= offsets[1] <= ... == total, or ValueError.
+cdef int check_offsets(const int64_t[::1] offsets, int64_t total, str name) except -1
+
+# A numpy array with a copy of n items of `size` bytes.
+cdef object copied(const void *source, int64_t n, object dtype, size_t size)
+
+# The UTF-8 of a str (or of an instance of a subclass).
+cdef bytes utf8(object s)
+
+
+cdef struct Slot:
+    uint32_t tag        # high half of the hash
+    int32_t id          # id + 1; 0: free
+
+
+cdef class Interner:
+    cdef char *arena
+    cdef int64_t arena_capacity
+    cdef int64_t *starts            # string i is arena[starts[i]:starts[i + 1]]
+    cdef int64_t starts_capacity
+    cdef Slot *slots
+    cdef uint64_t mask
+    cdef readonly int64_t n
+
+    cdef int32_t find(self, const char *s, int64_t size, uint64_t h) noexcept nogil
+    cdef int32_t add(self, const char *s, int64_t size, uint64_t h) noexcept nogil
+    cdef int rehash(self) noexcept nogil
+    cdef _ids(self, strings, bint grow)

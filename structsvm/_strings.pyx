@@ -1,0 +1,214 @@
+# Strings are interned once, to dense int32 ids; everything after works on integers.
+"""Byte strings and their numbers."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_AsEncodedString
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy
+
+cimport cython
+
+import numpy as np
+
+
+@cython.final
+cdef class Interner:
+    """Byte strings to dense ids 0, 1, ... in order of arrival."""
+    def __cinit__(self):
+        if (reserve(<void **>&self.arena, &self.arena_capacity, 64, 1) < 0
+                or reserve(<void **>&self.starts, &self.starts_capacity, 64, sizeof(int64_t)) < 0):
+            raise MemoryError
+        self.slots = <Slot *>calloc(64, sizeof(Slot))
+        if self.slots == NULL:
+            raise MemoryError
+        self.mask = 63
+        self.starts[0] = 0
+
+    def __dealloc__(self):
+        free(self.arena)
+        free(self.starts)
+        free(self.slots)
+
+    def __len__(self):
+        return self.n
+
+    def __reduce__(self):
+        return Interner.from_arrays, self.to_arrays()
+
+    cdef int32_t find(self, const char *s, int64_t size, uint64_t h) noexcept nogil:
+        """The id of a string, or -1."""
+        cdef uint64_t k = h & self.mask
+        cdef uint32_t tag = <uint32_t>(h >> 32)
+        cdef int32_t i
+        cdef int64_t start
+        while self.slots[k].id != 0:
+            if self.slots[k].tag == tag:
+                i = self.slots[k].id - 1
+                start = self.starts[i]
+                if self.starts[i + 1] - start == size and memcmp(self.arena + start, s, size) == 0:
+                    return i
+            k = (k + 1) & self.mask
+        return -1
+
+    cdef int32_t add(self, const char *s, int64_t size, uint64_t h) noexcept nogil:
+        """Append a string known to be new. Its id, -1 without memory, -2 when full."""
+        cdef uint64_t k
+        cdef int64_t end = self.starts[self.n]
+        if self.n >= INT32_MAX - 1:
+            return -2
+        if 2 * <uint64_t>self.n >= self.mask and self.rehash() < 0:
+            return -1
+        if (reserve(<void **>&self.arena, &self.arena_capacity, end + size, 1) < 0
+                or reserve(<void **>&self.starts, &self.starts_capacity, self.n + 2, sizeof(int64_t)) < 0):
+            return -1
+        memcpy(self.arena + end, s, size)
+        self.starts[self.n + 1] = end + size
+        k = h & self.mask
+        while self.slots[k].id != 0:
+            k = (k + 1) & self.mask
+        self.slots[k].tag = <uint32_t>(h >> 32)
+        self.n += 1
+        self.slots[k].id = <int32_t>self.n
+        return <int32_t>(self.n - 1)
+
+    cdef int rehash(self) noexcept nogil:
+        cdef uint64_t mask = 2 * self.mask + 1, h, k
+        cdef Slot *slots = <Slot *>calloc(mask + 1, sizeof(Slot))
+        cdef int64_t i
+        if slots == NULL:
+            return -1
+        for i in range(self.n):
+            h = hash_bytes(self.arena + self.starts[i], self.starts[i + 1] - self.starts[i])
+            k = h & mask
+            while slots[k].id != 0:
+                k = (k + 1) & mask
+            slots[k].tag = <uint32_t>(h >> 32)
+            slots[k].id = <int32_t>(i + 1)
+        free(self.slots)
+        self.slots = slots
+        self.mask = mask
+        return 0
+
+    def intern(self, strings):
+        """Ids of an iterable of str, bytes or None (-1), as int32; new strings are added."""
+        return self._ids(strings, True)
+
+    def lookup(self, strings):
+        """Ids of an iterable of str, bytes or None; unknown strings and None give -1."""
+        return self._ids(strings, False)
+
+    cdef _ids(self, strings, bint grow):
+        cdef list items = list(strings)
+        cdef Py_ssize_t k, size
+        cdef const char *s
+        cdef uint64_t h
+        cdef int32_t i
+        cdef object item
+        out = np.empty(len(items), dtype=np.int32)
+        cdef int32_t[::1] ids = out
+        for k in range(len(items)):
+            item = items[k]
+            if item is None:
+                ids[k] = -1
+                continue
+            if isinstance(item, str):
+                item = utf8(item)
+            elif not isinstance(item, bytes):
+                raise TypeError(f"wanted str, bytes or None, got {type(item).__name__}")
+            size = PyBytes_GET_SIZE(item)
+            s = PyBytes_AS_STRING(item)
+            h = hash_bytes(s, size)
+            i = self.find(s, size, h)
+            if i < 0 and grow:
+                i = self.add(s, size, h)
+                if i < 0:
+                    raise MemoryError if i == -1 else OverflowError("more than 2**31 - 2 strings")
+            ids[k] = i
+        return out
+
+    def lookup_arrays(self, const uint8_t[::1] data, const int64_t[::1] starts):
+        """Ids of the strings ``data[starts[i]:starts[i + 1]]``; unknown ones give -1."""
+        check_offsets(starts, data.shape[0], "starts")
+        cdef int64_t k, n = starts.shape[0] - 1, size
+        cdef const char *base = pointer(data)
+        cdef const char *s
+        out = np.empty(n, dtype=np.int32)
+        cdef int32_t[::1] ids = out
+        with nogil:
+            for k in range(n):
+                size = starts[k + 1] - starts[k]
+                s = base + starts[k]
+                ids[k] = self.find(s, size, hash_bytes(s, size))
+        return out
+
+    def to_arrays(self):
+        """The strings as (data uint8, starts int64)."""
+        data = np.empty(self.starts[self.n], dtype=np.uint8)
+        starts = np.empty(self.n + 1, dtype=np.int64)
+        cdef uint8_t[::1] d = data
+        cdef int64_t[::1] t = starts
+        if data.size:
+            memcpy(&d[0], self.arena, data.size)
+        memcpy(&t[0], self.starts, (self.n + 1) * sizeof(int64_t))
+        return data, starts
+
+    @staticmethod
+    def from_arrays(const uint8_t[::1] data, const int64_t[::1] starts):
+        """Build from (data, starts). A repeated string is a ValueError."""
+        check_offsets(starts, data.shape[0], "starts")
+        cdef Interner self = Interner()
+        cdef int64_t k, size
+        cdef const char *base = pointer(data)
+        cdef const char *s
+        cdef uint64_t h
+        cdef int32_t i
+        for k in range(starts.shape[0] - 1):
+            size = starts[k + 1] - starts[k]
+            s = base + starts[k]
+            h = hash_bytes(s, size)
+            if self.find(s, size, h) >= 0:
+                raise ValueError(f"string {k} of a vocabulary is a repetition")
+            i = self.add(s, size, h)
+            if i < 0:
+                raise MemoryError if i == -1 else OverflowError("more than 2**31 - 2 strings")
+        return self
+
+
+cdef bytes utf8(object s):
+    # Lone surrogates can be keys of a dict, so they must survive a round trip.
+    return PyUnicode_AsEncodedString(s, "utf-8", "surrogatepass")
+
+
+def hash_strings(const uint8_t[::1] data, const int64_t[::1] starts):
+    """64-bit hashes of the strings ``data[starts[i]:starts[i + 1]]``."""
+    check_offsets(starts, data.shape[0], "starts")
+    cdef int64_t k
+    cdef const char *base = pointer(data)
+    out = np.empty(starts.shape[0] - 1, dtype=np.uint64)
+    cdef uint64_t[::1] h = out
+    for k in range(h.shape[0]):
+        h[k] = hash_bytes(base + starts[k], starts[k + 1] - starts[k])
+    return out
+
+
+cdef int check_offsets(const int64_t[::1] offsets, int64_t total, str name) except -1:
+    """offsets[0] == 0 <= offsets[1] <= ... == total, or ValueError."""
+    cdef int64_t k, n = offsets.shape[0]
+    cdef bint ok = n >= 1 and offsets[0] == 0 and offsets[n - 1] == total
+    if ok:
+        for k in range(n - 1):
+            if offsets[k + 1] < offsets[k]:
+                ok = False
+                break
+    if not ok:
+        raise ValueError(f"{name} must rise from 0 to {total}")
+    return 0
+
+
+cdef object copied(const void *source, int64_t n, dtype, size_t size):
+    out = np.empty(n, dtype=dtype)
+    cdef size_t address = out.ctypes.data
+    if n:
+        memcpy(<void *>address, source, n * size)
+    return out

@@ -1,0 +1,453 @@
+"""The command line, end to end in processes of its own."""
+
+import gzip
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm.columns import read_columns
+from structsvm.datasets import fetch_conll2000, make_sequences
+from structsvm.datasets._simulate import write_columns
+from structsvm.metrics import chunk_f1, token_accuracy
+from structsvm.model_file import read_model, write_model
+from structsvm.tasks import SequenceLabeler
+
+COMMAND = [sys.executable, "-m", "structsvm"]
+
+
+def run(*args, cwd, status=0, **kwargs):
+    """Run; the errors that a user can make are one line on standard error and no traceback."""
+    done = subprocess.run([*COMMAND, *map(str, args)], cwd=cwd, capture_output=True, timeout=120, **kwargs)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert done.returncode == status, (out, err)
+    assert "Traceback" not in err
+    if status == 1:
+        assert err.startswith("Error: ") and err.count("\n") == 1, err
+    return out, err
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with training and test columns, and a model of them."""
+    folder = tmp_path_factory.mktemp("cli")
+    for name, n, seed in (("train.txt", 150, 0), ("test.txt", 40, 1)):
+        write_columns(folder / name, *make_sequences(n, n_labels=5, n_words=300, mean_length=8.0, random_state=seed))
+    run("train", "sequence", "train.txt", "--model", "chunk.model", "--quiet", cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def work(data, tmp_path):
+    """A folder of one's own with links to the data."""
+    for name in ("train.txt", "test.txt", "chunk.model"):
+        os.symlink(data / name, tmp_path / name)
+    return tmp_path
+
+
+def python_model(folder, **params):
+    columns = read_columns(folder / "train.txt")
+    return SequenceLabeler(random_state=0, **params).fit(columns.drop_last(), columns.select([2]))
+
+
+# ---- the commands ------------------------------------------------------------------------------
+
+
+def test_train_says_what_it_did(work):
+    out, err = run("train", "sequence", "train.txt", "--model", "m", cwd=work)
+    assert "150 sequences" in out and "5 labels" in out
+    assert "primal" in out and "dual" in out and "gap" in out
+    assert "model: m" in out
+    assert err == ""  # no bar where there is no terminal
+    model = structsvm.load(work / "m")
+    np.testing.assert_array_equal(model.emission_, python_model(work).emission_)
+    assert read_model(work / "m").kind == "sequence"
+    assert os.listdir(work).count("m") == 1 and not [name for name in os.listdir(work) if "tmp" in name]
+
+
+def test_predict_writes_the_columns_and_the_label(work):
+    out, _ = run("predict", "chunk.model", "test.txt", cwd=work)
+    predicted = [[line.split("\t") for line in s.splitlines()] for s in out.strip("\n").split("\n\n")]
+    columns = read_columns(work / "test.txt")
+    model = structsvm.load(work / "chunk.model")
+    labels = model.predict(columns.drop_last())
+    assert [[token[:2] for token in s] for s in predicted] == [
+        [list(token) for token in zip(a, b, strict=True)]
+        for a, b in zip(columns.column(0), columns.column(1), strict=True)]
+    assert [[token[-1] for token in s] for s in predicted] == labels
+    # Without labels in the input it is the same but for their column.
+    bare = "\n\n".join("\n".join(" ".join(token[:2]) for token in s) for s in predicted) + "\n"
+    again, _ = run("predict", "chunk.model", "-", "--jobs", "2", cwd=work, input=bare.encode())
+    assert [line.split("\t")[-1] for line in again.split("\n")] == [line.split("\t")[-1] for line in out.split("\n")]
+
+
+def test_predict_to_a_file(work):
+    out, _ = run("predict", "chunk.model", "test.txt", cwd=work)
+    told, _ = run("predict", "chunk.model", "test.txt", "--output", "labels.txt", cwd=work)
+    assert told == ""
+    assert (work / "labels.txt").read_text() == out
+    if os.path.exists("/dev/stdout"):
+        piped, _ = run("predict", "chunk.model", "test.txt", "-o", "/dev/stdout", cwd=work)
+        assert piped == out
+    assert sorted(os.listdir(work)) == ["chunk.model", "labels.txt", "test.txt", "train.txt"]
+
+
+def test_output_is_all_or_nothing(work):
+    (work / "labels.txt").write_text("old")
+    (work / "bad.txt").write_text("one\n")
+    run("predict", "chunk.model", "bad.txt", "-o", "labels.txt", cwd=work, status=1)
+    assert (work / "labels.txt").read_text() == "old"
+    _, err = run("predict", "chunk.model", "test.txt", "-o", "none/labels.txt", cwd=work, status=1)
+    assert "there is no folder" in err
+    assert sorted(os.listdir(work)) == ["bad.txt", "chunk.model", "labels.txt", "test.txt", "train.txt"]
+
+
+def test_kbest(work):
+    out, _ = run("predict", "chunk.model", "test.txt", "--kbest", "3", cwd=work)
+    columns = read_columns(work / "test.txt")
+    found = structsvm.load(work / "chunk.model").predict_kbest(columns.drop_last(), 3)
+    blocks = iter(out.strip("\n").split("\n\n"))
+    for best in found:
+        for rank, (labels, score) in enumerate(best, start=1):
+            head, *lines = next(blocks).split("\n")
+            assert head == f"# {rank} {score:.6f}"
+            assert [line.split("\t")[-1] for line in lines] == labels
+    assert next(blocks, None) is None
+    run("train", "sequence", "train.txt", "--model", "greedy", "--inference", "greedy", "-q", cwd=work)
+    _, err = run("predict", "greedy", "test.txt", "-k", "2", cwd=work, status=1)
+    assert "exact inference" in err
+
+
+def test_evaluate(work):
+    out, _ = run("evaluate", "chunk.model", "test.txt", "--json", cwd=work)
+    scores = json.loads(out)
+    columns = read_columns(work / "test.txt")
+    predicted = structsvm.load(work / "chunk.model").predict(columns.drop_last())
+    gold = columns.column(2)
+    assert scores["accuracy"] == token_accuracy(gold, predicted)
+    assert scores["f1"] == chunk_f1(gold, predicted) > 0.5
+    assert scores["n_sequences"] == 40
+    report, _ = run("evaluate", "chunk.model", "test.txt", "-j", "2", cwd=work)
+    assert f"FB1: {100 * scores['f1']:6.2f}" in report
+    plotted, err = run("evaluate", "chunk.model", "test.txt", "--json", "--plot", "c.png", cwd=work)
+    assert json.loads(plotted) == scores and "c.png" in err
+    assert (work / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_labels_never_seen_count_as_errors(work):
+    text = (work / "test.txt").read_text()
+    before = json.loads(run("evaluate", "chunk.model", "-", "--json", cwd=work, input=text.encode())[0])
+    unseen = text.replace(" B-NP\n", " B-NEVER\n").replace(" I-NP\n", " I-NEVER\n")
+    assert unseen != text
+    after = json.loads(run("evaluate", "chunk.model", "-", "--json", cwd=work, input=unseen.encode())[0])
+    assert after["accuracy"] < before["accuracy"] and after["f1"] < before["f1"]
+    report, _ = run("evaluate", "chunk.model", "-", cwd=work, input=unseen.encode())
+    assert "NEVER: precision:   0.00%; recall:   0.00%; FB1:   0.00" in report
+
+
+def test_inspect(work):
+    out, _ = run("inspect", "chunk.model", "--top", "2", cwd=work)
+    assert "exact inference of order 1" in out and "parameters: defaults" in out and "primal" in out
+    for label in structsvm.load(work / "chunk.model").classes_:
+        assert f"\n{label}\n" in out
+    one, _ = run("inspect", "chunk.model", "--label", "O", "--plot", "i.png", cwd=work)
+    assert "\nO\n" in one and "\nB-NP\n" not in one
+    assert (work / "i.png").read_bytes().startswith(b"\x89PNG")
+    _, err = run("inspect", "chunk.model", "--label", "X", cwd=work, status=1)
+    assert "'X' is not one of the labels" in err
+    run("train", "sequence", "train.txt", "-m", "m", "-C", "0.5", "--order", "2", "--constraints", "bio", "-q", cwd=work)
+    out, _ = run("inspect", "m", cwd=work)
+    assert "order=2" in out and "C=0.5" in out and "constraints='bio'" in out
+    assert structsvm.load(work / "m").get_params()["constraints"] == "bio"
+
+
+def test_demo(work):
+    out, _ = run("demo", cwd=work)
+    assert "FB1" in out and "gap" in out and "picture: structsvm-demo.png" in out
+    assert (work / "structsvm-demo.png").read_bytes().startswith(b"\x89PNG")
+    out, _ = run("demo", "sequence", "-o", "d.svg", "--seed", "3", cwd=work)
+    assert "<svg" in (work / "d.svg").read_text()
+
+
+def test_every_option_of_train(work):
+    (work / "templates").write_text("U00:%x[0,0]\nU01:%x[0,1]\nB\n")
+    for options, params in [
+        (["--solver", "perceptron"], {"solver": "perceptron"}),
+        (["--solver", "passive_aggressive", "-C", "0.5"], {"solver": "passive_aggressive", "C": 0.5}),
+        (["--inference", "greedy", "--order", "3"], {"inference": "greedy", "order": 3}),
+        (["--hash-bits", "12", "--max-iter", "2"], {"hash_bits": 12, "max_iter": 2}),
+        (["--min-count", "3", "--templates", "crf++"], {"min_count": 3, "templates": "crf++"}),
+        (["--templates", "templates"], {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nB\n"}),
+        (["--constraints", "bio", "--tol", "0.2"], {"constraints": "bio", "tol": 0.2}),
+    ]:
+        run("train", "sequence", "train.txt", "-m", "m", *options, cwd=work)
+        ours = python_model(work, **params)
+        model = structsvm.load(work / "m")
+        np.testing.assert_array_equal(model.model_.weights, ours.model_.weights)
+        assert {name: model.get_params()[name] for name in params} == params
+        assert model.random_state == 0
+
+
+def test_quiet_and_plot(work):
+    out, err = run("train", "sequence", "train.txt", "-m", "m", "-q", "--plot", "t.png", cwd=work)
+    assert out == err == ""
+    assert (work / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_warm_start_goes_on(work):
+    run("train", "sequence", "train.txt", "-m", "whole", "--max-iter", "5", "-C", "0.3", "-q", cwd=work)
+    run("train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q", cwd=work)
+    run("train", "sequence", "train.txt", "-m", "part", "--warm-start", "part", "--max-iter", "3", "-q", cwd=work)
+    whole, part = structsvm.load(work / "whole"), structsvm.load(work / "part")
+    np.testing.assert_array_equal(whole.model_.weights, part.model_.weights)
+    assert part.C == 0.3 and part.n_iter_ == 5
+    _, err = run("train", "sequence", "train.txt", "-m", "x", "--warm-start", "part", "--order", "2", cwd=work, status=1)
+    assert "another 'order'" in err
+    _, err = run("train", "sequence", "test.txt", "-m", "x", "--warm-start", "part", cwd=work, status=1)
+    assert "the training data differ" in err
+    assert not (work / "x").exists()
+
+
+def test_not_converged_is_a_line_not_a_warning_of_python(work):
+    out, err = run("train", "sequence", "train.txt", "-m", "m", "--tol", "1e-9", "--max-iter", "2", cwd=work)
+    assert err.startswith("warning: LaRank stopped after 2 passes") and err.count("\n") == 1
+    assert "model: m" in out
+
+
+@pytest.mark.parametrize(("suffix", "open_"), [(".gz", gzip.open), (".xz", lzma.open)])
+def test_compressed_files_are_read_as_they_are(work, suffix, open_):
+    for name in ("train.txt", "test.txt"):
+        with open_(work / f"{name}{suffix}", "wb") as file:
+            file.write((work / name).read_bytes())
+    run("train", "sequence", f"train.txt{suffix}", "-m", "m", "-q", cwd=work)
+    np.testing.assert_array_equal(structsvm.load(work / "m").emission_, structsvm.load(work / "chunk.model").emission_)
+    out, _ = run("evaluate", "m", f"test.txt{suffix}", "--json", cwd=work)
+    assert out == run("evaluate", "m", "test.txt", "--json", cwd=work)[0]
+    piped, _ = run("evaluate", "m", "-", "--json", cwd=work, input=(work / f"test.txt{suffix}").read_bytes())
+    assert piped == out
+
+
+def test_unicode_in_any_locale(work):
+    text = "".join(f"{word}\tN\tB-{kind}\n\n" for word, kind in [("東京", "場所"), ("naïve", "É"), ("🦜" * 500, "場所")])
+    (work / "u.txt").write_text(text, encoding="utf-8")
+    plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    environment = os.environ | plain
+    run("train", "sequence", "u.txt", "-m", "m", cwd=work, env=environment)
+    out, _ = run("predict", "m", "u.txt", cwd=work, env=environment)
+    assert "東京\tN\tB-場所\tB-場所\n" in out
+
+
+def test_a_reader_that_has_seen_enough(work):
+    done = subprocess.run(f"{sys.executable} -m structsvm predict chunk.model train.txt -k 50 | head -n 1",
+                          shell=True, cwd=work, capture_output=True, text=True)
+    assert done.stdout.startswith("# 1 ")
+    assert done.stderr == ""
+
+
+def test_version_and_help(work):
+    assert structsvm.__version__ in run("--version", cwd=work)[0]
+    for args in ([], ["train"], ["train", "sequence"], ["predict"], ["evaluate"], ["inspect"], ["demo"]):
+        out, _ = run(*args, "--help", cwd=work)
+        assert out.startswith("Usage:")
+
+
+# ---- bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "bad.txt: no tokens (the file is empty)"),
+        (b"\n\n \n", "bad.txt: no tokens (only blank lines)"),
+        (b"a N O\nb O\n", "bad.txt:2: expected 3 columns, found 2"),
+        (b"a N O\n\n\n\nb N O X\n", "bad.txt:5: expected 3 columns, found 4"),
+        (b"a\nb\n", "bad.txt: has one column; training needs at least a word and, last, its label"),
+        (b"a N O\n\xff N O\n", "bad.txt:2: bytes that are not UTF-8"),
+    ],
+)
+def test_bad_training_files(work, text, message):
+    (work / "bad.txt").write_bytes(text)
+    out, err = run("train", "sequence", "bad.txt", "-m", "m", cwd=work, status=1)
+    assert err == f"Error: {message}\n"
+    assert not (work / "m").exists()
+
+
+def test_blank_lines_in_a_row_are_one(work):
+    text = (work / "train.txt").read_text()
+    (work / "airy.txt").write_text("\n\n" + text.replace("\n\n", "\n \n\t\n\n") + "\n\n")
+    run("train", "sequence", "airy.txt", "-m", "m", "-q", cwd=work)
+    np.testing.assert_array_equal(structsvm.load(work / "m").emission_, structsvm.load(work / "chunk.model").emission_)
+
+
+def test_one_label_one_sentence_and_long_ones(work):
+    (work / "one.txt").write_text("a O\n")
+    run("train", "sequence", "one.txt", "-m", "m", cwd=work)
+    assert run("predict", "m", "one.txt", cwd=work)[0] == "a\tO\tO\n\n"
+    (work / "long.txt").write_text("a A\nb B\n" * 20_000 + "x" * 100_000 + " A\n")
+    run("train", "sequence", "long.txt", "-m", "m", "--templates", "U:%x[0,0]\n", "--max-iter", "1", cwd=work)
+    assert json.loads(run("evaluate", "m", "long.txt", "--json", cwd=work)[0])["accuracy"] > 0.99
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-C", "-1"], "The 'C' parameter of LaRank must be a float in the range (0.0, inf). Got -1.0 instead."),
+        (["-C", "0"], "The 'C' parameter"),
+        (["-C", "nan"], "The 'C' parameter"),
+        (["--tol", "0"], "The 'tol' parameter"),
+        (["-C", "1", "--solver", "perceptron"], "The 'C' parameter has no meaning for solver='perceptron'"),
+        (["--order", "5"], "order must be 1 or 2 with inference='exact'"),
+        (["--hash-bits", "8", "--min-count", "2"], "hash_bits keeps no counts"),
+        (["--templates", "nowhere"], "templates 'nowhere' are neither built in"),
+        (["--min-count", "1000000"], "no features are left"),
+        (["--model", "none/m"], "there is no folder"),
+        (["--plot", "none/p.png"], "there is no folder"),
+        (["--plot", "p.xyz"], "a picture's name ends in one of"),
+        (["--warm-start", "train.txt"], "train.txt: is not a structsvm model file"),
+    ],
+)
+def test_bad_options_of_train(work, options, message):
+    _, err = run("train", "sequence", "train.txt", "--model", "m", *options, cwd=work, status=1)
+    assert message in err
+    assert not (work / "m").exists()
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["train", "sequence", "nowhere.txt", "-m", "m"],
+        ["train", "sequence", "train.txt"],
+        ["train", "poetry", "train.txt", "-m", "m"],
+        ["train", "sequence", "train.txt", "-m", "m", "--inference", "magic"],
+        ["train", "sequence", "train.txt", "-m", "m", "--max-iter", "0"],
+        ["train", "sequence", "train.txt", "-m", "m", "-C", "much"],
+        ["predict", "nowhere", "test.txt"],
+        ["predict", "chunk.model", "test.txt", "-k", "0"],
+        ["evaluate", "chunk.model"],
+        ["demo", "poetry"],
+        ["fly"],
+    ],
+)
+def test_usage_errors(work, args):
+    _, err = run(*args, cwd=work, status=2)
+    assert err.startswith("Usage:") and "Error: " in err
+
+
+def test_data_that_breaks_the_constraints(work):
+    (work / "iob1.txt").write_text("a O\nb I-X\n\nc O\n")
+    _, err = run("train", "sequence", "iob1.txt", "-m", "m", "--constraints", "bio", cwd=work, status=1)
+    assert "sequence 0: the constraints do not allow its label 'I-X' at token 1, after 'O'" in err
+
+
+def test_files_that_do_not_fit_the_model(work):
+    (work / "four.txt").write_text("a b c d\n")
+    _, err = run("predict", "chunk.model", "four.txt", cwd=work, status=1)
+    assert "has 4 columns; the model was trained on 2 and a label" in err
+    (work / "two.txt").write_text("a N\n")
+    _, err = run("evaluate", "chunk.model", "two.txt", cwd=work, status=1)
+    assert "no labels to compare with" in err
+    _, err = run("predict", "test.txt", "test.txt", cwd=work, status=1)
+    assert "is not a structsvm model file" in err
+    file = read_model(work / "chunk.model")
+    write_model(work / "other", "grammar", file.meta, file.arrays)
+    _, err = run("predict", "other", "test.txt", cwd=work, status=1)
+    assert "a model of the task 'grammar'" in err
+    whole = (work / "chunk.model").read_bytes()
+    (work / "cut").write_bytes(whole[: len(whole) // 2])
+    for command in (["predict", "cut", "test.txt"], ["evaluate", "cut", "test.txt"], ["inspect", "cut"]):
+        _, err = run(*command, cwd=work, status=1)
+        assert "cut: is truncated" in err
+    SequenceLabeler().fit([[["a"]]], [["A"]]).save(work / "python")
+    _, err = run("predict", "python", "test.txt", cwd=work, status=1)
+    assert "trained on Python data, not on columns" in err
+
+
+def test_an_old_model_survives_a_failed_training(work):
+    (work / "m").write_bytes((work / "chunk.model").read_bytes())
+    (work / "bad.txt").write_text("a N O\nb O\n")
+    run("train", "sequence", "bad.txt", "-m", "m", cwd=work, status=1)
+    assert (work / "m").read_bytes() == (work / "chunk.model").read_bytes()
+
+
+# ---- Ctrl-C ------------------------------------------------------------------------------------
+
+
+def interrupt(args, cwd, ready):
+    """Start, wait until `ready(line)` of its output, send SIGINT; return status, output, and seconds to the end."""
+    process = subprocess.Popen([*COMMAND, *args], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    try:
+        while ready is not None and not ready(process.stdout.readline()):
+            assert process.poll() is None
+        time.sleep(0.5)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, err, time.monotonic() - begin
+
+
+def test_ctrl_c_leaves_a_usable_model(work):
+    args = ["train", "sequence", "train.txt", "--model", "m", "--max-iter", "10000000"]
+    status, err, seconds = interrupt(args, work, lambda line: "sequences" in line)
+    assert status == 130
+    assert "interrupted after" in err and "m holds the partial model" in err and "--warm-start m" in err
+    assert "Traceback" not in err
+    assert seconds < 5.0
+    model = structsvm.load(work / "m")
+    assert model.result_.status == "interrupted"
+    assert json.loads(run("evaluate", "m", "test.txt", "--json", cwd=work)[0])["f1"] > 0.5
+    run("train", "sequence", "train.txt", "-m", "m", "--warm-start", "m", "--max-iter", "1", "-q", cwd=work)
+    assert structsvm.load(work / "m").n_iter_ == model.n_iter_ + 1
+
+
+def test_ctrl_c_before_training_leaves_nothing(work):
+    os.mkfifo(work / "fifo")  # reading it waits for ever
+    process = subprocess.Popen([*COMMAND, "train", "sequence", "fifo", "-m", "m"], cwd=work,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        time.sleep(2.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, (out, err)
+    assert err.strip() == "interrupted"
+    assert sorted(os.listdir(work)) == ["chunk.model", "fifo", "test.txt", "train.txt"]
+
+
+# ---- what is not imported ----------------------------------------------------------------------
+
+
+def test_the_command_line_never_imports_scikit_learn(work):
+    code = """
+import sys
+from structsvm.cli import main
+for args in (["train", "sequence", "train.txt", "-m", "m"], ["predict", "m", "test.txt", "-o", "p"],
+             ["evaluate", "m", "test.txt"], ["inspect", "m", "--top", "1"]):
+    try:
+        main(args)
+    except SystemExit as end:
+        assert not end.code, end.code
+heavy = sorted({name.split(".")[0] for name in sys.modules} & {"sklearn", "scipy", "networkx", "matplotlib", "pandas", "joblib"})
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
+def test_conll2000(tmp_path):
+    paths = fetch_conll2000()
+    out, _ = run("train", "sequence", paths.train_path, "--model", "chunk.model", cwd=tmp_path)
+    assert "8936 sequences, 211727 tokens" in out and "22 labels" in out
+    scores = json.loads(run("evaluate", "chunk.model", paths.test_path, "--json", cwd=tmp_path)[0])
+    assert scores["f1"] > 0.93
