@@ -58,9 +58,7 @@ class Expander:
         columns = list(zip(*sentence, strict=True))
         strings = {("x", j): list(column) for j, column in enumerate(columns)}
         strings |= {
-            (name, j): FUNCTIONS[name](list(column))
-            for name in self.functions
-            for j, column in enumerate(columns)
+            (name, j): FUNCTIONS[name](list(column)) for name in self.functions for j, column in enumerate(columns)
         }
         return [self._token(strings, t, len(sentence)) for t in range(len(sentence))]
 

@@ -27,9 +27,7 @@ def main():
 
 def peak():
     """Largest resident set so far, in MB."""
-    return (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-    )
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
 def speed(action, n_tokens):

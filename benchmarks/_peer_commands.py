@@ -63,8 +63,7 @@ def run_wapiti(task, limit):
     )
     seconds = [float(s) for s in re.findall(r"time=[\d.]+s/([\d.]+)s", trained.stdout + trained.stderr)]
     once, often = (
-        run_command([path, "label", "-l", "-m", task["model"], file, file.with_suffix(".out")])
-        for file in data[1:]
+        run_command([path, "label", "-l", "-m", task["model"], file, file.with_suffix(".out")]) for file in data[1:]
     )
     result = {
         "features": trained.wall - seconds[-1],

@@ -37,16 +37,11 @@ class Table:
         left = [spec == "" for _, spec in self.columns.values()]
 
         def line(cells):
-            padded = [
-                c.ljust(w) if is_left else c.rjust(w)
-                for c, w, is_left in zip(cells, widths, left, strict=True)
-            ]
+            padded = [c.ljust(w) if is_left else c.rjust(w) for c, w, is_left in zip(cells, widths, left, strict=True)]
             return "  ".join(padded).rstrip()
 
         rule = "  ".join("-" * w for w in widths)
-        return "\n".join(
-            [self.title, "", line(head), rule, *map(line, body), *[f"* {n}" for n in self.notes], ""]
-        )
+        return "\n".join([self.title, "", line(head), rule, *map(line, body), *[f"* {n}" for n in self.notes], ""])
 
     def markdown(self):
         head, body = self.cells()

@@ -57,9 +57,7 @@ class Task:
 
     def oracle(self, inference, order=None):
         if inference == "greedy":
-            return GreedyOracle(
-                len(self.labels), self.encoder.n_features, order=2 if order is None else order
-            )
+            return GreedyOracle(len(self.labels), self.encoder.n_features, order=2 if order is None else order)
         return ViterbiOracle(len(self.labels), self.encoder.n_features)
 
     def model(self, oracle, weights):

@@ -24,7 +24,7 @@ from structsvm.datasets import write_columns
 from structsvm.features import FeatureEncoder
 from structsvm.metrics import chunk_scores, token_accuracy
 
-LIMIT = 600  # seconds for the training of Wapiti and CRF++
+LIMIT = 1200  # seconds for the training of Wapiti and CRF++
 RATIO_WANTED = 30.0  # python-crfsuite's lbfgs over ours
 CHILD = Path(__file__).with_name("_peer.py")
 OURS, THEIRS = "structsvm, exact", "python-crfsuite, lbfgs"
@@ -194,7 +194,7 @@ def command_row(program, request, limit):
 
 def key_of(who, task, machine):
     """What a result depends on."""
-    about = [who.name, who.version, who.settings]
+    about = [who.name, who.version, who.settings, LIMIT if who.program in ("wapiti", "crfpp") else None]
     about += [task[name] for name in ("data", "share", "templates", "min_count")]
     about += [machine[name] for name in ("cpu", "cores", "python")]
     return json.dumps(about)

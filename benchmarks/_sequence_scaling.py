@@ -132,8 +132,7 @@ def thread_table(copies, times):
         thread_row("lists of attributes", trained(FeatureEncoder(), lists, y), test_lists, times),
     ]
     return Table(
-        f"Threads: prediction of {copies} times the test sentences of CoNLL-2000 "
-        f"({test_columns.n_tokens} tokens)",
+        f"Threads: prediction of {copies} times the test sentences of CoNLL-2000 ({test_columns.n_tokens} tokens)",
         THREAD_COLUMNS,
         rows,
         notes(f"""

@@ -167,17 +167,13 @@ def mean_of(values):
 
 def chunking_table(quick):
     task = text_task("CoNLL-2000", "crf++", 3, share=0.1 if quick else 1.0)
-    return table(
-        f"CoNLL-2000 chunking ({size(task)}); thesis: ~76,000 features", [task], SETTINGS["CoNLL-2000"], quick
-    )
+    return table(f"CoNLL-2000 chunking ({size(task)}); thesis: ~76,000 features", [task], SETTINGS["CoNLL-2000"], quick)
 
 
 def treebank_table(quick):
     """Words in a window of +-2 with bigrams, prefixes, suffixes and shapes: "rich" on one column."""
     task = text_task("Treebank tags", "rich", 1, share=0.1 if quick else 1.0)
-    result = table(
-        f"Treebank tags ({size(task)}), in the place of WSJ", [task], SETTINGS["Treebank tags"], quick
-    )
+    result = table(f"Treebank tags ({size(task)}), in the place of WSJ", [task], SETTINGS["Treebank tags"], quick)
     result.notes += notes("""
     a sample of the thesis's data, 12 times smaller; on all of it LaRankExact had 96.65 %, LaRankGreedy
     96.46 %, PAExact 94.67 %, PerceptronExact 91.49 %

@@ -62,12 +62,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--quick", action="store_true", help="a trial on little data; nothing is kept")
-    parser.add_argument(
-        "--repeat", type=int, default=5, metavar="N", help="runs of what is timed as best of N (5)"
-    )
-    parser.add_argument(
-        "--fresh", action="store_true", help="run the other programs again, do not reuse their results"
-    )
+    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="runs of what is timed as best of N (5)")
+    parser.add_argument("--fresh", action="store_true", help="run the other programs again, do not reuse their results")
     parser.add_argument(
         "--output",
         type=Path,

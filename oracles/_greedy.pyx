@@ -44,6 +44,7 @@ cdef class GreedyDecoder(LabelDecoder):
         super().__init__(structure, tokens)
         self.score = np.empty(self.stride, dtype=np.float32)
         self.rows = np.empty(max(self.order, 1), dtype=np.int32)
+        self.all_scores = None      # a view that was never set is not None
 
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
                           int32_t* out) noexcept nogil:

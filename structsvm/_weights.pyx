@@ -128,7 +128,7 @@ cdef class WeightState:
         cdef int k
         words = checked_array(state, "random", np.uint64, (4,))
         counters = checked_array(state, "counters", np.int64, (4,))
-        if counters.min() < 0 or counters[3] > counters[2] or not words.any():
+        if counters.min() < 0 or counters.max() >= 2**62 or counters[3] > counters[2] or not words.any():
             raise ValueError("the counters or the random generator of the training state are not sound")
         self._take_vectors(state)
         for k in range(4):

@@ -14,8 +14,8 @@ from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.features import FeatureEncoder
 from structsvm.metrics import token_accuracy
 from structsvm.model_file import ModelFileError
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.tasks.sequence_model import (
     SequenceModel,

@@ -7,7 +7,7 @@ scikit-learn takes longer than training a chunker.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, pairwise
 from numbers import Real
 
 import numpy as np
@@ -130,7 +130,7 @@ class SequenceModel:
         if n_jobs == 1 or not hasattr(X, "__len__") or lengths is not None or len(X) < 2 * n_jobs:
             return self._predict_part(X, lengths, allowed)
         bounds = np.linspace(0, len(X), n_jobs + 1).astype(int).tolist()
-        parts = [slice(a, b) for a, b in zip(bounds, bounds[1:])]
+        parts = [slice(a, b) for a, b in pairwise(bounds)]
         try:
             with ThreadPoolExecutor(n_jobs) as pool:
                 labelled = pool.map(
@@ -149,7 +149,7 @@ class SequenceModel:
         """Label lists from the label numbers of all tokens."""
         labels = list(map(self.labels.__getitem__, numbers.tolist()))
         bounds = offsets.tolist()
-        return [labels[a:b] for a, b in zip(bounds, bounds[1:])]
+        return [labels[a:b] for a, b in pairwise(bounds)]
 
     # ---- views of the weights -------------------------------------------------------------------
 
@@ -332,6 +332,7 @@ def flatten(y, tokens):
 
 
 def is_hashable(label):
+    """Whether a label can be a key."""
     try:
         hash(label)
     except TypeError:
@@ -363,6 +364,7 @@ def check_allowed(allowed, tokens):
 
 
 def label_to_json(label):
+    """A label for a header; TypeError if JSON cannot hold it."""
     if label is None or isinstance(label, (str, bool, int, float)):
         return label
     if isinstance(label, tuple):
@@ -373,6 +375,7 @@ def label_to_json(label):
 
 
 def label_from_json(value):
+    """The inverse of `label_to_json`."""
     if isinstance(value, dict) and isinstance(value["tuple"], list):
         return tuple(label_from_json(part) for part in value["tuple"])
     if value is None or isinstance(value, (str, bool, int, float)):

@@ -90,7 +90,8 @@ def train(path, model_path, params, warm_start, plot, quiet):
         )
         return 130
     say(
-        f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), {time.perf_counter() - begin:.2f} s in all"
+        f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), "
+        f"{time.perf_counter() - begin:.2f} s in all"
     )
     return 0
 
@@ -161,7 +162,7 @@ def inspect(model_path, top, only, plot):
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(map(str, model.labels))}")
     click.echo(f"task: sequence, {'exact' if hasattr(oracle, 'end') else 'greedy'} inference of order {oracle.order}")
-    given = {k: v for k, v in model.params.items() if k not in DEFAULTS or v is not DEFAULTS[k] and v != DEFAULTS[k]}
+    given = {k: v for k, v in model.params.items() if k not in DEFAULTS or (v is not DEFAULTS[k] and v != DEFAULTS[k])}
     click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in given.items()) or "defaults"))
     click.echo(f"{oracle.n_token_features} features, {oracle.n_labels} labels: {', '.join(map(str, model.labels))}")
     if model.result is not None:
@@ -318,5 +319,6 @@ def picture(model, output, predictions=None, *, say=click.echo):
 
 
 def save(figure, output, *, say=click.echo):
+    """Write a figure, and say where it is."""
     figure.savefig(output, dpi=120)
     say(f"picture: {output}")

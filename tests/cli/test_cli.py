@@ -80,7 +80,8 @@ def test_predict_writes_the_columns_and_the_label(work):
     labels = model.predict(columns.drop_last())
     assert [[token[:2] for token in s] for s in predicted] == [
         [list(token) for token in zip(a, b, strict=True)]
-        for a, b in zip(columns.column(0), columns.column(1), strict=True)]
+        for a, b in zip(columns.column(0), columns.column(1), strict=True)
+    ]
     assert [[token[-1] for token in s] for s in predicted] == labels
     # Without labels in the input it is the same but for their column.
     bare = "\n\n".join("\n".join(" ".join(token[:2]) for token in s) for s in predicted) + "\n"
@@ -162,7 +163,9 @@ def test_inspect(work):
     assert (work / "i.png").read_bytes().startswith(b"\x89PNG")
     _, err = run("inspect", "chunk.model", "--label", "X", cwd=work, status=1)
     assert "'X' is not one of the labels" in err
-    run("train", "sequence", "train.txt", "-m", "m", "-C", "0.5", "--order", "2", "--constraints", "bio", "-q", cwd=work)
+    run(
+        "train", "sequence", "train.txt", "-m", "m", "-C", "0.5", "--order", "2", "--constraints", "bio", "-q", cwd=work
+    )
     out, _ = run("inspect", "m", cwd=work)
     assert "order=2" in out and "C=0.5" in out and "constraints='bio'" in out
     assert structsvm.load(work / "m").get_params()["constraints"] == "bio"
@@ -208,7 +211,9 @@ def test_warm_start_goes_on(work):
     whole, part = structsvm.load(work / "whole"), structsvm.load(work / "part")
     np.testing.assert_array_equal(whole.model_.weights, part.model_.weights)
     assert part.C == 0.3 and part.n_iter_ == 5
-    _, err = run("train", "sequence", "train.txt", "-m", "x", "--warm-start", "part", "--order", "2", cwd=work, status=1)
+    _, err = run(
+        "train", "sequence", "train.txt", "-m", "x", "--warm-start", "part", "--order", "2", cwd=work, status=1
+    )
     assert "another 'order'" in err
     _, err = run("train", "sequence", "test.txt", "-m", "x", "--warm-start", "part", cwd=work, status=1)
     assert "the training data differ" in err
@@ -235,7 +240,9 @@ def test_compressed_files_are_read_as_they_are(work, suffix, open_):
 
 
 def test_unicode_in_any_locale(work):
-    text = "".join(f"{word}\tN\tB-{kind}\n\n" for word, kind in [("東京", "場所"), ("naïve", "É"), ("🦜" * 500, "場所")])
+    text = "".join(
+        f"{word}\tN\tB-{kind}\n\n" for word, kind in [("東京", "場所"), ("naïve", "É"), ("🦜" * 500, "場所")]
+    )
     (work / "u.txt").write_text(text, encoding="utf-8")
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     environment = os.environ | plain
@@ -245,8 +252,13 @@ def test_unicode_in_any_locale(work):
 
 
 def test_a_reader_that_has_seen_enough(work):
-    done = subprocess.run(f"{sys.executable} -m structsvm predict chunk.model train.txt -k 50 | head -n 1",
-                          shell=True, cwd=work, capture_output=True, text=True)
+    done = subprocess.run(
+        f"{sys.executable} -m structsvm predict chunk.model train.txt -k 50 | head -n 1",
+        shell=True,
+        cwd=work,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout.startswith("# 1 ")
     assert done.stderr == ""
 
@@ -274,7 +286,7 @@ def test_version_and_help(work):
 )
 def test_bad_training_files(work, text, message):
     (work / "bad.txt").write_bytes(text)
-    out, err = run("train", "sequence", "bad.txt", "-m", "m", cwd=work, status=1)
+    _out, err = run("train", "sequence", "bad.txt", "-m", "m", cwd=work, status=1)
     assert err == f"Error: {message}\n"
     assert not (work / "m").exists()
 
@@ -381,8 +393,14 @@ def test_an_old_model_survives_a_failed_training(work):
 
 def interrupt(args, cwd, ready):
     """Start, wait until `ready(line)` of its output, send SIGINT; return status, output, and seconds to the end."""
-    process = subprocess.Popen([*COMMAND, *args], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    process = subprocess.Popen(
+        [*COMMAND, *args],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
     try:
         while ready is not None and not ready(process.stdout.readline()):
             assert process.poll() is None
@@ -411,14 +429,27 @@ def test_ctrl_c_leaves_a_usable_model(work):
 
 def test_ctrl_c_before_training_leaves_nothing(work):
     os.mkfifo(work / "fifo")  # reading it waits for ever
-    process = subprocess.Popen([*COMMAND, "train", "sequence", "fifo", "-m", "m"], cwd=work,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "train", "sequence", "fifo", "-m", "m"],
+        cwd=work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    writer = None
     try:
-        time.sleep(2.0)
+        while writer is None and process.poll() is None:
+            try:
+                writer = os.open(work / "fifo", os.O_WRONLY | os.O_NONBLOCK)
+            except OSError:  # nobody reads yet
+                time.sleep(0.05)
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
+        if writer is not None:
+            os.close(writer)
     assert process.returncode == 130, (out, err)
     assert err.strip() == "interrupted"
     assert sorted(os.listdir(work)) == ["chunk.model", "fifo", "test.txt", "train.txt"]
@@ -437,7 +468,8 @@ for args in (["train", "sequence", "train.txt", "-m", "m"], ["predict", "m", "te
         main(args)
     except SystemExit as end:
         assert not end.code, end.code
-heavy = sorted({name.split(".")[0] for name in sys.modules} & {"sklearn", "scipy", "networkx", "matplotlib", "pandas", "joblib"})
+found = {name.split(".")[0] for name in sys.modules}
+heavy = sorted(found & {"sklearn", "scipy", "networkx", "matplotlib", "pandas", "joblib"})
 assert not heavy, heavy
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=work, capture_output=True, text=True)

@@ -133,7 +133,7 @@ def test_going_on_with_other_data_or_another_solver():
         model.fit(X[::-1], y[::-1])
     with pytest.raises(ValueError, match="the training data differ"):
         model.fit(X[:-1], y[:-1])
-    with pytest.raises(ValueError, match="cannot go on from where the model stands.*C may grow"):
+    with pytest.raises(ValueError, match=r"cannot go on from where the model stands.*C may grow"):
         model.set_params(solver__C=1e-9).fit(X, y)
     with pytest.raises(ValueError, match="cannot go on"):
         model.set_params(solver=Perceptron()).fit(X, y)
@@ -143,7 +143,7 @@ def test_going_on_with_other_data_or_another_solver():
 def test_partial_fit_starts_from_the_weights():
     model = StructuredSVM(Multiclass(), LaRank(C=0.5, random_state=0))
     for a in range(0, 60, 20):
-        assert model.partial_fit(X[a:a + 20], y[a:a + 20]) is model
+        assert model.partial_fit(X[a : a + 20], y[a : a + 20]) is model
         assert model.n_iter_ == 1
     assert model.score(X, y) > -0.25
     far = StructuredSVM(Multiclass(), LaRank(C=1e-9, random_state=0)).fit(X, y)
@@ -208,10 +208,22 @@ def test_files_that_do_not_fit(tmp_path):
         structsvm.load(tmp_path / "m", oracle=ViterbiOracle(2, 2))
 
 
-def test_hostile_files(tmp_path):
+def test_hostile_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     StructuredSVM(Multiclass(), LaRank(random_state=0)).fit(X, y).save(tmp_path / "m")
     file = read_model(tmp_path / "m")
-    strange = [None, True, -1, 2**63, 0.5, "x", [], {}, {"solver": "Run", "params": {}}, {"solver": "LaRank", "params": {"D": 1}}]
+    strange = [
+        None,
+        True,
+        -1,
+        2**63,
+        0.5,
+        "x",
+        [],
+        {},
+        {"solver": "Run", "params": {}},
+        {"solver": "LaRank", "params": {"D": 1}},
+    ]
 
     def check(meta, arrays):
         write_model(tmp_path / "bad", "structured", meta, arrays)
@@ -226,7 +238,7 @@ def test_hostile_files(tmp_path):
         try:
             model.fit(X, y)
         except ValueError as error:
-            assert "training" in str(error), error
+            assert "training" in str(error), error  # noqa: PT017
         return 0
 
     refused = 0
@@ -239,8 +251,16 @@ def test_hostile_files(tmp_path):
             refused += check(file.meta | {"result": file.meta["result"] | {key: value}}, file.arrays)
     for name, array in file.arrays.items():
         refused += check(file.meta, {k: v for k, v in file.arrays.items() if k != name})
-        for new in (array[:-1], array[..., None], array.astype(np.float32), np.zeros(array.shape, "S2"),
-                    np.full(array.shape, np.nan), np.full(array.shape, np.inf), np.full(array.shape, -1), np.zeros(0)):
+        for new in (
+            array[:-1],
+            array[..., None],
+            array.astype(np.float32),
+            np.zeros(array.shape, "S2"),
+            np.full(array.shape, np.nan),
+            np.full(array.shape, np.inf),
+            np.full(array.shape, -1),
+            np.zeros(0),
+        ):
             refused += check(file.meta, file.arrays | {name: new})
     assert refused > 100
 
@@ -257,7 +277,10 @@ def test_not_fitted():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (StructuredSVM(), "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle"),
+        (
+            StructuredSVM(),
+            "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle",
+        ),
         (StructuredSVM(Multiclass), "The 'oracle' parameter"),
         (StructuredSVM(Multiclass(), LaRank), "The 'solver' parameter"),
         (StructuredSVM(Multiclass(), "larank"), "The 'solver' parameter"),
@@ -307,7 +330,7 @@ def test_errors_of_user_code_come_out_unchanged():
             raise Mine("mine")
 
     model = StructuredSVM(Broken())
-    with pytest.raises(Mine, match="^mine$"):
+    with pytest.raises(Mine, match=r"^mine$"):
         model.fit(X, y)
     assert not hasattr(model, "coef_")
 

@@ -74,8 +74,11 @@ def test_monitors_are_closed_after_an_error():
     assert broken.events[-1] == "close"
 
 
-@pytest.mark.parametrize("solver", [LaRank(max_iter=3, random_state=0), LaRank(max_iter=30, tol=0.5, random_state=0),
-                                    Perceptron(max_iter=3)], ids=repr)
+@pytest.mark.parametrize(
+    "solver",
+    [LaRank(max_iter=3, random_state=0), LaRank(max_iter=30, tol=0.5, random_state=0), Perceptron(max_iter=3)],
+    ids=repr,
+)
 def test_the_bar_shows_passes_and_objectives(solver, capsys):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tqdm.tqdm.monitor_interval", 0)

@@ -97,8 +97,12 @@ def test_object_arrays_and_arrays_of_labels():
     objects[:] = names(X)
     labels = np.empty(len(y), dtype=object)
     labels[:] = y
-    for X_, y_ in [(objects, labels), (names(X), [np.array(s) for s in y]), (names(X), tuple(map(tuple, y))),
-                   (names(X), [np.array(s, dtype=object) for s in y])]:
+    for X_, y_ in [
+        (objects, labels),
+        (names(X), [np.array(s) for s in y]),
+        (names(X), tuple(map(tuple, y))),
+        (names(X), [np.array(s, dtype=object) for s in y]),
+    ]:
         model = fitted(X_, y_)
         assert model.classes_.tolist() == base.classes_.tolist()
         assert all(type(label) is str for s in model.predict(objects) for label in s)
@@ -114,11 +118,14 @@ def test_flat_labels_beside_one_matrix():
 
 
 def test_columns_with_labels_as_columns():
-    columns = Columns.from_sequences([[(*token, label) for token, label in zip(s, t, strict=True)]
-                                      for s, t in zip(X, y, strict=True)])
+    columns = Columns.from_sequences(
+        [[(*token, label) for token, label in zip(s, t, strict=True)] for s, t in zip(X, y, strict=True)]
+    )
     model = fitted(columns.drop_last(), columns.select([2]), templates="crf++")
     assert model.classes_.tolist() == sorted({label for s in y for label in s})
-    assert model.predict(columns.drop_last()) == fitted(columns.drop_last(), y, templates="crf++").predict(columns.drop_last())
+    assert model.predict(columns.drop_last()) == fitted(columns.drop_last(), y, templates="crf++").predict(
+        columns.drop_last()
+    )
     with pytest.raises(ValueError, match="y has 3 columns"):
         fitted(columns.drop_last(), columns)
 
@@ -169,7 +176,13 @@ def test_labels_of_any_hashable_type(rename):
 
 
 def test_one_label_only():
-    for params in ({}, {"inference": "greedy"}, {"solver": "perceptron"}, {"solver": "passive_aggressive"}, {"order": 2}):
+    for params in (
+        {},
+        {"inference": "greedy"},
+        {"solver": "perceptron"},
+        {"solver": "passive_aggressive"},
+        {"order": 2},
+    ):
         model = fitted(names(X), [["O"] * len(s) for s in X], **params)
         assert model.predict(names(X_test)) == [["O"] * len(s) for s in X_test]
         assert model.score(names(X_test), [["O"] * len(s) for s in X_test]) == 1.0
@@ -192,9 +205,17 @@ def test_one_label_only():
 )
 @pytest.mark.parametrize(
     "solver",
-    ["larank", "passive_aggressive", "perceptron", LaRank(C=0.5, schedule="fixed", n_reprocess=2), LaRank(C=0.5, schedule="adaptive"),
-     LaRank(C=0.5, rescaling="slack"), LaRank(C=0.5, penalty="quadratic"), PassiveAggressive(C=0.5, average=True),
-     Perceptron(average=False)],
+    [
+        "larank",
+        "passive_aggressive",
+        "perceptron",
+        LaRank(C=0.5, schedule="fixed", n_reprocess=2),
+        LaRank(C=0.5, schedule="adaptive"),
+        LaRank(C=0.5, rescaling="slack"),
+        LaRank(C=0.5, penalty="quadratic"),
+        PassiveAggressive(C=0.5, average=True),
+        Perceptron(average=False),
+    ],
     ids=repr,
 )
 def test_every_inference_with_every_solver(params, solver):
@@ -350,9 +371,11 @@ def test_masks_are_never_broken():
 def test_training_data_that_break_constraints(inference):
     broken = [list(s) for s in y]
     broken[7] = ["O", "I-NP"] + ["O"] * (len(broken[7]) - 2)
-    with pytest.raises(ValueError, match="sequence 7: the constraints do not allow its label 'I-NP' at token 1, after 'O'"):
+    with pytest.raises(
+        ValueError, match="sequence 7: the constraints do not allow its label 'I-NP' at token 1, after 'O'"
+    ):
         fitted(names(X), broken, constraints="bio", inference=inference)
-    with pytest.raises(ValueError, match="sequence 0: .*at token 0"):
+    with pytest.raises(ValueError, match=r"sequence 0: .*at token 0"):
         fitted([[["a"]]], [["I-X"]], constraints="bio", inference=inference)
 
 
@@ -361,7 +384,7 @@ def test_constraints_of_a_wrong_kind():
         fitted([[["a"]]], [[1]], constraints="bio")
     with pytest.raises(ValueError, match="three masks"):
         fitted(names(X), constraints=(None, None))
-    with pytest.raises(ValueError, match="'allowed_first'.*boolean array of shape"):
+    with pytest.raises(ValueError, match=r"'allowed_first'.*boolean array of shape"):
         fitted(names(X), constraints=(None, np.ones(2, dtype=bool), None))
 
 
@@ -394,7 +417,7 @@ def test_allowed_says_what_is_wrong():
         model.predict(names(X_test), allowed=[None] * 3)
     allowed = [None] * len(X_test)
     with pytest.raises(ValueError, match=f"sequence 15 has {len(X_test[15])} tokens, but allowed has 1 for it"):
-        model.predict(names(X_test), allowed=allowed[:15] + [[None]] + allowed[16:])
+        model.predict(names(X_test), allowed=[*allowed[:15], [None], *allowed[16:]])
     with pytest.raises(ValueError, match="sequence 1, token 0: 'B-XX' is not one of the labels"):
         model.predict(names(X_test), allowed=[None, ["B-XX"] * len(X_test[1]), *allowed[2:]])
     with pytest.raises(ValueError, match="sequence 0, token 0: no label is allowed"):
@@ -462,8 +485,11 @@ SOLVERS = [
 @pytest.mark.parametrize("mmap", [False, True])
 def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap):
     def labeler(passes, **params):
-        return SequenceLabeler(solver=type(solver)(**solver.get_params() | {"max_iter": passes, "random_state": 3}),
-                               inference=inference, **params)
+        return SequenceLabeler(
+            solver=type(solver)(**solver.get_params() | {"max_iter": passes, "random_state": 3}),
+            inference=inference,
+            **params,
+        )
 
     whole = labeler(5).fit(names(X), y)
     part = labeler(2, warm_start=True).fit(names(X), y)
@@ -474,7 +500,9 @@ def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap):
     part.set_params(solver__max_iter=3).fit(names(X), y)
     for model in (part, loaded):
         np.testing.assert_array_equal(model.model_.weights, whole.model_.weights)
-        assert (model.result_.primal, model.result_.dual) == pytest.approx((whole.result_.primal, whole.result_.dual), nan_ok=True, rel=0)
+        assert (model.result_.primal, model.result_.dual) == pytest.approx(
+            (whole.result_.primal, whole.result_.dual), nan_ok=True, rel=0
+        )
         assert model.n_iter_ == whole.n_iter_ == 5
         assert model.result_.n_support == whole.result_.n_support
 
@@ -500,8 +528,17 @@ def test_going_on_with_other_data_or_parameters():
         model.fit(names(X_test), y_test)
     with pytest.raises(ValueError, match="the training data differ"):
         model.fit(names(X), [s[::-1] for s in y])
-    for params in ({"order": 2}, {"inference": "greedy"}, {"end": True}, {"loss": "zero_one"}, {"constraints": "bio"},
-                   {"class_weight": {"O": 2.0}}, {"min_count": 2}, {"hash_bits": 8}, {"templates": "crf++"}):
+    for params in (
+        {"order": 2},
+        {"inference": "greedy"},
+        {"end": True},
+        {"loss": "zero_one"},
+        {"constraints": "bio"},
+        {"class_weight": {"O": 2.0}},
+        {"min_count": 2},
+        {"hash_bits": 8},
+        {"templates": "crf++"},
+    ):
         model.set_params(**params)
         with pytest.raises(ValueError, match=f"another '{next(iter(params))}'"):
             model.fit(names(X), y)
@@ -515,8 +552,12 @@ def test_going_on_with_other_data_or_parameters():
 
 def test_partial_fit_streams(tmp_path):
     classes = sorted({label for s in y + y_test for label in s})
-    batches = [(names(X)[a:a + 10], y[a:a + 10]) for a in range(0, 40, 10)]
-    for params in ({"hash_bits": 14}, {"hash_bits": 14, "inference": "greedy"}, {"hash_bits": 14, "solver": "perceptron"}):
+    batches = [(names(X)[a : a + 10], y[a : a + 10]) for a in range(0, 40, 10)]
+    for params in (
+        {"hash_bits": 14},
+        {"hash_bits": 14, "inference": "greedy"},
+        {"hash_bits": 14, "solver": "perceptron"},
+    ):
         model = SequenceLabeler(random_state=0, **params)
         other = SequenceLabeler(random_state=0, **params)
         for k, (X_, y_) in enumerate(batches):
@@ -658,8 +699,10 @@ def test_bad_data(X, y, error, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        *(({"C": C}, r"The 'C' parameter of SequenceLabeler must be a float in the range \(0.0, inf\)")
-          for C in (-1.0, 0, 0.0, float("nan"), float("inf"), "1", True)),
+        *(
+            ({"C": C}, r"The 'C' parameter of SequenceLabeler must be a float in the range \(0.0, inf\)")
+            for C in (-1.0, 0, 0.0, float("nan"), float("inf"), "1", True)
+        ),
         ({"solver": "svm"}, "'solver' parameter .* 'larank' or 'passive_aggressive' or 'perceptron' or a Solver"),
         ({"solver": LaRank}, "'solver' parameter"),
         ({"inference": "viterbi"}, "'exact' or 'greedy'"),
@@ -769,8 +812,13 @@ def test_not_fitted():
     from sklearn.exceptions import NotFittedError
 
     model = SequenceLabeler()
-    for call in (lambda: model.predict([]), lambda: model.predict_kbest([], 1), lambda: model.decision_function([]),
-                 lambda: model.score([], []), lambda: model.save("nowhere")):
+    for call in (
+        lambda: model.predict([]),
+        lambda: model.predict_kbest([], 1),
+        lambda: model.decision_function([]),
+        lambda: model.score([], []),
+        lambda: model.save("nowhere"),
+    ):
         with pytest.raises(NotFittedError, match="SequenceLabeler"):
             call()
 
@@ -805,7 +853,9 @@ def test_input_of_sklearn_crfsuite():
         trainer = pycrfsuite.Trainer(verbose=False)
         for s, t in zip(data, y, strict=True):
             trainer.append(pycrfsuite.ItemSequence(s), t)
-    items = {name for s in data for token in pycrfsuite.ItemSequence(s).items() for name, value in token.items() if value}
+    items = {
+        name for s in data for token in pycrfsuite.ItemSequence(s).items() for name, value in token.items() if value
+    }
     assert set(fitted(data).feature_names_) == items
 
 

@@ -1,6 +1,7 @@
 """SequenceLabeler's model files: what comes back, and what no file may do."""
 
 import copy
+import itertools
 import json
 import os
 import pickle
@@ -28,7 +29,7 @@ rng = np.random.default_rng(0)
 dense = [rng.normal(size=(len(s), 5)) for s in X]
 
 MASK = np.ones((K, K), dtype=bool)
-MASK[0, 1] = all((a, b) != (classes[0], classes[1]) for s in y for a, b in zip(s, s[1:], strict=False)) ^ True
+MASK[0, 1] = all((a, b) != (classes[0], classes[1]) for s in y for a, b in itertools.pairwise(s)) ^ True
 
 CONFIGURATIONS = [
     {},
@@ -77,7 +78,8 @@ def test_every_configuration_comes_back(tmp_path, params, mmap):
     loaded = structsvm.load(path, mmap=mmap)
     assert type(loaded) is SequenceLabeler
     assert {k: shown(v) for k, v in loaded.get_params(deep=False).items()} == {
-        k: shown(v) for k, v in model.get_params(deep=False).items()}
+        k: shown(v) for k, v in model.get_params(deep=False).items()
+    }
     np.testing.assert_array_equal(loaded.model_.weights, model.model_.weights)
     assert loaded.predict(columns_test) == model.predict(columns_test)
     for ours, theirs in zip(loaded.decision_function(columns_test), model.decision_function(columns_test), strict=True):
@@ -103,7 +105,9 @@ def test_every_kind_of_features_comes_back(tmp_path, data):
 
 def test_templates_of_a_file_that_is_gone(tmp_path):
     (tmp_path / "templates").write_text("U00:%x[0,0]\nU01:%x[0,1]\nB\n")
-    model = SequenceLabeler(templates=tmp_path / "templates", random_state=0, warm_start=True, max_iter=1).fit(columns, y)
+    model = SequenceLabeler(templates=tmp_path / "templates", random_state=0, warm_start=True, max_iter=1).fit(
+        columns, y
+    )
     model.save(tmp_path / "m")
     (tmp_path / "templates").unlink()
     loaded = SequenceLabeler.load(tmp_path / "m")
@@ -120,7 +124,7 @@ def test_a_solver_of_ones_own_is_left_out(tmp_path):
 
 
 def test_pickle_and_copies():
-    model = SequenceLabeler(random_state=0, solver=LaRank(C=0.2), **{}).set_params(random_state=None).fit(columns, y)
+    model = SequenceLabeler(random_state=0, solver=LaRank(C=0.2)).set_params(random_state=None).fit(columns, y)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)):
         assert other.predict(columns_test) == model.predict(columns_test)
         assert other.get_params()["solver__C"] == 0.2
@@ -170,6 +174,12 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 # ---- files that are not sound ------------------------------------------------------------------
 
 
+@pytest.fixture
+def no_fsync(monkeypatch):
+    """Thousands of files that need not outlive a power cut."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """Files of several kinds, and what is in them."""
@@ -198,19 +208,20 @@ def load_and_use(path, data, *, train=True):
         model.predict(data)
     except ValueError as error:  # forged masks and weights; a model of three columns
         known = ("the masks leave no labelling", "no label is left", "columns without the label")
-        assert any(part in str(error) for part in known), error
+        assert any(part in str(error) for part in known), error  # noqa: PT017
     repr(model)
     assert model.result_ is None or model.result_.certificate()
     if not train:
         return
-    model.set_params(warm_start=True, **(
-        {"max_iter": 1, "tol": None} if isinstance(model.solver, str) else {"solver__max_iter": 1}))
+    model.set_params(
+        warm_start=True, **({"max_iter": 1, "tol": None} if isinstance(model.solver, str) else {"solver__max_iter": 1})
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(data, y)
     except ValueError as error:
-        assert not isinstance(error, UnicodeError), error
+        assert not isinstance(error, UnicodeError), error  # noqa: PT017
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -254,10 +265,40 @@ def replaced(value, path, new):
     return value
 
 
-HOSTILE = [..., None, True, False, -1, 0, 1, 3, 2**31 - 1, 2**31, 2**63, 10**30, 0.5, -1.5, 1e308, "", "x", "sequence", [], {}, [None], [[]],
-           {"tuple": 1}, {"solver": "Solver"}, {"solver": "LaRank", "params": {"C": -1}}, {"weights": 3}, {"masks": True}, "U%x[99999,0]", "a" * 10_000]
+HOSTILE = [
+    ...,
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    3,
+    2**31 - 1,
+    2**31,
+    2**63,
+    10**30,
+    0.5,
+    -1.5,
+    1e308,
+    "",
+    "x",
+    "sequence",
+    [],
+    {},
+    [None],
+    [[]],
+    {"tuple": 1},
+    {"solver": "Solver"},
+    {"solver": "LaRank", "params": {"C": -1}},
+    {"weights": 3},
+    {"masks": True},
+    "U%x[99999,0]",
+    "a" * 10_000,
+]
 
 
+@pytest.mark.usefixtures("no_fsync")
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_headers(sound, kind, tmp_path):
     """Every value in the header against every strange one, under a right checksum."""
@@ -284,7 +325,9 @@ def strange(array, random):
     yield np.zeros(0, array.dtype)
     for dtype in (np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_, np.complex128, "S3"):
         yield np.zeros(array.shape, dtype=dtype)
-    fill = [np.nan, np.inf, -np.inf, 3e38] if array.dtype.kind == "f" else [0, 1, 127] + [-1] * (array.dtype.kind == "i")
+    fill = (
+        [np.nan, np.inf, -np.inf, 3e38] if array.dtype.kind == "f" else [0, 1, 127] + [-1] * (array.dtype.kind == "i")
+    )
     if array.dtype.kind == "i":
         fill += [np.iinfo(array.dtype).max, np.iinfo(array.dtype).min]
     for value in fill:
@@ -298,6 +341,7 @@ def strange(array, random):
         yield array[::-1].copy()
 
 
+@pytest.mark.usefixtures("no_fsync")
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_arrays(sound, kind, tmp_path):
     _, meta, arrays, data = sound[kind]
@@ -321,11 +365,11 @@ def test_a_header_of_ones_own_making(sound, tmp_path):
     path, *_ = sound["columns"]
     whole = path.read_bytes()
     length = struct.unpack("<I", whole[8:12])[0]
-    header = json.loads(whole[16:16 + length])
+    header = json.loads(whole[16 : 16 + length])
     header["arrays"][0]["shape"] = [2**40, 2**20]
     text = json.dumps(header).encode().ljust(length)
     crc = zlib.crc32(text, zlib.crc32(struct.pack("<I", len(text))))
-    (tmp_path / "bad").write_bytes(whole[:8] + struct.pack("<II", len(text), crc) + text + whole[16 + length:])
+    (tmp_path / "bad").write_bytes(whole[:8] + struct.pack("<II", len(text), crc) + text + whole[16 + length :])
     with pytest.raises(ModelFileError):
         structsvm.load(tmp_path / "bad")
 
@@ -334,8 +378,12 @@ def test_huge_claims_allocate_nothing(sound, tmp_path):
     import tracemalloc
 
     _, meta, arrays, _ = sound["numeric"]
-    for place, value in [(("oracle", "order"), 10**12), (("oracle", "n_token_features"), 10**9), (("encoder", "n_features"), 2**31 - 1),
-                         (("labels",), list(range(200_000)))]:
+    for place, value in [
+        (("oracle", "order"), 10**12),
+        (("oracle", "n_token_features"), 10**9),
+        (("encoder", "n_features"), 2**31 - 1),
+        (("labels",), list(range(200_000))),
+    ]:
         write_model(tmp_path / "bad", "sequence", replaced(meta, place, value), arrays)
         tracemalloc.start()
         with pytest.raises(ModelFileError):
@@ -354,9 +402,9 @@ def test_files_of_another_task_or_version(sound, tmp_path):
         SequenceLabeler.load(tmp_path / "other")
     whole = path.read_bytes()
     length = struct.unpack("<I", whole[8:12])[0]
-    text = whole[16:16 + length].replace(b'"schema":1', b'"schema":9')
+    text = whole[16 : 16 + length].replace(b'"schema":1', b'"schema":9')
     crc = zlib.crc32(text, zlib.crc32(struct.pack("<I", len(text))))
-    (tmp_path / "new").write_bytes(whole[:8] + struct.pack("<II", len(text), crc) + text + whole[16 + length:])
+    (tmp_path / "new").write_bytes(whole[:8] + struct.pack("<II", len(text), crc) + text + whole[16 + length :])
     with pytest.raises(ModelFileError, match="schema 9; this version reads up to schema 1: upgrade"):
         structsvm.load(tmp_path / "new")
     (tmp_path / "text").write_text("He PRP B-NP\n")

@@ -17,7 +17,6 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
-from sklearn.utils.validation import check_array
 
 from structsvm import LaRank, Oracle, PassiveAggressive, Perceptron, StructuredSVM
 from structsvm.datasets import make_sequences
@@ -127,8 +126,11 @@ EXEMPT = {
 
 
 @parametrize_with_checks(
-    [Rows(random_state=0), Rows(random_state=0, inference="greedy", solver="passive_aggressive"),
-     StructuredSVM(Bins(), LaRank(random_state=0))],
+    [
+        Rows(random_state=0),
+        Rows(random_state=0, inference="greedy", solver="passive_aggressive"),
+        StructuredSVM(Bins(), LaRank(random_state=0)),
+    ],
     expected_failed_checks=lambda estimator: EXEMPT[type(estimator).__name__],
 )
 def test_checks_of_scikit_learn(estimator, check):
@@ -219,7 +221,9 @@ def test_cross_validation_hands_on_weights():
         model.fit([X[i] for i in train], [y[i] for i in train], sample_weight=weight[train])
         by_hand.append(model.score([X[i] for i in test], [y[i] for i in test], sample_weight=weight[test]))
     with sklearn.config_context(enable_metadata_routing=True):
-        model = SequenceLabeler(random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        model = (
+            SequenceLabeler(random_state=0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        )
         found = cross_validate(model, X, y, cv=folds, params={"sample_weight": weight})
     np.testing.assert_allclose(found["test_score"], by_hand)
     plain = cross_validate(SequenceLabeler(random_state=0), X, y, cv=folds, params={"sample_weight": weight})
@@ -249,7 +253,9 @@ class Lower(TransformerMixin, BaseEstimator):
 
 def test_at_the_end_of_a_pipeline():
     pipeline = make_pipeline(Lower(), SequenceLabeler(random_state=0)).fit(X, y)
-    assert pipeline.predict(X) == SequenceLabeler(random_state=0).fit(Lower().transform(X), y).predict(Lower().transform(X))
+    assert pipeline.predict(X) == SequenceLabeler(random_state=0).fit(Lower().transform(X), y).predict(
+        Lower().transform(X)
+    )
     assert pipeline.score(X, y) > 0.8
     assert pipeline[-1].feature_names_[0].islower()
     search = GridSearchCV(pipeline, {"sequencelabeler__C": [1e-4, 0.3]}, cv=2).fit(X, y)
@@ -289,14 +295,18 @@ def test_callbacks_count_passes(params):
     assert counter.ended == ["pass"] * 3 + ["fit"]
     assert counter.events == ["setup", "teardown"]
     assert model.result_.status == "max_iter"
-    np.testing.assert_array_equal(model.emission_, SequenceLabeler(max_iter=3, random_state=0, **params).fit(X, y).emission_)
+    np.testing.assert_array_equal(
+        model.emission_, SequenceLabeler(max_iter=3, random_state=0, **params).fit(X, y).emission_
+    )
 
 
 def test_a_callback_stops_training():
     model = SequenceLabeler(max_iter=50, random_state=0).set_callbacks(Counter(stop_after=2)).fit(X, y)
     assert (model.n_iter_, model.result_.status) == (2, "stopped")
     np.testing.assert_array_equal(model.emission_, SequenceLabeler(max_iter=2, random_state=0).fit(X, y).emission_)
-    generic = StructuredSVM(Bins(), LaRank(max_iter=50)).set_callbacks(Counter(stop_after=3)).fit([[1.0], [-1.0]], [0, 1])
+    generic = (
+        StructuredSVM(Bins(), LaRank(max_iter=50)).set_callbacks(Counter(stop_after=3)).fit([[1.0], [-1.0]], [0, 1])
+    )
     assert (generic.n_iter_, generic.result_.status) == (3, "stopped")
 
 
@@ -324,7 +334,9 @@ def test_scoring_monitor_sees_the_model_of_each_pass():
     monitor = callback.ScoringMonitor(scoring=scoring)
     model = SequenceLabeler(max_iter=3, random_state=0).set_callbacks(monitor).fit(X, y)
     scores = [row["score"] for row in monitor.get_logs().data]
-    single = [SequenceLabeler(solver=LaRank(C=0.1, max_iter=k, random_state=0)).fit(X, y).score(X, y) for k in (1, 2, 3)]
+    single = [
+        SequenceLabeler(solver=LaRank(C=0.1, max_iter=k, random_state=0)).fit(X, y).score(X, y) for k in (1, 2, 3)
+    ]
     assert len(scores) == 3
     assert scores == pytest.approx(single, abs=0.02)
     assert model.score(X, y) == pytest.approx(scores[-1], abs=0.02)
