@@ -116,15 +116,15 @@ def run_crfpp(task, limit):
         ],
         limit=limit,
     )
-    seconds = float(re.findall(r"Done!\s*([\d.]+) s", trained.stdout)[-1])
+    reading = float(re.search(r"Done!\s*([\d.]+) s", trained.stdout)[1])
     outputs = [folder / "crfpp.out1", folder / "crfpp.out"]
     once, often = (
         run_command([test, "-m", task["model"], "-o", out, file])
         for out, file in zip(outputs, (task["test_text"], copies), strict=True)
     )
     result = {
-        "features": trained.wall - seconds,
-        "train": seconds,
+        "features": reading,
+        "train": trained.wall - reading,
         "cpu": trained.cpu,
         "peak": trained.peak,
         "model": Path(task["model"]).stat().st_size / 1e6,

@@ -52,11 +52,11 @@ COLUMNS = {
 }
 NOTES = f"""
 features: from attribute strings in memory (rows with "text": from the column file) to the program's own
-training data; Wapiti and CRF++: all of the command's wall time but the iterations, so with reading the text
-and writing the model
+training data; Wapiti: all of the command's wall time but the iterations, so with reading the text and writing
+the model; CRF++: reading the text
 
-training: optimisation only, ours with certificate and bookkeeping; ours the median of some runs, the others'
-one run; CPU: the same in CPU seconds (Wapiti and CRF++: of the whole command)
+training: optimisation only, ours with certificate and bookkeeping, CRF++'s with writing the model; ours the
+median of some runs, the others' one run; CPU: the same in CPU seconds (Wapiti and CRF++: of the whole command)
 
 x ours: training seconds over those of our default exact solver on the same attributes
 

@@ -1,7 +1,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from structsvm.progress import Monitor
 
+__all__ = ["CallbackMonitor", "CallbackSupportMixin", "with_callbacks"]
+
 try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks as with_callbacks
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -41,7 +42,7 @@ class CallbackMonitor(Monitor):
         self.data = {"X": lambda: X, "y": lambda: y, "metadata": metadata}
         self.task = self.context = None
         if hasattr(estimator, "_init_callback_context"):
-            self.context = estimator._init_callback_context(max_subtasks=max_iter)
+            self.context = estimator._init_callback_context(max_subtasks=max_iter)  # noqa: SLF001 (the protocol's name)
             self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def begin_pass(self, run):
