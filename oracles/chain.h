@@ -33,6 +33,8 @@ static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
                                    const float *init, int64_t init_step, float *E) {
     for (int64_t t = 0; t < T; t++) {
         int64_t a = indptr[t], b = indptr[t + 1];
+        if (t + 1 < T)      /* the next token's rows lie anywhere in memory: ask for them while these are summed */
+            for (int64_t e = b; e < indptr[t + 2]; e++) rows_prefetch(W + indices[e] * stride, stride);
         rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,
                  init + t * init_step, E + t * stride);
     }

@@ -533,10 +533,13 @@ cdef class DualState(WeightState):
         return self._half_distance(weights) + slack
 
     def _half_distance(self, weights):
-        difference = weights.astype(np.float64)
-        if self.base is not None:
-            difference -= self.base
-        return 0.5 * sum_of_products(difference, difference)
+        total = 0.0
+        for start in range(0, len(weights), 65536):  # pieces that stay in the cache
+            piece = weights[start:start + 65536].astype(np.float64)
+            if self.base is not None:
+                piece -= self.base[start:start + 65536]
+            total += sum_of_products(piece, piece)
+        return 0.5 * total
 
     def _vectors(self):
         return {}  # w follows from alpha, bit for bit after `settle`; the average begins anew with a pass

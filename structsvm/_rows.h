@@ -20,6 +20,10 @@
 typedef float rows_v __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t rows_i __attribute__((vector_size(32)));
 
+ROWS_INLINE void rows_prefetch(const float *row, int64_t stride) {
+    for (int64_t c = 0; c < stride; c += 16) __builtin_prefetch(row + c);
+}
+
 ROWS_INLINE rows_v rows_all(float x) { return (rows_v){x, x, x, x, x, x, x, x}; }
 
 ROWS_INLINE rows_v rows_max(rows_v a, rows_v b) {

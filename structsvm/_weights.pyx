@@ -14,10 +14,18 @@ AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_
 
 
 cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
-    cdef Py_ssize_t k
+    cdef Py_ssize_t k, lane, wholes = a.shape[0] - a.shape[0] % 8
+    cdef double lanes[8]        # sums that do not wait for each other
     cdef double total = 0.0
-    for k in range(a.shape[0]):
+    for lane in range(8):
+        lanes[lane] = 0.0
+    for k in range(0, wholes, 8):
+        for lane in range(8):
+            lanes[lane] += a[k + lane] * b[k + lane]
+    for k in range(wholes, a.shape[0]):
         total += a[k] * b[k]
+    for lane in range(8):
+        total += lanes[lane]
     return total
 
 

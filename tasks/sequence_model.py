@@ -147,7 +147,7 @@ class SequenceModel:
 
     def split(self, numbers, offsets):
         """Label lists from the label numbers of all tokens."""
-        labels = list(map(self.labels.__getitem__, numbers.tolist()))
+        labels = np.fromiter(self.labels, dtype=object).take(numbers).tolist()
         bounds = offsets.tolist()
         return [labels[a:b] for a, b in pairwise(bounds)]
 
