@@ -13,7 +13,7 @@ from numbers import Real
 import numpy as np
 
 from structsvm.columns import Columns
-from structsvm.features import FeatureEncoder
+from structsvm.features import FeatureEncoder, Tokens
 from structsvm.model_file import ModelFileError, checksum, read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -127,22 +127,24 @@ class SequenceModel:
 
         `allowed` is a list with, for each sequence, None or a boolean array (length, n_labels).
         """
-        if n_jobs == 1 or not hasattr(X, "__len__") or lengths is not None or len(X) < 2 * n_jobs:
-            return self._predict_part(X, lengths, allowed)
+        if n_jobs == 1:
+            return self._predict_part(self.encode(X, lengths), allowed)
+        if not isinstance(X, Columns) or lengths is not None:
+            X = self.encode(X, lengths)  # it is made of Python objects, which one thread reads fastest
+        if len(X) < 2 * n_jobs:
+            return self._predict_part(X, allowed)
         bounds = np.linspace(0, len(X), n_jobs + 1).astype(int).tolist()
         parts = [slice(a, b) for a, b in pairwise(bounds)]
         try:
             with ThreadPoolExecutor(n_jobs) as pool:
-                labelled = pool.map(
-                    lambda p: self._predict_part(X[p], None, None if allowed is None else allowed[p]), parts
-                )
+                labelled = pool.map(lambda p: self._predict_part(X[p], None if allowed is None else allowed[p]), parts)
                 return list(chain.from_iterable(labelled))
         except (ValueError, TypeError):
             # A part counts its sequences from its own first: say it again with the user's numbers.
-            return self._predict_part(X, None, allowed)
+            return self._predict_part(X, allowed)
 
-    def _predict_part(self, X, lengths, allowed):
-        tokens = self.encode(X, lengths)
+    def _predict_part(self, X, allowed):
+        tokens = X if isinstance(X, Tokens) else self.encode(X)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 
     def split(self, numbers, offsets):
