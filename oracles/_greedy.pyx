@@ -87,6 +87,14 @@ cdef class GreedyProblem(Problem):
         self.place = (np.arange(tokens.n_tokens) - starts).astype(np.int32)
         self.at_hand = -1
 
+    def fingerprint(self):
+        return self.chain.tokens.fingerprint(self.labels)
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        """Of whole sequences: `start` and `stop` are where sequences begin."""
+        i, j = np.searchsorted(self.chain.offsets, [start, stop])
+        return self.chain.structure, self.chain.tokens[i:j], self.labels[start:stop]
+
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
         cdef Py_ssize_t a = self.chain.indptr[i]
         KERNELS.greedy_score(

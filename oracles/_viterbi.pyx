@@ -499,6 +499,13 @@ cdef class ChainProblem(Problem):
         # Measured: a token's decode costs about five times a differing token's score.
         return 10.0 * (self.chain.offsets[i + 1] - self.chain.offsets[i])
 
+    def fingerprint(self):
+        return self.chain.tokens.fingerprint(self.labels)
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        offsets = self.chain.offsets
+        return self.chain.structure, self.chain.tokens[start:stop], self.labels[offsets[start]:offsets[stop]]
+
     def most_violated(self, Py_ssize_t i, w):
         """The labelling behind ``separate(i, w)``, as int32 array."""
         cdef Cut cut

@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "ConvergenceWarning": "structsvm.result",
+    "CuttingPlane": "structsvm.solvers",
+    "FrankWolfe": "structsvm.solvers",
     "LaRank": "structsvm.solvers",
     "ModelFileError": "structsvm.model_file",
     "Oracle": "structsvm.protocol",

@@ -17,6 +17,7 @@ cimport numpy as cnp
 
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 
+from structsvm.model_file import checksum
 from structsvm.protocol import OracleError
 
 cnp.import_array()
@@ -134,7 +135,7 @@ cdef class PythonProblem(Problem):
         self.words = np.asarray(self.aligned).view(np.int32)
 
     def _where(self, method, i):
-        return f"{type(self.oracle).__name__}.{method} (example {i})"
+        return f"{type(self.oracle).__name__}.{method} (example {self.first + i})"
 
     cdef int scatter(self, tuple feature, double sign, where) except -1:
         """sums += sign * feature, with the checks that need a look at every number."""
@@ -253,5 +254,12 @@ cdef class PythonProblem(Problem):
                 "true one in the loss-augmented problem; an exact oracle cannot (set is_exact = False if it searches)")
         return 0
 
-    def __reduce__(self):
-        raise TypeError("a bound problem is not picklable; pickle the oracle and its data")
+    def fingerprint(self):
+        """Of the true outputs' joint features of some examples."""
+        some = np.unique(np.linspace(0, self.n_samples - 1, 16).astype(int)).tolist() if self.n_samples else []
+        features = [sparse_feature(self.oracle.joint_feature(self.X[i], self.Y[i]), self.n_features,
+                                   self._where("joint_feature", i)) for i in some]
+        return checksum([np.array([self.n_samples]), *(array for pair in features for array in pair)])
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        return self.oracle, [self.X[i] for i in range(start, stop)], [self.Y[i] for i in range(start, stop)]

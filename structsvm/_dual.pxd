@@ -11,11 +11,18 @@ cdef struct WorkingSet:
     double* gram        # packed lower triangle: gram[r (r + 1) / 2 + c] = <psi_r, psi_c>, c <= r
 
 
+cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noexcept nogil:
+    if r < 0 or c < 0:
+        return 0.0
+    return s.gram[r * (r + 1) // 2 + c] if c <= r else s.gram[c * (c + 1) // 2 + r]
+
+
 cdef class DualState(WeightState):
     cdef readonly double dual               # current value of the dual objective
     cdef readonly int64_t n_cuts            # constraints with alpha > 0
     cdef readonly int64_t n_patterns        # examples with at least one of them
     cdef readonly double tau                # a direction with less slope is left alone
+    cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
     cdef readonly double cost               # work so far, in weight reads
     cdef object base                        # None, or float64 weights that training started from
     cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
@@ -45,4 +52,6 @@ cdef class DualState(WeightState):
     cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) noexcept nogil
     cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil
     cdef int solve_set(self, Py_ssize_t i) except -1 nogil
+    cdef int take(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil
+    cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil
     cdef void clear(self) noexcept nogil

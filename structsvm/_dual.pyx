@@ -15,16 +15,13 @@ is d_c = b_c - <w, psi_c>, that of ORIGIN r_i t_i; moving lambda from o to c gai
 This is SmoStep (thesis, algorithm 17) in the coordinates of DESIGN section 1.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, isfinite
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-import time
 
 import numpy as np
 
-cimport numpy as cnp
 
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem,
@@ -33,9 +30,9 @@ from structsvm._random cimport random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
 
+from structsvm._rounds import violations
 from structsvm._weights import checked_array
 
-cnp.import_array()
 
 cdef extern from *:
     """
@@ -45,12 +42,6 @@ cdef extern from *:
 
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
-
-
-cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noexcept nogil:
-    if r < 0 or c < 0:
-        return 0.0
-    return s.gram[r * (r + 1) // 2 + c] if c <= r else s.gram[c * (c + 1) // 2 + r]
 
 
 cdef inline bint same(const Cut* a, const Cut* b) noexcept nogil:
@@ -103,9 +94,11 @@ cdef class DualState(WeightState):
         free(self.sets)
         free(self.slope)
 
-    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None):
+    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
+                 int64_t patience=0):
         super().__init__(problem, seed=seed, averaging=averaging, base=base)
         cdef Py_ssize_t n = problem.n_samples
+        self.patience = patience
         weight = np.array(C)
         if n != self.n_sets or C.shape[0] != n:
             raise ValueError(f"C has {C.shape[0]} entries for {n} examples")
@@ -205,7 +198,7 @@ cdef class DualState(WeightState):
         self.n_argmax += 1
         self.problem.c_separate(i, self.w, cut, violation)
         if violation[0] != violation[0]:
-            return overflow(i)
+            return overflow(self.problem.first + i)
         self.n_visits += 1
         self.cost += self.problem.c_cost(i)
         return 0
@@ -247,6 +240,7 @@ cdef class DualState(WeightState):
         new = &s.cuts[k]
         new[0] = cut[0]
         new.alpha = new.drift = 0.0
+        new.idle = 0
         new.words = <int32_t*>malloc(cut.n_words * sizeof(int32_t))
         if new.words == NULL:
             no_memory()
@@ -405,11 +399,51 @@ cdef class DualState(WeightState):
             change = s.cuts[k].alpha - before[k]
             if change != 0.0:
                 self.update(i, &s.cuts[k], change)
-            if s.cuts[k].alpha == 0.0:
+            if s.cuts[k].alpha > 0.0:
+                s.cuts[k].idle = 0
+            elif s.cuts[k].idle == self.patience:
                 self.remove(i, k)
+            else:
+                s.cuts[k].idle += 1
         if amount == INFINITY:
             return unbounded(i)
         return 0
+
+    cdef int take(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil:
+        """Algorithm 1 of SVMstruct, lines 7 to 9: a cut that is violated by more than the slack and epsilon joins
+        its working set, and the dual is optimised over that set. Returns whether it did."""
+        cdef double high, violation
+        cdef Py_ssize_t k
+        self.slopes(i, False)
+        self.highest(i, &high)
+        self.problem.c_dots(i, cut, 1, self.w, False, &violation)
+        violation = cut.b - violation
+        if violation - high <= max(epsilon, self.tau) or self.find(i, cut) != NOTHING:
+            return 0
+        k = self.insert(i, cut)
+        self.slopes(i, False)
+        self.solve_set(i)
+        return 1
+
+    cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil:
+        """What example i adds to the gap of the dual over the working sets alone, given its slopes d.
+
+        With |w|^2 = sum alpha <w, psi>, primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
+            linear       C xi - sum_k alpha_k d_k,
+            quadratic    xi^2 / (2 r) + r t^2 / 2 - sum_k alpha_k d_k.
+        For a hard margin, where no bound exists, xi + sum_k alpha_k (xi - d_k): 0 at the optimum alone.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double slack = 0.0, used = 0.0
+        cdef Py_ssize_t k
+        for k in range(s.n):
+            slack = max(slack, self.slope[k])
+            used += s.cuts[k].alpha * self.slope[k]
+        if self.ridge[i] > 0.0:
+            return 0.5 * slack * slack / self.ridge[i] + 0.5 * self.ridge[i] * s.total * s.total - used
+        if self.box[i] < INFINITY:
+            return self.box[i] * slack - used
+        return slack * (1.0 + s.total) - used
 
     # ---- the running average ----------------------------------------------------------------
 
@@ -483,54 +517,35 @@ cdef class DualState(WeightState):
         self.weights[:] = sums
         return self.dual
 
-    def primal(self, w=None):
-        """Return the primal objective at `w` (default: the state's weights) by one pass of the oracle.
+    def primal(self, w=None, violation=None):
+        """Return the primal objective at `w` (default: the state's weights).
 
-        The pass decodes every example: ``n_samples`` arg max calls, counted in `n_argmax`.
+        `violation` is what `violations` returns for these weights. By default it is asked for here, and its
+        ``n_samples`` arg max calls are counted in `n_argmax`.
 
         With a hard margin only feasible weights have a finite value, and those of a solver never quite are:
         there it is the value at w / m, which predicts the same, where m > 0 is the least margin. Infinite
         if an example is on the wrong side.
         """
-        cdef Py_ssize_t i, start = 0, stop, block = 1
-        cdef double worst = 0.0
-        cdef bint hard = self.problem.penalty == PENALTY_HARD
-        cdef Cut cut
-        cdef double violation, slack = 0.0, begin
-        cdef double[::1] box = self.box
-        cdef const double[::1] ridge = self.ridge
-        cdef bint quadratic = self.problem.penalty == PENALTY_QUADRATIC
-        cdef cnp.ndarray weights = self.weights if w is None else self.problem._check_weights(w)
-        cdef const void* pointer = cnp.PyArray_DATA(weights)
-        self.problem.lend(weights)
-        while start < self.problem.n_samples:
-            begin = time.monotonic()
-            stop = min(start + block, self.problem.n_samples)
-            with nogil:
-                for i in range(start, stop):
-                    self.n_argmax += 1
-                    self.problem.c_separate(i, pointer, &cut, &violation)
-                    if violation != violation:
-                        overflow(i)
-                    if violation > 0.0 and box[i] > 0.0:
-                        if hard:
-                            worst = max(worst, violation)
-                        elif quadratic:
-                            slack += 0.5 * violation * violation / ridge[i]
-                        else:
-                            slack += box[i] * violation
-            PyErr_CheckSignals()
-            start = stop
-            if time.monotonic() - begin < 0.01:
-                block = min(2 * block, 256)
-            else:
-                block = max(1, block // 2)
-        if worst > 0.0:
+        weights = self.weights if w is None else self.problem._check_weights(w)
+        if violation is None:
+            violation = violations(self.problem, weights)
+            self.n_argmax += self.problem.n_samples
+        slack = np.where(np.asarray(self.box) > 0.0, np.maximum(violation, 0.0), 0.0)
+        if self.problem.penalty == PENALTY_HARD:
+            worst = slack.max(initial=0.0)
+            if worst == 0.0:
+                return self._half_distance(weights)
             # Around other weights than 0, scaling would not keep the objective's centre.
             if worst >= 1.0 or self.base is not None:
-                return INFINITY
+                return np.inf
             return self._half_distance(weights) / (1.0 - worst) ** 2
-        return self._half_distance(weights) + slack
+        if self.problem.penalty == PENALTY_QUADRATIC:
+            ridge = np.asarray(self.ridge)
+            losses = np.divide(0.5 * slack * slack, ridge, out=np.zeros_like(slack), where=ridge > 0.0)
+        else:
+            losses = np.multiply(self.box, slack)
+        return self._half_distance(weights) + float(losses.sum())
 
     def _half_distance(self, weights):
         total = 0.0
@@ -627,6 +642,21 @@ cdef class DualState(WeightState):
             self.sets[i].cuts = NULL
             self.sets[i].gram = NULL
         self.n_cuts = self.n_patterns = 0
+
+    def constraints(self):
+        """Return ``(examples, b, rows)``: the kept constraints <w, psi> >= b, psi as rows of (indices, values)."""
+        cdef Py_ssize_t i, k
+        cdef float64_t[::1] psi = np.zeros(self.problem.n_features)
+        examples, b, rows = [], [], []
+        for i in range(self.problem.n_samples):
+            for k in range(self.sets[i].n):
+                self.problem.c_accumulate(i, &self.sets[i].cuts[k], 1.0, &psi[0])
+                indices = np.flatnonzero(psi)
+                rows.append((indices, np.asarray(psi)[indices]))
+                np.asarray(psi)[indices] = 0.0
+                examples.append(i)
+                b.append(self.sets[i].cuts[k].b)
+        return np.array(examples, dtype=np.int64), np.array(b), rows
 
     def alphas(self):
         """Return ``(examples, alpha)``: the multipliers of all constraints, by example."""

@@ -23,6 +23,7 @@ cdef enum Penalty:
 cdef struct Cut:
     double alpha        # the multiplier; 0 outside a dual state
     double drift        # a dual state's share of the running average that is not yet in its sum
+    int64_t idle        # times in a row that a dual state found alpha = 0 (see DualState.patience)
     double b            # right-hand side
     double scale        # psi = scale * dPsi
     int64_t n_words     # 0: the zero constraint (the true output itself)
@@ -39,7 +40,9 @@ cdef class Problem:
     cdef readonly Py_ssize_t n_features     # length of w, padding included
     cdef readonly bint is_exact             # separate() finds the most violated constraint, always
     cdef readonly object weight_dtype       # dtype of w; float64 unless a subclass says otherwise
+    cdef readonly Py_ssize_t first          # number of example 0 in the whole problem, of which this may be a shard
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
+    cdef bint single                        # w is float32
     cdef Rescaling rescaling
     cdef Penalty penalty
 

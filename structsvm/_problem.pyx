@@ -16,18 +16,42 @@ from structsvm._typedefs cimport float64_t, int32_t
 
 cnp.import_array()
 
+cdef fused real:
+    float
+    double
+
 RESCALINGS = {None: RESCALE_NONE, "margin": RESCALE_MARGIN, "slack": RESCALE_SLACK}
 PENALTIES = {"linear": PENALTY_LINEAR, "quadratic": PENALTY_QUADRATIC, None: PENALTY_HARD}
 
 
 cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil:
     cut.alpha = cut.drift = 0.0
+    cut.idle = 0
     if penalty == PENALTY_HARD:
         loss = 1.0
     elif penalty == PENALTY_QUADRATIC:
         loss = sqrt(loss)
     cut.b = loss
     cut.scale = loss if rescaling == RESCALE_SLACK else 1.0
+
+
+cdef double dot(const Cut* cut, const real* w) noexcept nogil:
+    cdef Py_ssize_t e, size = cut.n_words // 3
+    cdef const float64_t* values = <const float64_t*>cut.words
+    cdef const int32_t* indices = cut.words + 2 * size
+    cdef double total = 0.0
+    for e in range(size):
+        total += values[e] * w[indices[e]]
+    return cut.scale * total
+
+
+cdef void add(const Cut* cut, double coef, real* w) noexcept nogil:
+    cdef Py_ssize_t e, size = cut.n_words // 3
+    cdef const float64_t* values = <const float64_t*>cut.words
+    cdef const int32_t* indices = cut.words + 2 * size
+    coef *= cut.scale
+    for e in range(size):
+        w[indices[e]] += <real>(coef * values[e])
 
 
 cdef class Problem:
@@ -53,6 +77,7 @@ cdef class Problem:
         self.n_features = n_features
         self.is_exact = is_exact
         self.weight_dtype = np.dtype(weight_dtype)
+        self.single = self.weight_dtype == np.float32
         self.groups = groups
         self.rescaling = RESCALINGS[rescaling]
         self.penalty = PENALTIES[penalty]
@@ -62,6 +87,23 @@ cdef class Problem:
         rescalings = {int(code): name for name, code in RESCALINGS.items()}
         penalties = {int(code): name for name, code in PENALTIES.items()}
         return {"rescaling": rescalings[int(self.rescaling)], "penalty": penalties[int(self.penalty)]}
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        """The constructor's positional arguments for a problem of examples start .. stop - 1 alone."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement examples, and so neither shards nor "
+                                  "pickles: n_jobs and one_slack need it")
+
+    def fingerprint(self):
+        """A checksum that tells these training data from others."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement fingerprint: checkpoint and warm_start "
+                                  "need it")
+
+    def shard(self, Py_ssize_t start, Py_ssize_t stop):
+        """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""
+        return rebuild(type(self), self.examples(start, stop), self.formulation, self.first + start)
+
+    def __reduce__(self):
+        return rebuild, (type(self), self.examples(0, self.n_samples), self.formulation, self.first)
 
     def lend(self, w):
         """Called with each array of weights before its address goes to the other verbs.
@@ -75,31 +117,20 @@ cdef class Problem:
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
-        cdef const float64_t* weights = <const float64_t*>w
-        cdef const float64_t* values
-        cdef const int32_t* indices
-        cdef Py_ssize_t k, e, size
-        cdef double total
+        cdef Py_ssize_t k
         for k in range(n):
-            size = cuts[k].n_words // 3
-            values = <const float64_t*>cuts[k].words
-            indices = cuts[k].words + 2 * size
-            total = 0.0
-            for e in range(size):
-                total += values[e] * weights[indices[e]]
-            out[k] = cuts[k].scale * total
+            out[k] = dot(&cuts[k], <const float*>w) if self.single else dot(&cuts[k], <const double*>w)
         return 0
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
-        return Problem.c_accumulate(self, i, cut, coef, <float64_t*>w)
+        if self.single:
+            add(cut, coef, <float*>w)
+        else:
+            add(cut, coef, <double*>w)
+        return 0
 
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, float64_t* w) except -1 nogil:
-        cdef Py_ssize_t e, size = cut.n_words // 3
-        cdef const float64_t* values = <const float64_t*>cut.words
-        cdef const int32_t* indices = cut.words + 2 * size
-        coef *= cut.scale
-        for e in range(size):
-            w[indices[e]] += coef * values[e]
+        add(cut, coef, w)
         return 0
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
@@ -166,7 +197,14 @@ cdef class Problem:
         return cut.b, psi
 
     def _check_weights(self, w):
-        weights = np.ascontiguousarray(w, dtype=self.weight_dtype)
+        weights = np.require(w, dtype=self.weight_dtype, requirements="CA")
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
         return weights
+
+
+def rebuild(kind, arguments, formulation, first):
+    """The inverse of `Problem.__reduce__`."""
+    cdef Problem problem = kind(*arguments, **formulation)
+    problem.first = first
+    return problem

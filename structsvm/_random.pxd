@@ -45,3 +45,10 @@ cdef inline double random_unit(Random* r) noexcept nogil:
 cdef inline int64_t random_below(Random* r, int64_t n) noexcept nogil:
     """Uniform in 0 .. n - 1, for n < 2**53."""
     return <int64_t>(random_unit(r) * n)
+
+
+cdef inline void random_shuffle(Random* r, int64_t* items, int64_t n) noexcept nogil:
+    cdef int64_t k, other
+    for k in range(n - 1, 0, -1):
+        other = random_below(r, k + 1)
+        items[k], items[other] = items[other], items[k]

@@ -26,3 +26,6 @@ class AdaptiveSchedule(Schedule):
 
 class DecodeOnceSchedule(Schedule):
     def __init__(self, state: DualState, n_reprocess: float) -> None: ...
+
+class FrankWolfeSchedule(Schedule):
+    def __init__(self, state: DualState, *, n_cached: int = 0, gap_sampling: bool = False) -> None: ...

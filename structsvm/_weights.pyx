@@ -6,7 +6,7 @@ cimport numpy as cnp
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._random cimport random_seed
-from structsvm._typedefs cimport uint64_t
+from structsvm._typedefs cimport int64_t, uint64_t
 
 cnp.import_array()
 
@@ -90,6 +90,10 @@ cdef class WeightState:
         if cut.n_words > 0:
             self.update(i, &cut, step)
         return 0
+
+    def count_argmax(self, int64_t n):
+        """Count calls of the oracle that were not made by the state itself."""
+        self.n_argmax += n
 
     def restart_average(self):
         """Let the average begin here."""

@@ -8,11 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm._adapter import sparse_feature
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
-from structsvm.features import Tokens
-from structsvm.model_file import ModelFileError, checksum, read_model, write_model
-from structsvm.oracles.chain import flat_labels
+from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
 from structsvm.protocol import Oracle
@@ -42,20 +39,6 @@ def monitor_for(estimator, X, y, max_iter, attributes, **metadata):
     """The monitors of an estimator's fit: its callbacks (see `CallbackMonitor`), and a bar if it is verbose."""
     callbacks = CallbackMonitor(estimator, X, y, max_iter, attributes, **metadata)
     return Monitors(callbacks, Bar(max_iter, disable=False)) if estimator.verbose else callbacks
-
-
-def data_fingerprint(oracle, X, Y):
-    """A checksum that tells training data from others: by their arrays, or the joint features of some examples."""
-    if isinstance(X, Tokens):
-        arrays: list[np.ndarray] = [X.offsets, X.indices, flat_labels(Y, X)]
-    else:
-        some = np.unique(np.linspace(0, len(X) - 1, 16).astype(int)).tolist() if len(X) else []
-        name = f"{type(oracle).__name__}.joint_feature"
-        features = [
-            sparse_feature(oracle.joint_feature(X[i], Y[i]), oracle.n_features, f"{name} (example {i})") for i in some
-        ]
-        arrays = [np.array([len(X)]), *(array for pair in features for array in pair)]
-    return checksum(arrays)
 
 
 class StructuredSVM(CallbackSupportMixin, BaseEstimator):
@@ -142,7 +125,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             raise ValueError("StructuredSVM requires y to be passed, but the target y is None")
         problem = self.oracle.bind(X, y, **solver.formulation())
         weight = checked_sample_weight(sample_weight, problem.n_samples)
-        fingerprint = data_fingerprint(self.oracle, X, y)
+        fingerprint = problem.fingerprint()
         if run is not None:
             if fingerprint != self._fingerprint:
                 raise ValueError(

@@ -23,6 +23,7 @@ from structsvm._templates import TemplateTable, gather_templates
 from structsvm._tokens import TokenBuffer, descending_order
 from structsvm.columns import Columns, Vocabulary, take_ranges
 from structsvm.matrices import is_numeric, is_sparse, numeric_rows, split_rows
+from structsvm.model_file import checksum
 from structsvm.templates import FUNCTIONS, TemplateLayout, template_source
 
 __all__ = ["FeatureEncoder", "Tokens"]
@@ -87,6 +88,11 @@ class Tokens:
             None if self.values is None else self.values[first:last],
             self.n_features,
         )
+
+    def fingerprint(self, labels: NDArray[np.int32]) -> int:
+        """A checksum of the entries, and of the labels of all tokens."""
+        arrays = (labels, self.offsets, self.indices, self.values)
+        return checksum(array for array in arrays if array is not None)
 
     def take(self, sequences: Any) -> Tokens:
         """The sequences of an array of indices (or a boolean mask), in its order."""

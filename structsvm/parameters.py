@@ -60,6 +60,7 @@ class Kind:
 
 
 POSITIVE = Interval(Real, 0.0, closed="neither")
+N_JOBS = (Interval(Integral, 1), Options(None, -1))
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (
     Interval(Integral, 0, 2**32 - 1, closed="both"),

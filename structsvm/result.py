@@ -96,9 +96,11 @@ class Result:
 
 
 def relative_gap(primal, dual):
-    """``(primal - dual) / |primal|``; 0 if both vanish."""
+    """``(primal - dual) / |primal|``; 0 if both vanish, 1 where the primal is infinite."""
     if primal == dual:
         return 0.0
+    if primal == np.inf:
+        return 1.0
     return (primal - dual) / max(abs(primal), sys.float_info.min)
 
 

@@ -15,7 +15,7 @@ from structsvm.features import FeatureEncoder
 from structsvm.metrics import token_accuracy
 from structsvm.model_file import ModelFileError
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
+from structsvm.parameters import FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.tasks.sequence_model import (
     SequenceModel,
@@ -141,7 +141,7 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
         "random_state": RANDOM_STATE,
         "warm_start": FLAG,
-        "n_jobs": (Interval(Integral, 1), Options(None, -1)),
+        "n_jobs": N_JOBS,
         "verbose": FLAG,
     }
 

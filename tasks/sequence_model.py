@@ -14,7 +14,7 @@ import numpy as np
 
 from structsvm.columns import Columns
 from structsvm.features import FeatureEncoder, Tokens
-from structsvm.model_file import ModelFileError, checksum, read_model, write_model
+from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import Result
@@ -82,7 +82,7 @@ class SequenceModel:
         problem = self.oracle.bind(tokens, labels, **solver.formulation())
         if sample_weight is not None and problem.n_samples == tokens.n_tokens and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, tokens.lengths)
-        fingerprint = data_fingerprint(tokens, labels)
+        fingerprint = problem.fingerprint()
         run = None
         if resume:
             if self.state is None:
@@ -564,9 +564,3 @@ def label_masks(constraints, labels):
 def prefixed(arrays, prefix):
     """The arrays whose names begin with `prefix`, without it."""
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def data_fingerprint(tokens, labels):
-    """A checksum of encoded training data."""
-    arrays = (labels, tokens.offsets, tokens.indices, tokens.values)
-    return checksum(array for array in arrays if array is not None)

@@ -104,10 +104,10 @@ def states_and_their_parts():
     for oracle in (ViterbiOracle(2, 3), GreedyOracle(2, 3)):
         problem = oracle.bind(X, Y)
         state = DualState(problem, np.ones(problem.n_samples))
-        yield from (problem, problem.chain, state, FixedSchedule(state, 1))
+        yield from (problem.chain, state, FixedSchedule(state, 1))
     problem = Sign().bind(np.eye(2), [1, -1])
     state = WeightState(problem)
-    yield from (problem, state, PerceptronSchedule(state))
+    yield from (state, PerceptronSchedule(state))
 
 
 def test_what_holds_pointers_does_not_pickle():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from numbers import Integral, Real
@@ -10,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from structsvm._dual import DualState
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Options, Parameters, seed_from
-from structsvm.progress import Monitor
+from structsvm.parallel import Rounds
+from structsvm.parameters import FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, Parameters, seed_from
+from structsvm.progress import Monitor, Monitors
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
 # A look at the clock, at signals, and at the monitor: often enough for Ctrl-C and a progress bar.
@@ -32,8 +34,9 @@ class Run:
         As in `Result`; "running" before the end.
     """
 
-    def __init__(self, solver, problem, state, schedule):
+    def __init__(self, solver, problem, state, schedule, rounds=None, C=None):
         self.solver, self.problem, self.state, self.schedule = solver, problem, state, schedule
+        self.rounds, self.C = rounds, C
         self.history = History()
         self.n_iter = 0
         self.seconds = 0.0
@@ -77,13 +80,23 @@ class Run:
         """
         begin = time.perf_counter()
         if self.has_dual and self.problem.is_exact:
-            self.primal = self.state.primal()
+            self.primal = self.primal_at(self.state.weights)
             self.use_average = False
             if self.solver.average:
-                primal = self.state.primal(self.state.averaged())
+                primal = self.primal_at(self.state.averaged())
                 self.use_average = primal < self.primal
                 self.primal = min(primal, self.primal)
         self.seconds += time.perf_counter() - begin
+
+    def primal_at(self, w):
+        """The primal objective at weights `w`, by one round of the oracle."""
+        self.state.count_argmax(self.problem.n_samples)
+        return self.state.primal(w, self.rounds.violations(w))
+
+    @property
+    def is_solved(self):
+        """Whether the solver has nothing more to do, whatever the gap."""
+        return False
 
     def record(self):
         """Add a row to the history."""
@@ -148,10 +161,14 @@ class Solver(Parameters):
     _constraints = {
         "max_iter": Interval(Integral, 1),
         "random_state": RANDOM_STATE,
+        "checkpoint": (Kind((str, os.PathLike), "a path"), Options(None)),
+        "checkpoint_every": Interval(Integral, 1),
     }
     max_iter: int | None
     tol: float | None = None
     random_state: Any
+    checkpoint: Any
+    checkpoint_every: int
 
     @property
     def n_passes(self):
@@ -211,10 +228,16 @@ class Solver(Parameters):
                 f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
                 "not exact; set tol=None and choose max_iter"
             )
+        last = (0 if run is None else run.n_iter) + (self.n_passes if passes is None else passes)
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
+        if self.checkpoint is not None:
+            from structsvm.checkpoint import Checkpoint
+
+            checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, last)
+            checkpoint.take_up(run)
+            monitor = Monitors(checkpoint, monitor)
         run.status = "running"
-        last = run.n_iter + (self.n_passes if passes is None else passes)
         try:
             while run.status == "running":
                 self._one_pass(run, monitor)
@@ -252,6 +275,8 @@ class Solver(Parameters):
                 run.certify()
                 if relative_gap(run.primal, run.dual) <= self.tol:
                     run.status = "converged"
+            if done and run.is_solved:
+                run.status = "converged"
             run.record()
             monitor.tick(run)
         if monitor.end_pass(run) and run.status == "running":
@@ -274,6 +299,7 @@ class DualSolver(Solver):
     rescaling: str
     penalty: str | None
     average: bool
+    n_jobs: int | None
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -281,6 +307,7 @@ class DualSolver(Solver):
         "penalty": Options("linear", "quadratic", None),
         "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
         "average": FLAG,
+        "n_jobs": N_JOBS,
     }
 
     def formulation(self):
@@ -295,14 +322,25 @@ class DualSolver(Solver):
                     f"sample_weight must be {len(C)} finite numbers >= 0, one an example, got shape {weight.shape}"
                 )
             C *= weight
-        state = DualState(
+        rounds = Rounds(problem, self.n_jobs)
+        state = self.state_on(problem, C, base)
+        return self.run_type(self, problem, state, self.schedule_on(state, rounds, C), rounds, C)
+
+    @property
+    def run_type(self):
+        """The class of the solver's runs."""
+        return Run
+
+    def state_on(self, problem, C, base):
+        """The dual state that the solver works on."""
+        return DualState(
             problem,
             C,
             seed=seed_from(self.random_state),
             averaging="linear" if self.average else None,
             base=base,
         )
-        return Run(self, problem, state, self.schedule_on(state))
 
-    def schedule_on(self, state):
+    def schedule_on(self, state, rounds, C):
+        """The schedule that drives it."""
         raise NotImplementedError

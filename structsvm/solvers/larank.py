@@ -40,6 +40,13 @@ class LaRank(DualSolver):
         (LaRankGap in the thesis). None: no such test.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
+    n_jobs : int, optional
+        Jobs for the certificate (see `structsvm.parallel`); -1: all cores. Training itself is one thread's work.
+    checkpoint : path-like, optional
+        File that keeps the state of training. If it exists, training goes on from it, to the same model bit for bit as
+        an undisturbed run; it is of use after a crash or a kill at any moment.
+    checkpoint_every : int, default=1
+        Passes between two of them.
     """
 
     _constraints = DualSolver._constraints | {
@@ -60,6 +67,9 @@ class LaRank(DualSolver):
         max_iter=None,
         tol=None,
         random_state=None,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
     ):
         self.C = C
         self.rescaling = rescaling
@@ -70,6 +80,9 @@ class LaRank(DualSolver):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     @property
     def n_passes(self):
@@ -85,7 +98,7 @@ class LaRank(DualSolver):
                 f"Got {self.n_reprocess!r} instead."
             )
 
-    def schedule_on(self, state):
+    def schedule_on(self, state, rounds, C):
         if self.schedule == "decode-once":
             return DecodeOnceSchedule(state, self.n_reprocess)
         if self.schedule == "fixed":

@@ -14,7 +14,7 @@ class PassiveAggressive(DualSolver):
 
     Parameters
     ----------
-    C, rescaling, penalty, average, max_iter, tol, random_state
+    C, rescaling, penalty, average, max_iter, tol, random_state, n_jobs, checkpoint, checkpoint_every
         As for `LaRank`, with the defaults ``average=False`` and ``max_iter=1``.
     """
 
@@ -28,6 +28,9 @@ class PassiveAggressive(DualSolver):
         max_iter=1,
         tol=None,
         random_state=None,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
     ):
         self.C = C
         self.rescaling = rescaling
@@ -36,6 +39,9 @@ class PassiveAggressive(DualSolver):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
-    def schedule_on(self, state):
+    def schedule_on(self, state, rounds, C):
         return FixedSchedule(state, 0)

@@ -19,6 +19,8 @@ class Perceptron(Solver):
         Passes over the data.
     random_state : int, RandomState or None
         Seeds the order of examples.
+    checkpoint, checkpoint_every
+        As for `LaRank`.
 
     Notes
     -----
@@ -27,10 +29,12 @@ class Perceptron(Solver):
 
     _constraints = Solver._constraints | {"average": FLAG}
 
-    def __init__(self, *, average=True, max_iter=10, random_state=None):
+    def __init__(self, *, average=True, max_iter=10, random_state=None, checkpoint=None, checkpoint_every=1):
         self.average = average
         self.max_iter = max_iter
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def formulation(self):
         return {"rescaling": None, "penalty": "linear"}

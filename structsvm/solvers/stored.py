@@ -20,7 +20,8 @@ def solver_to_json(solver):
     name = type(solver).__name__
     if getattr(solvers, name, None) is not type(solver):
         return None
-    return {"solver": name, "params": {key: plain(value) for key, value in solver.get_params().items()}}
+    params = {key: plain(value) for key, value in solver.get_params().items()}
+    return {"solver": name, "params": params | {"checkpoint": None}}  # that file is of one run
 
 
 def solver_from_json(value):

@@ -424,13 +424,18 @@ def test_parameters(arguments, message):
         ViterbiOracle(**{"n_labels": 2, "n_token_features": 3, **arguments})
 
 
-def test_oracles_pickle_and_bound_problems_do_not():
+def test_oracles_and_bound_problems_pickle_and_decoders_do_not():
     oracle = ViterbiOracle(3, 2, order=2, end=True, allowed_first=np.array([True, False, True]))
     x, w = np.ones((3, 2)), np.arange(oracle.n_features) % 7.0
     assert np.array_equal(pickle.loads(pickle.dumps(oracle)).argmax(x, w), oracle.argmax(x, w))
-    for bound in (oracle.chain([x]), oracle.bind([x], [[0, 1, 2]])):
-        with pytest.raises(TypeError, match="pickle"):
-            pickle.dumps(bound)
+    problem = ViterbiOracle(3, 2, order=2, end=True).bind([x, x], [[0, 1, 2], [0, 0, 1]], rescaling="slack")
+    again = pickle.loads(pickle.dumps(problem))
+    assert again.formulation == problem.formulation
+    for i in range(2):
+        for one, other in zip(again.separate(i, w), problem.separate(i, w), strict=True):
+            np.testing.assert_array_equal(one, other)
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(oracle.chain([x]))
 
 
 @pytest.mark.parametrize(

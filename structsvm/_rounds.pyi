@@ -1,0 +1,12 @@
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm._problem import Problem
+
+def violations(problem: Problem, weights: ArrayLike) -> NDArray[np.float64]: ...
+def collect(
+    problem: Problem, weights: ArrayLike, start: int, stop: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]: ...
+def collect_sum(
+    problem: Problem, weights: ArrayLike, C: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float, NDArray[np.int32], NDArray[np.float64]]: ...

@@ -1,0 +1,126 @@
+"""One round of the oracle: a block of examples, decoded at weights that stay as they are.
+
+What a batch solver, a certificate and a worker of a cluster have in common. A round's outcome for an example
+depends on the example and the weights alone, so it is the same wherever and in whatever portions it is computed.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._problem cimport Cut, Problem
+from structsvm._typedefs cimport float64_t, int32_t, int64_t
+from structsvm._weights cimport overflow
+
+cnp.import_array()
+
+cdef int64_t LOOK = 32      # examples between two looks at signals
+
+
+cdef const void* address(Problem problem, weights) except NULL:
+    cdef cnp.ndarray w = problem._check_weights(weights)
+    problem.lend(w)
+    return cnp.PyArray_DATA(w)
+
+
+cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+    if i % LOOK == 0:
+        with gil:
+            PyErr_CheckSignals()
+    problem.c_separate(i, w, cut, violation)
+    if violation[0] != violation[0]:
+        overflow(problem.first + i)
+    return 0
+
+
+def violations(Problem problem not None, weights):
+    """How much the most violated constraint of each example is violated: float64 array (n_samples,)."""
+    cdef const void* w = address(problem, weights)
+    cdef float64_t[::1] out = np.empty(problem.n_samples)
+    cdef Py_ssize_t i
+    cdef Cut cut
+    with nogil:
+        for i in range(problem.n_samples):
+            separate(problem, i, w, &cut, &out[i])
+    return np.asarray(out)
+
+
+def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop):
+    """The most violated constraints of examples start .. stop - 1.
+
+    Returns
+    -------
+    violations : ndarray of shape (stop - start,), float64
+    terms : ndarray of shape (stop - start, 2), float64
+        Right-hand side b and scale of each constraint.
+    bounds : ndarray of shape (stop - start + 1,), int64
+        Where each constraint's words begin; an example that violates nothing has none.
+    words : ndarray of int32
+    """
+    cdef const void* w = address(problem, weights)
+    cdef Py_ssize_t k, n = stop - start
+    cdef float64_t[::1] violation = np.empty(n)
+    cdef float64_t[:, ::1] terms = np.zeros((n, 2))
+    cdef int64_t[::1] bounds = np.zeros(n + 1, dtype=np.int64)
+    cdef int32_t[::1] out
+    cdef int32_t* words = NULL
+    cdef void* more
+    cdef int64_t size = 0, capacity = 0
+    cdef Cut cut
+    try:
+        with nogil:
+            for k in range(n):
+                separate(problem, start + k, w, &cut, &violation[k])
+                if violation[k] > 0.0 and cut.n_words > 0:
+                    if size + cut.n_words > capacity:
+                        capacity = 2 * (size + cut.n_words)
+                        more = realloc(words, capacity * sizeof(int32_t))
+                        if more == NULL:
+                            with gil:
+                                raise MemoryError("no memory for the constraints of a round")
+                        words = <int32_t*>more
+                    memcpy(words + size, cut.words, cut.n_words * sizeof(int32_t))
+                    size += cut.n_words
+                    terms[k, 0] = cut.b
+                    terms[k, 1] = cut.scale
+                bounds[k + 1] = size
+        out = np.empty(size, dtype=np.int32)
+        if size > 0:
+            memcpy(&out[0], words, size * sizeof(int32_t))
+    finally:
+        free(words)
+    return np.asarray(violation), np.asarray(terms), np.asarray(bounds), np.asarray(out)
+
+
+def collect_sum(Problem problem not None, weights, const double[::1] C):
+    """The sum over all examples of C_i times their most violated constraint.
+
+    Returns
+    -------
+    violations : ndarray of shape (n_samples,), float64
+    b : float
+    indices : ndarray of int32, ascending
+    values : ndarray of float64
+        The non-zero entries of sum_i C_i psi_i.
+    """
+    cdef const void* w = address(problem, weights)
+    cdef float64_t[::1] violation = np.empty(problem.n_samples)
+    cdef float64_t[::1] total = np.zeros(problem.n_features)
+    cdef double b = 0.0
+    cdef Py_ssize_t i
+    cdef Cut cut
+    if C.shape[0] != problem.n_samples:
+        raise ValueError(f"C has {C.shape[0]} entries for {problem.n_samples} examples")
+    with nogil:
+        for i in range(problem.n_samples):
+            separate(problem, i, w, &cut, &violation[i])
+            if violation[i] > 0.0 and C[i] > 0.0:
+                problem.c_accumulate(i, &cut, C[i], &total[0])
+                b += C[i] * cut.b
+    sums = np.asarray(total)
+    indices = np.flatnonzero(sums).astype(np.int32)
+    return np.asarray(violation), b, indices, sums[indices]

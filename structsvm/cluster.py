@@ -1,0 +1,120 @@
+"""Rounds of the oracle on a Dask cluster: shards stay with the workers, weights and constraints travel.
+
+A worker that is lost takes its shards with it; they are sent to the others, and what it was asked is asked again.
+What an answer is depends on shard and weights alone, so the result is the same as without the loss.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+import uuid
+from collections import OrderedDict
+
+import numpy as np
+from distributed import CancelledError, KilledWorker, TimeoutError
+from distributed.client import FutureCancelledError
+
+# What says that a worker or the way to it is gone, and nothing about the task itself.
+LOST = (KilledWorker, CancelledError, FutureCancelledError, TimeoutError, ConnectionError, OSError)
+
+WAIT_SECONDS = 30.0
+ATTEMPTS = 10
+
+
+class ClusterError(RuntimeError):
+    """The cluster went away. What was trained up to the last pass is not lost; `checkpoint` keeps it on disk."""
+
+
+class Cluster:
+    """The shards of a problem on the workers of a Dask client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    shards : list of Problem
+    """
+
+    def __init__(self, client, shards):
+        self.client, self.shards = client, shards
+        self.name = uuid.uuid4().hex
+        self.places = {}  # number of a shard -> future of its pickled data
+
+    def map(self, function, w, arguments):
+        """``[function(shard, w, *rest) for ...]``, each where its shard is."""
+        outcome, missing = {}, list(range(len(self.shards)))
+        for _ in range(ATTEMPTS):
+            outcome |= self._ask(function, w, {k: arguments[k] for k in missing})
+            missing = [k for k in range(len(self.shards)) if k not in outcome]
+            if not missing:
+                return [outcome[k] for k in range(len(self.shards))]
+            for k in missing:
+                self.places.pop(k, None)
+        raise ClusterError(f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row")
+
+    def _ask(self, function, w, arguments):
+        """The outcomes that arrive; those of lost workers are left out."""
+        outcome = {}
+        try:
+            self._send(arguments)
+            weights = self.client.scatter(w, broadcast=True, hash=False)
+            futures = {
+                k: self.client.submit(answer, f"{self.name}-{k}", self.places[k], function, weights, *rest, pure=False)
+                for k, rest in arguments.items()
+            }
+        except LOST:
+            return outcome
+        for k, future in futures.items():
+            try:
+                outcome[k] = aligned(future.result())
+            except LOST:
+                continue
+        return outcome
+
+    def _send(self, numbers):
+        """Give the shards that are nowhere a worker, in turn."""
+        homeless = [k for k in numbers if k not in self.places]
+        if not homeless:
+            return
+        workers = self._workers()
+        for k in homeless:
+            home = workers[k % len(workers)]
+            self.places[k] = self.client.scatter(pickle.dumps(self.shards[k]), workers=[home], hash=False)
+
+    def _workers(self):
+        """Addresses of the workers; waits for one if there is none."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+            except LOST:
+                workers = []
+            if workers:
+                return workers
+            if time.monotonic() > deadline:
+                raise ClusterError(f"the Dask cluster has had no worker for {WAIT_SECONDS:.0f} seconds")
+            time.sleep(0.2)
+
+
+# On a worker: the shards in use, unpickled, each with a lock (its scratch memory serves one thread at a time).
+HELD = OrderedDict()
+MOST_HELD = 256
+
+
+def answer(name, data, function, w, *rest):
+    """On a worker: a shard's answer. The shard is unpickled when it is first asked."""
+    if name not in HELD:
+        HELD[name] = threading.Lock(), pickle.loads(data)
+        while len(HELD) > MOST_HELD:
+            HELD.popitem(last=False)
+    lock, shard = HELD[name]
+    with lock:
+        return function(shard, np.require(w, requirements="CA"), *rest)
+
+
+def aligned(outcome):
+    """An answer with arrays that compiled code can read."""
+    if isinstance(outcome, tuple):
+        return tuple(aligned(item) for item in outcome)
+    return np.require(outcome, requirements="CA") if isinstance(outcome, np.ndarray) else outcome

@@ -1,0 +1,80 @@
+"""Block-coordinate Frank-Wolfe (Lacoste-Julien, Jaggi, Schmidt and Pletscher 2013)."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+from structsvm._schedules import FrankWolfeSchedule
+from structsvm.parameters import Interval, Options
+from structsvm.solvers.base import DualSolver
+
+
+class FrankWolfe(DualSolver):
+    """Frank-Wolfe on one example at a time, with the optimal step length and an exact gap after each pass.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of slacks.
+    rescaling : {"margin", "slack"}, default="margin"
+    sampling : {"gap", "uniform"}, default="gap"
+        Which examples a pass visits: each with odds proportional to what it was last seen to add to the duality gap
+        (Osokin and others 2016), or each once, in random order.
+    n_cached : int, default=10
+        Steps at most that follow each decode towards corners that are known already (there, the cache).
+    average : bool, default=True
+        Take the average of the weights over the last pass, later ones weighing more, if its primal objective is
+        lower than that of the last weights.
+    max_iter : int, default=1000
+        Passes over the data (n_samples visits each).
+    tol : float or None, default=1e-2
+        Relative duality gap, (primal - dual) / primal, to stop at.
+    random_state : int, RandomState or None
+        Seeds the choice of examples.
+    n_jobs : int, optional
+        Jobs for the certificate (see `structsvm.parallel`); -1: all cores.
+    checkpoint, checkpoint_every
+        As for `LaRank`.
+
+    Notes
+    -----
+    The slack penalty is linear: a quadratic one has no corners to go to. For the same dual point, LaRank's pair steps
+    gain more (they move mass between two constraints, where these shrink all of them alike).
+    """
+
+    penalty = "linear"
+
+    _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
+        "sampling": Options("gap", "uniform"),
+        "n_cached": Interval(Integral, 0),
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        rescaling="margin",
+        sampling="gap",
+        n_cached=10,
+        average=True,
+        max_iter=1000,
+        tol=1e-2,
+        random_state=None,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
+    ):
+        self.C = C
+        self.rescaling = rescaling
+        self.sampling = sampling
+        self.n_cached = n_cached
+        self.average = average
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    def schedule_on(self, state, rounds, C):
+        return FrankWolfeSchedule(state, n_cached=self.n_cached, gap_sampling=self.sampling == "gap")
