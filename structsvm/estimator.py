@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm._adapter import sparse_feature
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
-from structsvm.features import Tokens
 from structsvm.model_file import ModelFileError, checksum, read_model, write_model
 from structsvm.oracles.chain import flat_labels
 from structsvm.parameters import FLAG, validate
@@ -20,6 +19,7 @@ from structsvm.result import Result
 from structsvm.solvers import LaRank, Solver
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.solvers.stored import solver_from_json, solver_to_json, take_up
+from structsvm.tokens import Tokens
 
 KIND = "structured"
 

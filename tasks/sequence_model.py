@@ -13,13 +13,14 @@ from numbers import Real
 import numpy as np
 
 from structsvm.columns import Columns
-from structsvm.features import FeatureEncoder, Tokens
+from structsvm.features import FeatureEncoder
 from structsvm.model_file import ModelFileError, checksum, read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import Result
 from structsvm.solvers import LaRank, PassiveAggressive, Perceptron, Solver
 from structsvm.solvers.stored import plain, solver_from_json, solver_to_json, take_up
+from structsvm.tokens import Tokens
 
 KIND = "sequence"
 
