@@ -102,6 +102,10 @@ class ModelFile:
     arrays: dict[str, np.ndarray]
     version: str = "unknown"
 
+    def under(self, prefix: str) -> dict[str, np.ndarray]:
+        """The arrays whose names begin with `prefix`, by the rest of their names."""
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+
 
 class _Block(NamedTuple):
     """Where one array lies in the data."""
