@@ -118,7 +118,8 @@ def structsvm(task):
     """The same, as the command line does it (without scikit-learn)."""
     from _sequence_data import C, default_settings
 
-    from structsvm.tasks.sequence_model import SequenceModel, make_oracle, make_solver
+    from structsvm.tasks.sequence_model import SequenceModel
+    from structsvm.tasks.sequence_parameters import make_oracle, make_solver
 
     settings = default_settings(
         **({} if task["settings"].get("solver") == "perceptron" else {"C": C}), **task["settings"]
@@ -149,7 +150,7 @@ def encoded(task):
     """Encoder, tokens, labels, label numbers, and the seconds that reading attributes took."""
     from structsvm.columns import read_columns
     from structsvm.features import FeatureEncoder
-    from structsvm.tasks.sequence_model import encode_labels
+    from structsvm.tasks.sequence_labels import encode_labels
 
     if task["source"] == "text":
         columns = read_columns(task["train_text"])

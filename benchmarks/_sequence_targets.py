@@ -18,7 +18,8 @@ from structsvm import LaRank, PassiveAggressive, Perceptron
 from structsvm.columns import read_columns
 from structsvm.features import FeatureEncoder
 from structsvm.metrics import chunk_scores
-from structsvm.tasks.sequence_model import SequenceModel, encode_labels
+from structsvm.tasks.sequence_labels import encode_labels
+from structsvm.tasks.sequence_model import SequenceModel
 
 F1_WANTED = 93.4
 MAX_PASSES = 100

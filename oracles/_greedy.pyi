@@ -3,7 +3,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._labels import LabelDecoder
 from structsvm._problem import Problem
-from structsvm.features import Tokens
+from structsvm.tokens import Tokens
 from structsvm.oracles.greedy import GreedyOracle
 
 class GreedyDecoder(LabelDecoder):

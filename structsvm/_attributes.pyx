@@ -1,4 +1,4 @@
-"""Tokens of named features, for :mod:`structsvm.features`."""
+"""Tokens of named features, for :mod:`structsvm.attributes`."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_SetItem

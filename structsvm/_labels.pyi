@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm.features import Tokens
 from structsvm.oracles.chain import LabelChain
+from structsvm.tokens import Tokens
 
 class LabelDecoder:
     @property

@@ -1,4 +1,4 @@
-"""Sparse tokens put into canonical order, for :mod:`structsvm.features`."""
+"""Sparse tokens put into canonical order, for :mod:`structsvm.attributes` and :mod:`structsvm.matrices`."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite

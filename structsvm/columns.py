@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from structsvm._columns import BadUTF8Error, RaggedLineError, parse_columns
 from structsvm._strings import Interner
+from structsvm.ranges import take_ranges
 
 __all__ = ["ColumnFileError", "Columns", "Vocabulary", "read_columns"]
 
@@ -226,25 +227,6 @@ class Columns:
             ids[:, j] = interner.intern([row[j] for row in rows])
             vocabularies.append(Vocabulary(*interner.to_arrays()))
         return cls(np.array(ends, dtype=np.int64), ids, tuple(vocabularies), name)
-
-
-def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets of the chosen ranges, set one after the other, and the rows they hold."""
-    index = np.asarray(chosen)
-    if index.ndim != 1:
-        raise IndexError(f"wanted a vector of indices or a mask, got {index.ndim} dimensions")
-    if index.size == 0:
-        index = np.zeros(0, dtype=np.int64)
-    elif index.dtype == bool:
-        if index.shape != (len(offsets) - 1,):
-            raise IndexError(f"a mask of {index.size} entries for {len(offsets) - 1} sequences")
-        index = np.flatnonzero(index)
-    index = np.arange(len(offsets) - 1)[index.astype(np.int64, casting="same_kind")]
-    lengths = np.diff(offsets)[index]
-    new = np.zeros(len(index) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=new[1:])
-    rows = np.arange(new[-1]) + np.repeat(offsets[:-1][index] - new[:-1], lengths)
-    return new, rows
 
 
 def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8") -> Columns:

@@ -199,24 +199,19 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
                 verbose=meta["verbose"],
             )
             validate(self, cls._constraints)
-            self.result_ = Result.from_dict(meta["result"], prefixed(file.arrays, "history."))
+            self.result_ = Result.from_dict(meta["result"], file.under("history."))
             self._fingerprint = int(meta["fingerprint"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(f"{path}: not a sound structured model: {error!r}") from error
         self.coef_, self.n_iter_ = coef, self.result_.n_iter
         # Checked where it is used, by `Run.set_state`.
-        self._run = prefixed(file.arrays, "state.") | {f"history_{k}": v for k, v in self.result_.history.items()}
+        self._run = file.under("state.") | {f"history_{k}": v for k, v in self.result_.history.items()}
         return self
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def prefixed(arrays, prefix):
-    """The arrays whose names begin with `prefix`, without it."""
-    return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def load(path, *, oracle=None, mmap=False):

@@ -1,4 +1,4 @@
-"""Tokens that are rows of numbers: which forms of matrices are taken, and how they are cut."""
+"""Tokens that are rows of numbers: which forms of matrices are taken, how they are cut and encoded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_numeric", "is_sparse", "numeric_rows", "split_rows"]
+from structsvm._tokens import TokenBuffer
+from structsvm.tokens import MAX_FEATURES, Tokens
+
+__all__ = ["encode_rows", "is_numeric", "is_sparse", "split_rows"]
 
 
 def is_sparse(x: Any) -> bool:
@@ -26,7 +29,24 @@ def is_numeric(sequence: Any) -> bool:
     return is_sparse(sequence)
 
 
-def numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
+def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
+    """Sequences of rows of `width` columns (None: as the first has them); feature j is column j."""
+    buffer = TokenBuffer()
+    for s, sequence in enumerate(sequences):
+        (n, d), add = _numeric_rows(sequence, s)
+        if width is None:
+            width = d
+        if d != width:
+            raise ValueError(f"sequence {s} has {d} columns, expected {width}")
+        if n == 0:
+            raise ValueError(f"sequence {s} is empty")
+        add(buffer)
+    if width is not None and width > MAX_FEATURES:
+        raise OverflowError("more than 2**31 - 1 features")
+    return Tokens(*buffer.finish(), width or 0)
+
+
+def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
     """The shape of a sequence of rows, and how to add it to a TokenBuffer."""
     if is_sparse(sequence):
         indptr, indices, values, shape = _csr_arrays(sequence)

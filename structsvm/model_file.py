@@ -45,6 +45,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.strict_json import json_problem, parse_json
+
 __all__ = ["ModelFile", "ModelFileError", "read_model", "write_model"]
 
 SCHEMA = 1
@@ -52,12 +54,9 @@ MAGIC = b"\x89SVM\r\n\x1a\n"
 ALIGN = 64
 # A parsed header takes up to 28 times its length (measured): this bounds it to 460 MB.
 MAX_HEADER = 1 << 24
-MAX_DEPTH = 100
-MAX_DIGITS = 1000
 MAX_DIMENSIONS = 32  # what NumPy 1 allows
 MAX_NBYTES = sys.maxsize  # of what NumPy can address
 
-_INT_BOUND = 10**MAX_DIGITS
 _PREFIX = struct.Struct("<8sII")
 _NUMERIC = frozenset({
     "|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u2",
@@ -101,6 +100,10 @@ class ModelFile:
     meta: dict[str, Any]
     arrays: dict[str, np.ndarray]
     version: str = "unknown"
+
+    def under(self, prefix: str) -> dict[str, np.ndarray]:
+        """The arrays whose names begin with `prefix`, by the rest of their names."""
+        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
 
 
 class _Block(NamedTuple):
@@ -168,7 +171,7 @@ def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> l
     for label, given in (("meta", meta), ("arrays", arrays)):
         if not isinstance(given, dict):
             raise TypeError(f"{label} must be a dict. Got {type(given).__name__} instead.")
-    problem = _json_problem(meta)
+    problem = json_problem(meta)
     if problem is not None:
         raise TypeError(f"meta{problem}")
     table: list[dict[str, Any]] = []
@@ -393,7 +396,7 @@ def _refuse_magic(prefix: bytes) -> NoReturn:
 
 def _parse(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant)
+        header = parse_json(text)
     except RecursionError:
         raise ModelFileError("has a header that is nested too deeply") from None
     except ValueError as error:  # JSON or UTF-8
@@ -401,16 +404,6 @@ def _parse(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise ModelFileError("has a header that is not a JSON object")
     return header
-
-
-def _parse_int(text: str) -> int:
-    if len(text) > MAX_DIGITS + 1:  # and a sign
-        raise ValueError(f"an integer of {len(text)} digits")
-    return int(text)
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _decode(header: dict[str, Any], wanted: str | None) -> ModelFile:
@@ -429,7 +422,7 @@ def _decode(header: dict[str, Any], wanted: str | None) -> ModelFile:
     if wanted is not None and kind != wanted:
         raise ModelFileError(f"is a model for the task {reprlib.repr(kind)}, but one for {wanted!r} was wanted")
     meta = _field(header, "meta", dict)
-    problem = _json_problem(meta)
+    problem = json_problem(meta)
     if problem is not None:
         raise ModelFileError(f"has a header in which meta{problem}")
     return ModelFile(kind, meta, {}, version if type(version) is str else "unknown")
@@ -536,33 +529,3 @@ def _header_crc(text: bytes) -> int:
 
 def _is_allowed(code: str) -> bool:
     return code in _NUMERIC or _BYTES.fullmatch(code) is not None
-
-
-def _json_problem(value: Any, depth: int = 0) -> str | None:
-    """Return where and why a value is not strict JSON, such as ``"['C'] is nan"``."""
-    if value is None or isinstance(value, (str, bool)):
-        return None
-    if isinstance(value, float):
-        return None if math.isfinite(value) else f" is {value}, which JSON does not have"
-    if isinstance(value, int):
-        fits = -_INT_BOUND < value < _INT_BOUND
-        return None if fits else f" is an integer of more than {MAX_DIGITS} digits"
-    if not isinstance(value, (dict, list)):
-        return f" is of type {type(value).__name__}, which JSON does not have"
-    if depth >= MAX_DEPTH:
-        return f" is nested deeper than {MAX_DEPTH} levels"
-    if isinstance(value, list):
-        return _items_problem(enumerate(value), depth)
-    for key in value:
-        if not isinstance(key, str):
-            return f" has the key {reprlib.repr(key)}, which is not a str"
-    return _items_problem(value.items(), depth)
-
-
-def _items_problem(items: Iterable[tuple[Any, Any]], depth: int) -> str | None:
-    for key, item in items:
-        if type(item) is not str:  # long lists of names are the common case
-            problem = _json_problem(item, depth + 1)
-            if problem is not None:
-                return f"[{reprlib.repr(key)}]{problem}"
-    return None

@@ -11,21 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
-from structsvm.features import FeatureEncoder
 from structsvm.metrics import token_accuracy
 from structsvm.model_file import ModelFileError
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.tasks.sequence_model import (
-    SequenceModel,
-    check_unchanged,
-    encode_labels,
-    is_hashable,
-    make_oracle,
-    make_solver,
-    sort_labels,
-)
+from structsvm.tasks.sequence_constraints import allowed_masks
+from structsvm.tasks.sequence_labels import label_array
+from structsvm.tasks.sequence_model import SequenceModel, prepare
+from structsvm.tasks.sequence_parameters import make_solver
 
 
 class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
@@ -196,16 +190,7 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
 
     def _train(self, X, y, sample_weight, lengths, model, *, resume=False, classes=None, passes=None):
         solver = make_solver(self)
-        if model is None:
-            encoder = FeatureEncoder(self.templates, self.min_count, self.hash_bits)
-            tokens = encoder.fit_transform(X, lengths)
-            known = None if classes is None else sort_labels(list(classes))
-            labels, numbers = encode_labels(y, tokens, known)
-            model = SequenceModel(encoder, labels, make_oracle(self, encoder, labels, numbers))
-        else:
-            tokens = model.encode(X, lengths)
-            labels, numbers = encode_labels(y, tokens, model.labels)
-            check_unchanged(self, model, numbers)
+        model, tokens, numbers = prepare(self, X, y, model, lengths=lengths, classes=classes)
         base = None if passes is None or model.result is None else model.weights
         weight = checked_sample_weight(sample_weight, len(tokens))
         monitor = monitor_for(
@@ -214,8 +199,8 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
             y,
             solver.n_passes if passes is None else passes,
             lambda run: {
-                "model_": SequenceModel(model.encoder, labels, model.oracle, weights=run.weights),
-                "classes_": label_array(labels),
+                "model_": SequenceModel(model.encoder, model.labels, model.oracle, weights=run.weights),
+                "classes_": label_array(model.labels),
             },
             lengths=lengths,
         )
@@ -249,7 +234,9 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         holds for each token None, a label, or a collection of labels that may stand there.
         """
         check_is_fitted(self)
-        return self.model_.predict(X, lengths=lengths, allowed=self._masks(allowed), n_jobs=self._threads())
+        return self.model_.predict(
+            X, lengths=lengths, allowed=allowed_masks(allowed, self.model_.labels), n_jobs=self._threads()
+        )
 
     def predict_kbest(self, X, k, *, lengths=None, allowed=None):
         """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
@@ -257,7 +244,7 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         Fewer where there are fewer. Exact inference only.
         """
         chain, offsets = self._chain(X, lengths, "predict_kbest")
-        masks = self._masks(allowed)
+        masks = allowed_masks(allowed, self.model_.labels)
         found = []
         for i in range(len(offsets) - 1):
             paths, scores = chain.kbest(self.model_.weights, i, k, None if masks is None else masks[i])
@@ -303,36 +290,6 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
 
             return os.cpu_count() or 1
         return self.n_jobs or 1
-
-    def _masks(self, allowed):
-        if allowed is None:
-            return None
-        number = {label: k for k, label in enumerate(self.model_.labels)}
-        masks: list[np.ndarray | None] = []
-        for i, sequence in enumerate(allowed):
-            if sequence is None:
-                masks.append(None)
-                continue
-            mask = np.ones((len(sequence), len(number)), dtype=bool)
-            for t, labels in enumerate(sequence):
-                if labels is None:
-                    continue
-                if is_hashable(labels) and (
-                    labels in number or not hasattr(labels, "__iter__") or isinstance(labels, str)
-                ):
-                    labels = [labels]
-                labels = list(labels)
-                unknown = [label for label in labels if label not in number]
-                if unknown:
-                    raise ValueError(
-                        f"sequence {i}, token {t}: {unknown[0]!r} is not one of the labels {self.model_.labels}"
-                    )
-                if not labels:
-                    raise ValueError(f"sequence {i}, token {t}: no label is allowed; None allows all")
-                mask[t] = False
-                mask[t, [number[label] for label in labels]] = True
-            masks.append(mask)
-        return masks
 
     # ---- views, files ---------------------------------------------------------------------------
 
@@ -385,12 +342,3 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.dict = True
         tags.input_tags.string = True
         return tags
-
-
-def label_array(labels):
-    """Labels as an array: of strings or ints where all are, of objects otherwise."""
-    if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array

@@ -15,15 +15,9 @@ import click
 import numpy as np
 
 from structsvm.columns import Columns, read_columns
-from structsvm.features import FeatureEncoder
 from structsvm.progress import Bar
-from structsvm.tasks.sequence_model import (
-    SequenceModel,
-    check_unchanged,
-    encode_labels,
-    make_oracle,
-    make_solver,
-)
+from structsvm.tasks.sequence_model import SequenceModel, prepare
+from structsvm.tasks.sequence_parameters import make_solver
 
 DEFAULTS = {
     "end": False,
@@ -55,18 +49,10 @@ def train(path, model_path, params, warm_start, plot, quiet):
     settings = SimpleNamespace(**DEFAULTS | ({} if model is None else model.params) | params)
     solver = make_solver(settings)
     solver.validate()
-    if model is None:
-        encoder = FeatureEncoder(settings.templates, settings.min_count, settings.hash_bits)
-        tokens = encoder.fit_transform(X)
-        labels, numbers = encode_labels(y, tokens)
-        model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
-    else:
-        tokens = model.encode(X)
-        labels, numbers = encode_labels(y, tokens, model.labels)
-        check_unchanged(settings, model, numbers)
+    model, tokens, numbers = prepare(settings, X, y, model)
     model.params = vars(settings)
     say(
-        f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels "
+        f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels "
         f"({time.perf_counter() - begin:.2f} s)"
     )
     with warnings.catch_warnings():
@@ -191,12 +177,9 @@ def demo(output, seed):
     X, y = make_sequences(3000, random_state=seed)
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
-    encoder = FeatureEncoder()
-    tokens = encoder.fit_transform(Columns.from_sequences(X))
-    labels, numbers = encode_labels(y, tokens)
-    model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
+    model, tokens, numbers = prepare(settings, Columns.from_sequences(X), y)
     solver = make_solver(settings)
-    click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(labels)} labels")
+    click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
     run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())

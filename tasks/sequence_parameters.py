@@ -1,0 +1,153 @@
+"""What the parameters of `SequenceLabeler` ask for: the solver, the oracle; and what model files keep of them.
+
+They are read as attributes: of the estimator, or of what the command line makes of its options.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+
+from structsvm.features import FeatureEncoder
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import LaRank, PassiveAggressive, Perceptron, Solver
+from structsvm.solvers.stored import plain, solver_from_json, solver_to_json
+from structsvm.tasks.sequence_constraints import label_masks
+from structsvm.tasks.sequence_labels import label_from_json, label_to_json
+
+SOLVERS = {"larank": LaRank, "passive_aggressive": PassiveAggressive, "perceptron": Perceptron}
+DEFAULT_C = 0.1
+
+
+def make_solver(params):
+    """The solver that parameters ask for."""
+    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if isinstance(params.solver, Solver):
+        if given:
+            raise ValueError(
+                f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
+                f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
+            )
+        return params.solver
+    kind = SOLVERS[params.solver]
+    if kind is Perceptron:
+        wrong = sorted(given.keys() & {"C", "tol"})
+        if wrong:
+            raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
+        return Perceptron(**given)
+    return kind(**{"C": DEFAULT_C} | given)
+
+
+def make_oracle(params, encoder, labels, numbers):
+    """The oracle that parameters ask for."""
+    if encoder.n_features == 0:
+        raise ValueError(
+            f"no features are left: none occurs min_count={encoder.min_count} times"
+            if encoder.min_count > 1
+            else "the tokens have no features at all"
+        )
+    costs = label_costs(params.class_weight, labels, numbers)
+    if params.loss == "zero_one" and costs is not None:
+        raise ValueError("class_weight has no meaning with loss='zero_one', which counts sequences; use loss='hamming'")
+    transitions, first, last = label_masks(params.constraints, labels)
+    masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
+    if params.inference == "greedy":
+        for name, default in (("loss", "hamming"), ("end", False)):
+            if getattr(params, name) != default:
+                raise ValueError(f"{name}={getattr(params, name)!r} needs inference='exact'")
+        order = 2 if params.order is None else params.order
+        return GreedyOracle(len(labels), encoder.n_features, order=order, label_costs=costs, **masks)
+    order = 1 if params.order is None else params.order
+    if order not in (1, 2):
+        raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
+    return ViterbiOracle(
+        len(labels),
+        encoder.n_features,
+        order=order,
+        end=params.end,
+        loss=params.loss,
+        label_costs=costs,
+        **masks,
+    )
+
+
+def check_unchanged(params, model, numbers):
+    """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
+    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    oracle = make_oracle(params, model.encoder, model.labels, numbers)
+    for name, mine, its in [
+        ("templates", encoder.templates, model.encoder.templates),
+        ("min_count", encoder.min_count, model.encoder.min_count),
+        ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),
+        ("inference", type(oracle), type(model.oracle)),
+        ("order", oracle.order, model.oracle.order),
+        ("end", getattr(oracle, "end", False), getattr(model.oracle, "end", False)),
+        ("loss", oracle.loss_name, model.oracle.loss_name),
+        ("class_weight", oracle.label_costs, model.oracle.label_costs),
+        *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
+    ]:
+        if not np.array_equal(mine, its):
+            raise ValueError(
+                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
+                "train afresh (warm_start=False), or set it back"
+            )
+
+
+def label_costs(class_weight, labels, numbers):
+    """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
+    if class_weight is None:
+        return None
+    if class_weight == "balanced":
+        counts = np.bincount(numbers, minlength=len(labels))
+        return len(numbers) / (len(labels) * np.maximum(counts, 1.0))
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
+    for label, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
+            raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
+
+
+# ---- in model files -----------------------------------------------------------------------------
+
+
+def params_to_json(params, encoder):
+    """An estimator's parameters for the header of its file.
+
+    Templates are kept as text (a path may be gone by then), solvers by name and parameters, masks in the
+    oracle's arrays. A RandomState and a solver of a user's own class are left out.
+    """
+    stored = {}
+    for name, value in params.items():
+        if isinstance(value, Solver):
+            value = solver_to_json(value)
+        elif name == "templates":
+            value = encoder.templates
+        elif name == "class_weight" and isinstance(value, dict):
+            value = {"weights": [[label_to_json(label), float(weight)] for label, weight in value.items()]}
+        elif name == "constraints" and isinstance(value, tuple):
+            value = {"masks": True}
+        else:
+            value = plain(value)
+        stored[name] = value
+    return stored
+
+
+def params_from_json(stored, oracle):
+    """The inverse of `params_to_json`; unknown names are left in."""
+    if not isinstance(stored, dict):
+        raise TypeError(f"parameters {stored!r:.80}")
+    params = dict(stored)
+    if isinstance(params.get("solver"), dict):
+        params["solver"] = solver_from_json(params["solver"])
+    if "solver" in params and params["solver"] is None:
+        del params["solver"]
+    if isinstance(params.get("class_weight"), dict):
+        params["class_weight"] = {label_from_json(label): weight for label, weight in params["class_weight"]["weights"]}
+    if isinstance(params.get("constraints"), dict):
+        params["constraints"] = oracle.allowed
+    return params
