@@ -121,9 +121,8 @@ def structsvm(task):
     from structsvm.tasks.sequence_model import SequenceModel
     from structsvm.tasks.sequence_parameters import make_oracle, make_solver
 
-    settings = default_settings(
-        **({} if task["settings"].get("solver") == "perceptron" else {"C": C}), **task["settings"]
-    )
+    defaults = {} if task["settings"].get("solver") == "perceptron" else {"C": C}
+    settings = default_settings(**defaults | task["settings"])
     with Clock() as encoding:
         encoder, tokens, labels, numbers, reading = encoded(task)
     model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))

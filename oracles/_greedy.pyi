@@ -3,8 +3,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._labels import LabelDecoder
 from structsvm._problem import Problem
-from structsvm.tokens import Tokens
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.tokens import Tokens
 
 class GreedyDecoder(LabelDecoder):
     def decision_scores(self, w: ArrayLike) -> NDArray[np.float64]: ...

@@ -3,8 +3,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._labels import LabelDecoder
 from structsvm._problem import Problem
-from structsvm.tokens import Tokens
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tokens import Tokens
 
 MAX_CHART_BYTES: int
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.features import FeatureEncoder, Tokens
+from structsvm.features import FeatureEncoder
 from structsvm.protocol import Oracle
+from structsvm.tokens import Tokens
 
 
 class LabelChain(Oracle):

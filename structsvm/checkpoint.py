@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Checkpoint(Monitor):
 
     def __init__(self, path, every, last):
         self.path, self.every, self.last = os.fspath(path), every, last
-        self.about = None
+        self.about: dict[str, Any] = {}
 
     def take_up(self, run):
         """Let a fresh run go on from the file, if there is one.

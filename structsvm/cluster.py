@@ -11,13 +11,16 @@ import threading
 import time
 import uuid
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
-from distributed import CancelledError, KilledWorker, TimeoutError
+from distributed import CancelledError, KilledWorker
 from distributed.client import FutureCancelledError
 
+from structsvm._problem import Problem
+
 # What says that a worker or the way to it is gone, and nothing about the task itself.
-LOST = (KilledWorker, CancelledError, FutureCancelledError, TimeoutError, ConnectionError, OSError)
+LOST = (KilledWorker, CancelledError, FutureCancelledError, OSError)  # OSError: connections, time-outs
 
 WAIT_SECONDS = 30.0
 ATTEMPTS = 10
@@ -43,7 +46,8 @@ class Cluster:
 
     def map(self, function, w, arguments):
         """``[function(shard, w, *rest) for ...]``, each where its shard is."""
-        outcome, missing = {}, list(range(len(self.shards)))
+        outcome: dict[int, Any] = {}
+        missing = list(range(len(self.shards)))
         for _ in range(ATTEMPTS):
             outcome |= self._ask(function, w, {k: arguments[k] for k in missing})
             missing = [k for k in range(len(self.shards)) if k not in outcome]
@@ -55,7 +59,7 @@ class Cluster:
 
     def _ask(self, function, w, arguments):
         """The outcomes that arrive; those of lost workers are left out."""
-        outcome = {}
+        outcome: dict[int, Any] = {}
         try:
             self._send(arguments)
             weights = self.client.scatter(w, broadcast=True, hash=False)
@@ -98,7 +102,7 @@ class Cluster:
 
 
 # On a worker: the shards in use, unpickled, each with a lock (its scratch memory serves one thread at a time).
-HELD = OrderedDict()
+HELD: OrderedDict[str, tuple[threading.Lock, Problem]] = OrderedDict()
 MOST_HELD = 256
 
 
@@ -110,11 +114,11 @@ def answer(name, data, function, w, *rest):
             HELD.popitem(last=False)
     lock, shard = HELD[name]
     with lock:
-        return function(shard, np.require(w, requirements="CA"), *rest)
+        return function(shard, np.require(w, requirements=["C", "A"]), *rest)
 
 
 def aligned(outcome):
     """An answer with arrays that compiled code can read."""
     if isinstance(outcome, tuple):
         return tuple(aligned(item) for item in outcome)
-    return np.require(outcome, requirements="CA") if isinstance(outcome, np.ndarray) else outcome
+    return np.require(outcome, requirements=["C", "A"]) if isinstance(outcome, np.ndarray) else outcome

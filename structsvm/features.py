@@ -21,7 +21,7 @@ from structsvm.template_features import TemplateVocabulary, hash_templates
 from structsvm.templates import TemplateLayout, template_source
 from structsvm.tokens import MAX_FEATURES, Tokens
 
-__all__ = ["FeatureEncoder", "Tokens"]
+__all__ = ["FeatureEncoder"]
 
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
 

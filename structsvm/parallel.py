@@ -9,11 +9,10 @@ Threads share the data. Other backends get the shards by pickle with each round;
 
 from __future__ import annotations
 
+import sys
 from itertools import pairwise
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import get_active_backend
 
 from structsvm._rounds import collect, collect_sum, violations
 
@@ -77,9 +76,20 @@ class Rounds:
         return np.concatenate([part[0] for part in parts]), float(sum(part[1] for part in parts)), psi
 
     def _alone(self):
+        # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.
+        if self.n_jobs in (None, 1) and "joblib" not in sys.modules:
+            return True
+        from joblib import effective_n_jobs
+        from joblib.parallel import get_active_backend
+
         return not hasattr(get_active_backend()[0], "client") and effective_n_jobs(self.n_jobs) == 1
 
     def _map(self, function, w, arguments):
+        if self._alone():
+            return [function(shard, w, *rest) for shard, rest in zip(self.shards, arguments)]
+        from joblib import Parallel, delayed
+        from joblib.parallel import get_active_backend
+
         backend = get_active_backend()[0]
         if hasattr(backend, "client"):
             from structsvm.cluster import Cluster
@@ -87,8 +97,6 @@ class Rounds:
             if self._cluster is None or self._cluster.client is not backend.client:
                 self._cluster = Cluster(backend.client, self.shards)
             return self._cluster.map(function, w, arguments)
-        if self._alone():
-            return [function(shard, w, *rest) for shard, rest in zip(self.shards, arguments)]
         return Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
         )

@@ -7,6 +7,7 @@ that must not import scikit-learn (it takes a second, longer than training a chu
 from __future__ import annotations
 
 import inspect
+import os
 from numbers import Integral, Real
 
 import numpy as np
@@ -60,6 +61,7 @@ class Kind:
 
 
 POSITIVE = Interval(Real, 0.0, closed="neither")
+CHECKPOINT = (Kind((str, os.PathLike), "a path"), Options(None))
 N_JOBS = (Interval(Integral, 1), Options(None, -1))
 FLAG = Kind((bool, np.bool_), "a bool")
 RANDOM_STATE = (

@@ -14,12 +14,12 @@ from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import token_accuracy
 from structsvm.model_file import ModelFileError
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.parameters import FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
+from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.tasks.sequence_constraints import allowed_masks
 from structsvm.tasks.sequence_labels import label_array
 from structsvm.tasks.sequence_model import SequenceModel, prepare
-from structsvm.tasks.sequence_parameters import make_solver
+from structsvm.tasks.sequence_parameters import SOLVERS, make_solver
 
 
 class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
@@ -29,9 +29,9 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
     ----------
     C : float, optional
         Weight of the sum of slacks. None: 0.1, or what a solver given as an object says.
-    solver : {"larank", "passive_aggressive", "perceptron"} or Solver, default="larank"
-        A name, to which `C`, `max_iter`, `tol` and `random_state` apply; or a solver object with parameters
-        of its own (then leave those four alone, and search over ``solver__C``).
+    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
+        parameters of its own (then leave those five alone, and search over ``solver__C``).
     inference : {"exact", "greedy"}, default="exact"
         Viterbi over whole sequences, or left to right with a history of `order` labels.
     order : int, optional
@@ -56,7 +56,10 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
     warm_start : bool, default=False
         Whether `fit` goes on from the last one, on the same data.
     n_jobs : int, optional
-        Threads for prediction.
+        Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
+    checkpoint : path-like, optional
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+    checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
 
@@ -100,6 +103,8 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         random_state=None,
         warm_start=False,
         n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.C = C
@@ -118,11 +123,13 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     _constraints = {
         "C": (POSITIVE, Options(None)),
-        "solver": (Options("larank", "passive_aggressive", "perceptron"), Kind(Solver, "a Solver")),
+        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
         "inference": Options("exact", "greedy"),
         "order": (Interval(Integral, 0), Options(None)),
         "min_count": Interval(Integral, 1),
@@ -136,6 +143,8 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         "random_state": RANDOM_STATE,
         "warm_start": FLAG,
         "n_jobs": N_JOBS,
+        "checkpoint": CHECKPOINT,
+        "checkpoint_every": Interval(Integral, 1),
         "verbose": FLAG,
     }
 

@@ -12,18 +12,24 @@ import numpy as np
 from structsvm.features import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import LaRank, PassiveAggressive, Perceptron, Solver
+from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron, Solver
 from structsvm.solvers.stored import plain, solver_from_json, solver_to_json
 from structsvm.tasks.sequence_constraints import label_masks
 from structsvm.tasks.sequence_labels import label_from_json, label_to_json
 
-SOLVERS = {"larank": LaRank, "passive_aggressive": PassiveAggressive, "perceptron": Perceptron}
+SOLVERS = {
+    "larank": LaRank,
+    "cutting_plane": CuttingPlane,
+    "frank_wolfe": FrankWolfe,
+    "passive_aggressive": PassiveAggressive,
+    "perceptron": Perceptron,
+}
 DEFAULT_C = 0.1
 
 
 def make_solver(params):
     """The solver that parameters ask for."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state")}
+    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(params.solver, Solver):
         if given:
@@ -33,12 +39,13 @@ def make_solver(params):
             )
         return params.solver
     kind = SOLVERS[params.solver]
+    given["checkpoint_every"] = params.checkpoint_every
     if kind is Perceptron:
         wrong = sorted(given.keys() & {"C", "tol"})
         if wrong:
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
-    return kind(**{"C": DEFAULT_C} | given)
+    return kind(**{"C": DEFAULT_C, "n_jobs": params.n_jobs} | given)
 
 
 def make_oracle(params, encoder, labels, numbers):
@@ -58,9 +65,14 @@ def make_oracle(params, encoder, labels, numbers):
         for name, default in (("loss", "hamming"), ("end", False)):
             if getattr(params, name) != default:
                 raise ValueError(f"{name}={getattr(params, name)!r} needs inference='exact'")
-        order = 2 if params.order is None else params.order
+        order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
         return GreedyOracle(len(labels), encoder.n_features, order=order, label_costs=costs, **masks)
     order = 1 if params.order is None else params.order
+    if not encoder.template_bigram:
+        raise ValueError(
+            "the templates have no line 'B', and so ask for labels without transition weights; inference='exact' is "
+            "about transitions: add the line B, or use inference='greedy' with order=0"
+        )
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
     return ViterbiOracle(
@@ -125,6 +137,8 @@ def params_to_json(params, encoder):
     for name, value in params.items():
         if isinstance(value, Solver):
             value = solver_to_json(value)
+        elif name == "checkpoint":
+            value = None  # that file is of one run
         elif name == "templates":
             value = encoder.templates
         elif name == "class_weight" and isinstance(value, dict):

@@ -129,7 +129,7 @@ def demo(task, output, seed):
 @click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
 @click.option(
     "--solver",
-    type=click.Choice(["larank", "passive_aggressive", "perceptron"]),
+    type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"]),
     default="larank",
     show_default=True,
 )
@@ -146,7 +146,10 @@ def demo(task, output, seed):
     show_default=True,
     help="Seed of the order of examples.",
 )
+@click.option("--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate.")
 @click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
+@click.option("--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it.")
+@click.option("--checkpoint-every", type=click.IntRange(1), default=1, show_default=True, help="Passes between two.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def train_sequence(train_file, model, warm_start, plot, quiet, **params):

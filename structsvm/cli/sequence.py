@@ -34,6 +34,9 @@ DEFAULTS = {
     "solver": "larank",
     "inference": "exact",
     "random_state": 0,
+    "n_jobs": None,
+    "checkpoint": None,
+    "checkpoint_every": 1,
 }
 
 

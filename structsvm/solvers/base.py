@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from numbers import Integral, Real
@@ -12,7 +11,17 @@ import numpy as np
 
 from structsvm._dual import DualState
 from structsvm.parallel import Rounds
-from structsvm.parameters import FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, Parameters, seed_from
+from structsvm.parameters import (
+    CHECKPOINT,
+    FLAG,
+    N_JOBS,
+    POSITIVE,
+    RANDOM_STATE,
+    Interval,
+    Options,
+    Parameters,
+    seed_from,
+)
 from structsvm.progress import Monitor, Monitors
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
@@ -161,7 +170,7 @@ class Solver(Parameters):
     _constraints = {
         "max_iter": Interval(Integral, 1),
         "random_state": RANDOM_STATE,
-        "checkpoint": (Kind((str, os.PathLike), "a path"), Options(None)),
+        "checkpoint": CHECKPOINT,
         "checkpoint_every": Interval(Integral, 1),
     }
     max_iter: int | None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from itertools import pairwise
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from structsvm._cutting_plane import WorkingSets
 from structsvm._dual import DualState
@@ -160,6 +159,9 @@ class CuttingPlaneRun(Run):
 
 def refuse_inseparable(state):
     """Raise ValueError if no weights at all keep the constraints found so far: a linear programme knows."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
     if state.n_cuts * state.problem.n_features > LARGEST_PROGRAMME:
         return
     examples, b, rows = state.constraints()
@@ -187,10 +189,10 @@ class RoundSchedule:
         self.solver, self.state, self.rounds = solver, state, rounds
         self.sets = WorkingSets(state, solver.epsilon)
         self.n_samples = self.next = rounds.problem.n_samples
-        self.answers = None  # the constraints most violated at the present weights, once they have been asked for
+        self.answers: Any = None  # the constraints most violated at the present weights, once they have been asked for
         self.asked = False  # whether they have been, and were counted
         self.gap = 0.0  # the duality gap at the present weights; 0: not known
-        self.joined = None  # constraints that joined in the last round
+        self.joined: int | None = None  # constraints that joined in the last round
         self.is_optimal = False  # whether the dual over the working sets was then solved to `qp_tol`
 
     def get_state(self):
@@ -211,6 +213,14 @@ class RoundSchedule:
         self.answers, self.asked, self.gap = None, False, 0.0
         self.next = self.n_samples
         return True
+
+    def question(self):
+        """The violations at the present weights, and the constraints as `round` takes them."""
+        raise NotImplementedError
+
+    def round(self):
+        """Do a round; returns how many constraints joined."""
+        raise NotImplementedError
 
     def ask(self):
         """Put a round's question, once; returns the violation of every example of the state's problem."""
@@ -291,7 +301,9 @@ class OneSlackSchedule(RoundSchedule):
 
 
 class OneSlackProblem(Problem):
-    """All examples as one: with a linear penalty, sum_i C_i xi_i is a single slack, and its constraints are
+    """All examples as one.
+
+    With a linear penalty, sum_i C_i xi_i is a single slack, and its constraints are
 
         <w, sum_i C_i psi_i> >= sum_i C_i b_i - xi,
 

@@ -303,7 +303,7 @@ def test_one_label_one_sentence_and_long_ones(work):
     run("train", "sequence", "one.txt", "-m", "m", cwd=work)
     assert run("predict", "m", "one.txt", cwd=work)[0] == "a\tO\tO\n\n"
     (work / "long.txt").write_text("a A\nb B\n" * 20_000 + "x" * 100_000 + " A\n")
-    run("train", "sequence", "long.txt", "-m", "m", "--templates", "U:%x[0,0]\n", "--max-iter", "1", cwd=work)
+    run("train", "sequence", "long.txt", "-m", "m", "--templates", "U:%x[0,0]\nB\n", "--max-iter", "1", cwd=work)
     assert json.loads(run("evaluate", "m", "long.txt", "--json", cwd=work)[0])["accuracy"] > 0.99
 
 

@@ -162,8 +162,12 @@ def test_epsilon_ends_training_and_bounds_the_objective():
 
 def test_the_number_of_oracle_calls_is_true():
     data = Data(3, n=8, n_inputs=6)
-    for solver in (CuttingPlane(random_state=0), CuttingPlane(form="one_slack", tol=1e-2, random_state=0),
-                   CuttingPlane(optimize="constraint", random_state=0), FrankWolfe(random_state=0)):
+    for solver in (
+        CuttingPlane(random_state=0),
+        CuttingPlane(form="one_slack", tol=1e-2, random_state=0),
+        CuttingPlane(optimize="constraint", random_state=0),
+        FrankWolfe(random_state=0),
+    ):
         problem = data.bind()
         run = solver.solve(problem)
         assert run.result().n_argmax == len(data.oracle.calls)
