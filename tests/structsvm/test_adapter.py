@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse as sp
 from python_oracles import FORMS, Data, Multiclass
 
@@ -240,8 +241,13 @@ def test_forms_of_joint_features():
     for nothing in (np.zeros(5), ([], []), sp.csr_array((1, 5))):
         indices, values = sparse_feature(nothing, 5, "here")
         assert len(indices) == len(values) == 0
-    if hasattr(sp, "csr_array") and sp.coo_array(psi).ndim == 1:
-        assert list(sparse_feature(sp.csr_array(psi), 5, "here")[0]) == [1, 3]
+    # One dimension: of coo_array since scipy 1.13, of csr_array since 1.15.
+    version = tuple(map(int, scipy.__version__.split(".")[:2]))
+    flat = [sp.coo_array] * (version >= (1, 13)) + [sp.csr_array] * (version >= (1, 15))
+    for container in flat:
+        assert container(psi).ndim == 1
+        indices, values = sparse_feature(container(psi), 5, "here")
+        assert list(indices) == [1, 3] and list(values) == [1.5, -2.0]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -23,7 +23,10 @@ from structsvm.datasets import make_sequences
 from structsvm.metrics import chunk_f1_scorer, token_accuracy_scorer
 from structsvm.tasks import SequenceLabeler
 
-callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
+try:
+    from sklearn import callback
+except ImportError:  # scikit-learn before 1.9
+    callback = None
 
 X, y = make_sequences(60, n_labels=5, n_words=200, mean_length=8.0, random_state=0)
 
@@ -125,7 +128,7 @@ EXEMPT = {
 }
 
 
-@parametrize_with_checks(
+CHECKS = parametrize_with_checks(
     [
         Rows(random_state=0),
         Rows(random_state=0, inference="greedy", solver="passive_aggressive"),
@@ -133,6 +136,10 @@ EXEMPT = {
     ],
     expected_failed_checks=lambda estimator: EXEMPT[type(estimator).__name__],
 )
+
+
+# As a list: of the generator that scikit-learn may give, pytest warns.
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=sklearn.exceptions.SkipTestWarning)
@@ -264,6 +271,8 @@ def test_at_the_end_of_a_pipeline():
 
 # ---- callbacks ---------------------------------------------------------------------------------
 
+needs_callbacks = pytest.mark.skipif(callback is None, reason="scikit-learn before 1.9 has no callbacks")
+
 
 class Counter:
     """Writes down what it is told, and stops after some passes."""
@@ -287,6 +296,7 @@ class Counter:
         return context.task_name == "pass" and self.ended.count("pass") == self.stop_after
 
 
+@needs_callbacks
 @pytest.mark.parametrize("params", [{}, {"inference": "greedy"}, {"solver": "perceptron"}])
 def test_callbacks_count_passes(params):
     counter = Counter()
@@ -300,6 +310,7 @@ def test_callbacks_count_passes(params):
     )
 
 
+@needs_callbacks
 def test_a_callback_stops_training():
     model = SequenceLabeler(max_iter=50, random_state=0).set_callbacks(Counter(stop_after=2)).fit(X, y)
     assert (model.n_iter_, model.result_.status) == (2, "stopped")
@@ -310,12 +321,14 @@ def test_a_callback_stops_training():
     assert (generic.n_iter_, generic.result_.status) == (3, "stopped")
 
 
+@needs_callbacks
 def test_partial_fit_is_one_pass_to_callbacks():
     counter = Counter()
     SequenceLabeler(random_state=0).set_callbacks(counter).partial_fit(X, y)
     assert [name for name, *_ in counter.begun] == ["fit", "pass"]
 
 
+@needs_callbacks
 def test_callbacks_are_torn_down_after_an_error():
     counter = Counter()
     with pytest.raises(ValueError, match="needs"):
@@ -323,12 +336,14 @@ def test_callbacks_are_torn_down_after_an_error():
     assert counter.events in ([], ["setup", "teardown"])
 
 
+@needs_callbacks
 def test_progress_bar_of_scikit_learn(capfd):
     pytest.importorskip("rich")
     SequenceLabeler(max_iter=2, random_state=0).set_callbacks(callback.ProgressBar()).fit(X, y)
     assert "SequenceLabeler" in capfd.readouterr().out
 
 
+@needs_callbacks
 def test_scoring_monitor_sees_the_model_of_each_pass():
     scoring = {"score": token_accuracy_scorer}
     monitor = callback.ScoringMonitor(scoring=scoring)
@@ -345,6 +360,7 @@ def test_scoring_monitor_sees_the_model_of_each_pass():
     assert len(monitor.get_logs().data) == 2
 
 
+@needs_callbacks
 def test_callbacks_of_a_search_reach_the_labeler():
     class Auto(Counter):
         max_propagation_depth = None
