@@ -569,6 +569,7 @@ cdef class DualState(WeightState):
         cdef int64_t[::1] example = np.empty(self.n_cuts, dtype=np.int64)
         cdef int64_t[::1] bounds = np.zeros(self.n_cuts + 1, dtype=np.int64)
         cdef float64_t[:, ::1] numbers = np.empty((self.n_cuts, 3))
+        cdef int64_t[::1] idle = np.empty(self.n_cuts, dtype=np.int64)
         cdef int32_t[::1] words
         for i in range(self.problem.n_samples):
             s = &self.sets[i]
@@ -576,6 +577,7 @@ cdef class DualState(WeightState):
                 example[c] = i
                 bounds[c + 1] = bounds[c] + s.cuts[k].n_words
                 numbers[c, 0], numbers[c, 1], numbers[c, 2] = s.cuts[k].alpha, s.cuts[k].b, s.cuts[k].scale
+                idle[c] = s.cuts[k].idle
                 c += 1
         words = np.empty(bounds[self.n_cuts], dtype=np.int32)
         for i in range(self.problem.n_samples):
@@ -588,6 +590,8 @@ cdef class DualState(WeightState):
             cut_numbers=np.asarray(numbers), cut_words=np.asarray(words),
             cost=np.array([self.cost]),
         )
+        if self.patience > 0:
+            state["cut_idle"] = np.asarray(idle)
         if self.base is not None:
             state["base"] = self.base.copy()
         return state
@@ -597,6 +601,9 @@ cdef class DualState(WeightState):
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
         cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
         cdef const float64_t[:, ::1] numbers = checked_array(state, "cut_numbers", np.float64, (n_cuts, 3))
+        cdef const int64_t[::1] idle = np.zeros(n_cuts, dtype=np.int64)
+        if self.patience > 0:
+            idle = checked_array(state, "cut_idle", np.int64, (n_cuts,))
         cdef int32_t[::1] words = np.array(checked_array(state, "cut_words", np.int32, None), ndmin=1)
         cdef Cut cut
         cdef int32_t nothing = 0
@@ -615,7 +622,8 @@ cdef class DualState(WeightState):
             cut.n_words = bounds[c + 1] - bounds[c]
             cut.words = first + bounds[c]
             total[i] += cut.alpha
-            if not (self.problem.c_valid(i, &cut) and cut.alpha > 0.0 and cut.b > 0.0 and cut.scale > 0.0
+            if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
+                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b > 0.0 and cut.scale > 0.0
                     and total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"cut {c} of the training state does not fit example {i}")
         super().set_state(state)
@@ -628,6 +636,7 @@ cdef class DualState(WeightState):
             cut.words = first + bounds[c]
             k = self.insert(example[c], &cut)
             self.sets[example[c]].cuts[k].alpha = numbers[c, 0]
+            self.sets[example[c]].cuts[k].idle = idle[c]
         self.settle()
 
     cdef void clear(self) noexcept nogil:

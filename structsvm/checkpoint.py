@@ -72,6 +72,6 @@ def describe(run):
     parameters = {name: plain(value) for name, value in solver.get_params().items() if name not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []
     return {
-        "problem": [run.problem.fingerprint(), run.problem.n_samples, run.problem.n_features, checksum(weights)],
         "solver": [type(solver).__name__, parameters],
+        "problem": [run.problem.fingerprint(), run.problem.n_samples, run.problem.n_features, checksum(weights)],
     }
