@@ -35,6 +35,9 @@ class Result:
         Wall time of training, certificates included.
     status : {"max_iter", "converged", "interrupted", "stopped"}
         Why training ended: all passes done, tolerance reached, Ctrl-C, or a callback's wish.
+    primal_norm, dual_norm : float
+        1/2 |w|^2 at the weights returned and at the dual point, which `average` may tell apart. The rest of the
+        primal is C times the slacks; the dual is linear in alpha but for its norm (and a quadratic penalty).
     history : dict of str to ndarray of float64
         Rows over time: seconds, n_iter (fractional), primal, dual, gap (NaN where not computed),
         n_support, n_argmax.
@@ -48,6 +51,8 @@ class Result:
     n_support: int
     seconds: float
     status: str
+    primal_norm: float = np.nan
+    dual_norm: float = np.nan
     history: dict = field(repr=False, default_factory=dict)
 
     @property
@@ -81,7 +86,8 @@ class Result:
     def from_dict(cls, numbers, history):
         """The inverse of `to_dict`; KeyError, TypeError or ValueError for what it cannot have written."""
         values: dict[str, Any] = {name: np.nan if value is None else value for name, value in numbers.items()}
-        for name in ("primal", "dual", "gap", "seconds"):
+        for name in ("primal", "dual", "gap", "seconds", "primal_norm", "dual_norm"):
+            values.setdefault(name, np.nan)  # files from before there were norms
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
             values[name] = float(values[name])

@@ -135,6 +135,8 @@ class Run:
             n_support=self.n_support,
             seconds=self.seconds,
             status=self.status,
+            primal_norm=half_norm(self.weights),
+            dual_norm=half_norm(self.state.weights) if self.has_dual else np.nan,
             history=self.history.arrays(),
         )
 
@@ -159,6 +161,11 @@ class Run:
         self.n_iter, self.seconds = int(run[0]), float(run[1])
         self.primal, self.dual = float(run[2]), float(run[3])
         self.history = history
+
+
+def half_norm(w):
+    """1/2 |w|^2, in float64."""
+    return 0.5 * sum(float(np.square(w[k : k + 65536], dtype=np.float64).sum()) for k in range(0, len(w), 65536))
 
 
 class Solver(Parameters):

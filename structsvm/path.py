@@ -1,0 +1,203 @@
+"""The regularisation path: C chosen in little more than one training.
+
+C grows, and each training goes on from the last. Between two values nothing is left to chance: a model of C is
+known to have at most a certain relative gap at a larger C' too, because its weights are primal feasible there and
+its alpha, scaled by any s in [0, C'/C], is dual feasible:
+
+    P(C') = 1/2 |w|^2 + C' sum_i xi_i,      D(C') >= s sum alpha b - s^2 / 2 |w_alpha|^2.
+
+So the path steps as far as the model at hand reaches (the approximate path of Giesen, Jaggi and Laue 2012).
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, validate
+from structsvm.result import Result
+
+
+class PathPoint(NamedTuple):
+    """A model of the path.
+
+    Attributes
+    ----------
+    C : float
+    reach : float
+        Up to this C, its relative gap is at most the path's `tol`.
+    score : float
+        On the held-out examples.
+    result : Result
+    """
+
+    C: float
+    reach: float
+    score: float
+    result: Result
+
+
+def gap_at(result, C, new_C):
+    """An upper bound on the relative gap at ``new_C >= C`` of a model that was trained with C (linear penalty)."""
+    primal = result.primal_norm + new_C * (result.primal - result.primal_norm) / C
+    linear = result.dual + result.dual_norm
+    scale = min(linear / (2.0 * result.dual_norm), new_C / C) if result.dual_norm > 0.0 else new_C / C
+    dual = max(scale * linear - scale * scale * result.dual_norm, result.dual)
+    return (primal - dual) / primal if primal > 0.0 else 0.0
+
+
+def reach_of(result, C, tol, most):
+    """The largest C' <= most at which the model's relative gap is surely at most `tol` (at least C)."""
+    low, high = C, most
+    if gap_at(result, C, most) <= tol:
+        return most
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if gap_at(result, C, middle) <= tol else (low, middle)
+    return float(low)
+
+
+def _best_has(name):
+    return available_if(lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), name))
+
+
+class PathSearch(MetaEstimatorMixin, BaseEstimator):
+    """Chooses C on a regularisation path, with held-out examples as judge.
+
+    Parameters
+    ----------
+    estimator : SequenceLabeler, StructuredSVM, or another estimator of this kind
+        With a linear slack penalty. Its C and tol (those of its solver, if that is an object) are set by the search.
+    C_min, C_max : float, default=1e-3 and 10
+    tol : float, default=0.1
+        For every C between them, one of the models has at most this relative duality gap. Each is trained to half.
+    validation_fraction : float, default=0.2
+        Share of the examples that are held out while the path is walked.
+    scoring : str, callable or None
+        As in scikit-learn; None: the estimator's own `score`.
+    refit : bool, default=True
+        Train on all examples with the best C in the end (to `tol`).
+    random_state : int, RandomState or None
+        Seeds the choice of the held-out examples.
+
+    Attributes
+    ----------
+    path_ : list of PathPoint
+    best_C_, best_score_ : float
+    best_estimator_ : estimator
+        Trained on all examples, or, without `refit`, the path's last model of the best C.
+    """
+
+    _constraints = {
+        "C_min": POSITIVE,
+        "C_max": POSITIVE,
+        "tol": Interval(Real, 0.0, 1.0, closed="neither"),
+        "validation_fraction": Interval(Real, 0.0, 1.0, closed="neither"),
+        "refit": FLAG,
+        "random_state": RANDOM_STATE,
+    }
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        C_min=1e-3,
+        C_max=10.0,
+        tol=0.1,
+        validation_fraction=0.2,
+        scoring=None,
+        refit=True,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.C_min = C_min
+        self.C_max = C_max
+        self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.scoring = scoring
+        self.refit = refit
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Walk the path, and train with the best C.
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range, or an estimator whose problem has no linear slack penalty.
+        """
+        validate(self, self._constraints)
+        if self.C_max < self.C_min:
+            raise ValueError(f"C_max={self.C_max} is less than C_min={self.C_min}")
+        n = len(y)
+        held_out = round(n * self.validation_fraction)
+        if not 0 < held_out < n:
+            raise ValueError(f"validation_fraction={self.validation_fraction} of {n} examples leaves a part empty")
+        seed = self.random_state
+        rng = seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
+        order = rng.permutation(n)
+        test, train = np.sort(order[:held_out]), np.sort(order[held_out:])
+        self._walk(part(X, train), part(y, train), part(X, test), part(y, test))
+        best = max(self.path_, key=lambda point: point.score)
+        self.best_C_, self.best_score_ = best.C, best.score
+        if self.refit:
+            self.best_estimator_ = self._set(clone(self.estimator), self.best_C_, self.tol).fit(X, y)
+        else:
+            self.best_estimator_ = self._set(clone(self.estimator), self.best_C_, self.tol / 2).fit(
+                part(X, train), part(y, train)
+            )
+        return self
+
+    def _walk(self, X, y, X_test, y_test):
+        model = clone(self.estimator).set_params(warm_start=True)
+        scorer = check_scoring(model, self.scoring)
+        self.path_: list[PathPoint] = []
+        C = float(self.C_min)
+        while True:
+            result = self._set(model, C, self.tol / 2).fit(X, y).result_
+            reach = reach_of(result, C, self.tol, float(self.C_max))
+            self.path_.append(PathPoint(C, reach, float(scorer(model, X_test, y_test)), result))
+            if self.C_max <= C or reach >= self.C_max:
+                return
+            C = min(max(reach, C * 1.05), float(self.C_max))
+
+    def _set(self, estimator, C, tol):
+        """Give C and tol to the estimator, or to its solver."""
+        names = estimator.get_params()
+        prefix = "solver__" if "solver__C" in names else ""
+        if f"{prefix}C" not in names or names.get(f"{prefix}penalty", "linear") != "linear":
+            raise ValueError(
+                "PathSearch needs an estimator, or a solver in it, with a C and penalty='linear'; "
+                f"got {estimator!r:.120}"
+            )
+        return estimator.set_params(**{f"{prefix}C": C, f"{prefix}tol": tol})
+
+    @_best_has("predict")
+    def predict(self, X):
+        """Predictions of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @_best_has("score")
+    def score(self, X, y):
+        """Its score, by `scoring`."""
+        check_is_fitted(self)
+        return check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def part(data: Any, indices):
+    """Some examples of a list, an array, or `Columns`."""
+    if hasattr(data, "take") and not isinstance(data, np.ndarray):
+        return data.take(indices)
+    return [data[i] for i in indices]
