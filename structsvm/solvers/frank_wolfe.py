@@ -17,9 +17,9 @@ class FrankWolfe(DualSolver):
     C : float, default=1.0
         Weight of the sum of slacks.
     rescaling : {"margin", "slack"}, default="margin"
-    sampling : {"gap", "uniform"}, default="gap"
-        Which examples a pass visits: each with odds proportional to what it was last seen to add to the duality gap
-        (Osokin and others 2016), or each once, in random order.
+    sampling : {"uniform", "gap"}, default="uniform"
+        Which examples a pass visits: each once, in random order; or each with odds proportional to what it was last
+        seen to add to the duality gap (Osokin and others 2016).
     n_cached : int, default=10
         Steps at most that follow each decode towards corners that are known already (there, the cache).
     average : bool, default=True
@@ -45,7 +45,7 @@ class FrankWolfe(DualSolver):
     penalty = "linear"
 
     _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
-        "sampling": Options("gap", "uniform"),
+        "sampling": Options("uniform", "gap"),
         "n_cached": Interval(Integral, 0),
     }
 
@@ -54,7 +54,7 @@ class FrankWolfe(DualSolver):
         C=1.0,
         *,
         rescaling="margin",
-        sampling="gap",
+        sampling="uniform",
         n_cached=10,
         average=True,
         max_iter=1000,
