@@ -214,7 +214,13 @@ cdef class PythonProblem(Problem):
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         with gil:
-            return self.ask(i, w, cut, violation)
+            try:
+                return self.ask(i, w, cut, violation)
+            except OracleError:
+                raise
+            except Exception as error:
+                error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
+                raise
 
     cdef int ask(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1:
         cdef double score

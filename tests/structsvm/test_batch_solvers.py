@@ -275,8 +275,9 @@ def test_an_exception_in_a_thread_names_the_example_and_leaves_a_whole_state():
         return original(x, w, y_true, rescaling)
 
     data.oracle.argmax = argmax
-    with pytest.raises(ZeroDivisionError, match="in the middle"):
+    with pytest.raises(ZeroDivisionError, match="in the middle") as caught:
         run.certify()
+    assert "while Multiclass was asked about example 33" in caught.value.__notes__
     data.oracle.argmax = original
     after = run.get_state()
     assert all(np.array_equal(before[name], after[name], equal_nan=True) for name in before)
