@@ -19,8 +19,8 @@ from structsvm.solvers.base import DualSolver, Run
 # While nothing is known, every example's answer is the same kind of nonsense: portions of the first round.
 FIRST_PORTIONS = 32
 
-# With a hard margin and no feasible weights yet: rounds after which to find out whether there can be any, what
-# the linear programme may have in rows times columns, and how scipy says no.
+# With a hard margin: rounds after which to find out whether any weights can be feasible, what the linear programme
+# may have in rows times columns, and how scipy says no.
 HARD_CHECKS = (5, 10, 20, 50, 100, 200, 500)
 LARGEST_PROGRAMME = 10**8
 INFEASIBLE = 2
@@ -141,14 +141,18 @@ class CuttingPlane(DualSolver):
 class CuttingPlaneRun(Run):
     """A run whose certificate is the next round's question."""
 
+    def advance(self, *seconds):
+        done = super().advance(*seconds)
+        if done and self.solver.penalty is None and self.n_iter in HARD_CHECKS and self.schedule.joined:
+            refuse_inseparable(self.state)
+        return done
+
     def certify(self):
         begin = time.perf_counter()
         if self.problem.is_exact:
             self.primal = self.state.primal(violation=self.schedule.ask())
             if np.isfinite(self.primal):
                 self.schedule.gap = max(self.primal - self.dual, 0.0)
-            elif self.n_iter in HARD_CHECKS:
-                refuse_inseparable(self.state)
         self.seconds += time.perf_counter() - begin
 
     @property

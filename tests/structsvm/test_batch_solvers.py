@@ -181,6 +181,8 @@ def test_a_hard_margin_on_data_that_cannot_be_separated():
     data.X[1], data.Y[1] = data.X[0], (data.Y[0] + 1) % 3
     with pytest.raises(ValueError, match=r"the data cannot be separated: no weights keep the \d+ constraints of \d"):
         CuttingPlane(penalty=None, random_state=0).solve(data.bind())
+    with pytest.raises(ValueError, match="the data cannot be separated"):
+        CuttingPlane(penalty=None, tol=None, optimize="constraint", random_state=0).solve(data.bind())
 
 
 def test_parameters_that_do_not_go_together():
