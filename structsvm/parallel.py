@@ -97,6 +97,10 @@ class Rounds:
             if self._cluster is None or self._cluster.client is not backend.client:
                 self._cluster = Cluster(backend.client, self.shards)
             return self._cluster.map(function, w, arguments)
-        return Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
-        )
+        try:
+            return Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
+            )
+        except BaseException:
+            self._shards = None  # threads that were not stopped may be at work on these for a while
+            raise
