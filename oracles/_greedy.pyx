@@ -11,6 +11,7 @@ import numpy as np
 cimport numpy as cnp
 
 from structsvm._labels cimport LabelDecoder
+from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 
 cnp.import_array()
@@ -103,6 +104,16 @@ cdef class GreedyProblem(Problem):
             self.chain.indptr[i + 1] - a, &self.gold[i] - self.place[i], self.place[i],
             &self.chain.row[0], &self.chain.rows[0], &self.chain.score[0])
         self.at_hand = i
+
+    cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil:
+        cdef Py_ssize_t e
+        if stage == 0:
+            prefetch(&self.chain.indptr[i])
+            prefetch(&self.gold[i])
+            prefetch(&self.place[i])
+        else:
+            for e in range(self.chain.indptr[i], self.chain.indptr[i + 1], 16):
+                prefetch(&self.chain.indices[e])
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         """The best wrong label y; margin rescaling maximises D + s_y, slack rescaling D (1 + s_y - s_gold)."""

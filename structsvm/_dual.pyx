@@ -19,26 +19,16 @@ from libc.math cimport INFINITY, isfinite
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
-
 import numpy as np
 
-
-from structsvm._problem cimport (
-    PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem,
-)
+from structsvm._prefetch cimport prefetch
+from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
 from structsvm._random cimport random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
 
 from structsvm._rounds import violations
 from structsvm._weights import checked_array
-
-
-cdef extern from *:
-    """
-    #define structsvm_prefetch(p) __builtin_prefetch(p)
-    """
-    void prefetch "structsvm_prefetch" (const void* p) noexcept nogil
 
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
@@ -146,9 +136,14 @@ cdef class DualState(WeightState):
             for k in range(m):
                 picks[k] = self.support[random_below(&self.random, self.n_patterns)]
                 prefetch(&self.sets[picks[k]])
+                self.problem.c_prefetch(picks[k], 0)
             for k in range(m):
                 prefetch(self.sets[picks[k]].cuts)
                 prefetch(self.sets[picks[k]].gram)
+                self.problem.c_prefetch(picks[k], 1)
+            for k in range(m):
+                if self.sets[picks[k]].n > 0:
+                    prefetch(self.sets[picks[k]].cuts[0].words)
             for k in range(m):
                 i = picks[k]
                 self.slopes(i, False)

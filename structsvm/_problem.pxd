@@ -66,5 +66,9 @@ cdef class Problem:
     # Whether the words are a cut of example i that the other verbs can take (they check nothing).
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil
 
+    # A hint that example i will be looked at soon: fetch into the caches what stands about it in memory; with
+    # stage 1, what the numbers fetched at stage 0 point to. May do nothing.
+    cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil
+
     # What separate(i) costs, in units of one weight read: the clock of the adaptive schedule.
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil

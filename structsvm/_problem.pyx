@@ -176,6 +176,9 @@ cdef class Problem:
                 return False
         return True
 
+    cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil:
+        pass
+
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>self.n_features
 

@@ -17,14 +17,9 @@ cimport cython
 
 import numpy as np
 
+from structsvm._prefetch cimport prefetch
 from structsvm._strings cimport SIGNALS, check_offsets, copied, reserve
 from structsvm._tokens cimport largest, merge_token
-
-cdef extern from *:
-    """
-    #define ssvm_prefetch(p) __builtin_prefetch(p)
-    """
-    void prefetch "ssvm_prefetch"(const void *p) noexcept nogil
 
 cdef enum:
     BLOCK = 256                 # tokens that one inner loop handles
