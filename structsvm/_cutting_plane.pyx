@@ -39,7 +39,8 @@ cdef class WorkingSets:
         self.due = np.zeros(n, dtype=np.int32)
         self.order = np.arange(n, dtype=np.int64)
 
-    def join(self, Py_ssize_t start, const float64_t[:, ::1] terms, const int64_t[::1] bounds, const int32_t[::1] words):
+    def join(self, Py_ssize_t start, const float64_t[:, ::1] terms, const int64_t[::1] bounds,
+             const int32_t[::1] words):
         """Offer the constraints of `collect` (lines 7 to 9; each is optimised over its own working set at once).
 
         Returns how many joined.

@@ -408,14 +408,13 @@ cdef class DualState(WeightState):
         """Algorithm 1 of SVMstruct, lines 7 to 9: a cut that is violated by more than the slack and epsilon joins
         its working set, and the dual is optimised over that set. Returns whether it did."""
         cdef double high, violation
-        cdef Py_ssize_t k
         self.slopes(i, False)
         self.highest(i, &high)
         self.problem.c_dots(i, cut, 1, self.w, False, &violation)
         violation = cut.b - violation
         if violation - high <= max(epsilon, self.tau) or self.find(i, cut) != NOTHING:
             return 0
-        k = self.insert(i, cut)
+        self.insert(i, cut)
         self.slopes(i, False)
         self.solve_set(i)
         return 1

@@ -285,14 +285,13 @@ cdef class FrankWolfeSchedule(Schedule):
         self.gaps = self._carried(numbers, self.order.shape[0]).copy()
 
     def start_pass(self):
-        cdef Py_ssize_t k
         super().start_pass()
         if not self.gap_sampling or self.dual.n_visits == 0:
             return
         gaps = np.asarray(self.gaps)
         ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
         if ends.shape[0] > 0 and ends[-1] > 0.0:
-            drawn = np.array([random_unit(&self.state.random) for k in range(ends.shape[0])])
+            drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
             self.order = np.minimum(np.searchsorted(ends, drawn * ends[-1], side="right"), len(ends) - 1)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
