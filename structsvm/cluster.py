@@ -42,6 +42,7 @@ class Cluster:
     def __init__(self, client, shards):
         self.client, self.shards = client, shards
         self.name = uuid.uuid4().hex
+        self.last: BaseException | None = None  # what was lost last
         self.places = {}  # number of a shard -> future of its pickled data
 
     def map(self, function, w, arguments):
@@ -55,7 +56,9 @@ class Cluster:
                 return [outcome[k] for k in range(len(self.shards))]
             for k in missing:
                 self.places.pop(k, None)
-        raise ClusterError(f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row")
+        raise ClusterError(
+            f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row, last by {self.last!r:.200}"
+        ) from self.last
 
     def _ask(self, function, w, arguments):
         """The outcomes that arrive; those of lost workers are left out."""
@@ -67,13 +70,14 @@ class Cluster:
                 k: self.client.submit(answer, f"{self.name}-{k}", self.places[k], function, weights, *rest, pure=False)
                 for k, rest in arguments.items()
             }
-        except LOST:
+        except LOST as error:
+            self.last = error
             return outcome
         for k, future in futures.items():
             try:
                 outcome[k] = aligned(future.result())
-            except LOST:
-                continue
+            except LOST as error:
+                self.last = error
         return outcome
 
     def _send(self, numbers):
@@ -114,11 +118,11 @@ def answer(name, data, function, w, *rest):
             HELD.popitem(last=False)
     lock, shard = HELD[name]
     with lock:
-        return function(shard, np.require(w, requirements=["C", "A"]), *rest)
+        return function(shard, *(aligned(item) for item in (w, *rest)))
 
 
-def aligned(outcome):
-    """An answer with arrays that compiled code can read."""
-    if isinstance(outcome, tuple):
-        return tuple(aligned(item) for item in outcome)
-    return np.require(outcome, requirements=["C", "A"]) if isinstance(outcome, np.ndarray) else outcome
+def aligned(item):
+    """What has travelled, with arrays where compiled code can read them: they arrive at any address."""
+    if isinstance(item, tuple):
+        return tuple(aligned(part) for part in item)
+    return np.require(item, requirements=["C", "A"]) if isinstance(item, np.ndarray) else item
