@@ -167,6 +167,9 @@ def explanation(limit):
 
     V: bare decode of all training tokens under trained weights, features given, in the same run
 
+    a gap counts as reached at the first pass that shows it; near 1e-6 the gap of float32 weights goes up and down
+    from pass to pass (see the picture), so the first time is partly luck
+
     given up after {limit:g} CPU seconds; where a run is shorter than a few seconds, the best of equal runs
 
     picture of the gaps against time: svmstruct_gaps.png

@@ -152,7 +152,7 @@ def table(case, rows, machine_ratio):
     beyond the time of 1 thread divided by threads or workers
 
     training: CuttingPlane(form="n_slack", C={C}, max_iter={ROUNDS}); its first round asks in 32 portions, the mean of
-    the others stands beside it; optimising the dual is one thread's work in all of them
+    the others stands beside it, and CPU seconds are a mean of all; optimising the dual is one thread's work always
 
     speed-up: of two threads against one, of two workers against one; x 1 thread: against one thread without
     Dask; a second thread brought {machine_ratio:.2f} to checksums of two buffers just then (others use the machine too)
