@@ -56,10 +56,10 @@ def notes(text):
 
 
 def show(value, spec):
-    """A value as text; nothing for None and NaN."""
+    """A value as text; nothing for None and NaN. Text stays what it is, in a column of numbers too."""
     if value is None or value != value:
         return ""
-    return str(value) if spec == "" else format(value, spec)
+    return str(value) if spec == "" or isinstance(value, str) else format(value, spec)
 
 
 class Results:

@@ -118,14 +118,22 @@ class Training:
     ----------
     run : Run
     oracle : ViterbiOracle or GreedyOracle
-    wall, cpu : float
-        Seconds, without the certificate of a solver that has no `tol`: it comes after the last pass.
+    laps : ndarray of shape (n_iter, 2)
+        Wall and CPU seconds to the end of each pass; the certificate of a solver that has no `tol` comes
+        after the last one.
     """
 
     run: object
     oracle: object
-    wall: float
-    cpu: float
+    laps: np.ndarray
+
+    @property
+    def wall(self):
+        return float(self.laps[-1, 0])
+
+    @property
+    def cpu(self):
+        return float(self.laps[-1, 1])
 
 
 class Stopwatch(Monitor):
@@ -134,15 +142,15 @@ class Stopwatch(Monitor):
     def __init__(self, monitor=None):
         self.monitor = Monitor() if monitor is None else monitor
         self.start = self.now()
-        self.taken = 0.0
+        self.laps = []
 
     def now(self):
         return np.array([time.perf_counter(), time.process_time()])
 
     def end_pass(self, run):
-        self.taken = self.now() - self.start
+        self.laps.append(self.now() - self.start)
         stop = self.monitor.end_pass(run)
-        self.start = self.now() - self.taken
+        self.start = self.now() - self.laps[-1]
         return stop
 
 
@@ -152,7 +160,7 @@ def train(oracle, tokens, numbers, solver, monitor=None):
         watch = Stopwatch(monitor)
         problem = oracle.bind(tokens, numbers, **solver.formulation())
         run = solver.solve(problem, monitor=watch)
-    return Training(run, oracle, *watch.taken.tolist())
+    return Training(run, oracle, np.array(watch.laps))
 
 
 class StopAtGap(Monitor):

@@ -193,14 +193,19 @@ def ocr_table(quick):
     return result
 
 
-def ocr_folds():
-    """Ten tasks: train on a fold, test on the others."""
+def ocr_letters():
+    """All folds, to train and to test on."""
     data = fetch_ocr_letters()
     encoder = FeatureEncoder()
     tokens = encoder.fit_transform(data.X)
     labels, numbers = encode_labels(data.y, tokens)
-    whole = Task("OCR", encoder, labels, tokens, numbers, tokens, data.y, chunks=False)
-    return [split(whole, data.folds == fold) for fold in range(10)]
+    return Task("OCR", encoder, labels, tokens, numbers, tokens, data.y, chunks=False)
+
+
+def ocr_folds():
+    """Ten tasks: train on a fold, test on the others."""
+    whole, folds = ocr_letters(), fetch_ocr_letters().folds
+    return [split(whole, folds == fold) for fold in range(10)]
 
 
 def split(task, chosen):
