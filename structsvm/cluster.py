@@ -57,7 +57,8 @@ class Cluster:
             for k in missing:
                 self.places.pop(k, None)
         raise ClusterError(
-            f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row, last by {self.last!r:.200}"
+            f"{len(missing)} of {len(self.shards)} shards were lost {ATTEMPTS} times in a row, the last by "
+            f"{self.last!r:.200}"
         ) from self.last
 
     def _ask(self, function, w, arguments):
