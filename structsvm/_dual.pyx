@@ -33,6 +33,9 @@ from structsvm._weights import checked_array
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
 
+# Inner products of constraints that a training state may ask for, beside a thousand for each of them.
+cdef int64_t MANY_PRODUCTS = 10**7
+
 
 cdef inline bint same(const Cut* a, const Cut* b) noexcept nogil:
     return (a.n_words == b.n_words and a.b == b.b and a.scale == b.scale
@@ -603,6 +606,8 @@ cdef class DualState(WeightState):
         cdef int32_t nothing = 0
         cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
         cdef double[::1] total = np.zeros(self.problem.n_samples)
+        cdef int64_t[::1] count = np.zeros(self.problem.n_samples, dtype=np.int64)
+        cdef int64_t products = 0
         base = state.get("base")
         if base is not None:
             base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
@@ -616,10 +621,15 @@ cdef class DualState(WeightState):
             cut.n_words = bounds[c + 1] - bounds[c]
             cut.words = first + bounds[c]
             total[i] += cut.alpha
+            count[i] += 1
+            products += count[i]
             if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
                     and (cut.alpha > 0.0 or self.patience > 0) and cut.b > 0.0 and cut.scale > 0.0
                     and total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"cut {c} of the training state does not fit example {i}")
+        if products > MANY_PRODUCTS + 1000 * n_cuts:
+            raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
+                             "memory")
         super().set_state(state)
         self.base = base
         self.cost = cost

@@ -306,3 +306,19 @@ def test_sparse_cuts_of_a_user_are_never_misread():
     data.oracle.__class__ = Broken
     with pytest.raises(structsvm.OracleError):
         LaRank().solve(data.bind())
+
+
+def test_a_state_with_too_many_constraints_of_one_example():
+    """Their inner products would take far more memory than the file that asks for them."""
+    oracle, X, Y = chains()
+    solver = LaRank(C=1.0, max_iter=3, random_state=0)
+    state = solver.solve(oracle.bind(X, Y)).get_state()
+    n, words = 100_000, int(state["cut_bounds"][1])
+    state |= {
+        "cut_example": np.full(n, state["cut_example"][0]),
+        "cut_bounds": np.arange(n + 1) * words,
+        "cut_numbers": np.tile(state["cut_numbers"][:1] * [1e-6, 1.0, 1.0], (n, 1)),
+        "cut_words": np.tile(state["cut_words"][:words], n),
+    }
+    with pytest.raises(ValueError, match="100000 constraints for one example: more than fit in memory"):
+        solver.start(oracle.bind(X, Y)).set_state(state)
