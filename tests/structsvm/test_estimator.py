@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import threading
 
@@ -325,13 +326,19 @@ def test_errors_of_user_code_come_out_unchanged():
     class Mine(Exception):
         pass
 
+    error = Mine("mine")
+
     class Broken(Multiclass):
         def argmax(self, x, w, y_true=None, rescaling=None):
-            raise Mine("mine")
+            raise error
 
     model = StructuredSVM(Broken())
-    with pytest.raises(Mine, match=r"^mine$"):
+    with pytest.raises(Mine) as caught:
         model.fit(X, y)
+    assert caught.value is error
+    assert str(error) == "mine"
+    (note,) = error.__notes__  # beside the message, which stays what it was
+    assert re.fullmatch(r"while Broken was asked about example \d+", note)
     assert not hasattr(model, "coef_")
 
 
