@@ -68,7 +68,7 @@ def train(path, model_path, params, warm_start, plot, quiet):
             resume=bool(warm_start),
         )
     model.save(model_path)
-    say(run.result().certificate())
+    say(model.result.certificate())
     if plot:
         picture(model, plot, say=say)
     if run.status == "interrupted":
@@ -186,7 +186,7 @@ def demo(output, seed):
     run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
-    click.echo(run.result().certificate())
+    click.echo(model.result.certificate())
     picture(model, output, (y_test, predicted))
     if run.status == "interrupted":
         raise KeyboardInterrupt

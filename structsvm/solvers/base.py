@@ -126,6 +126,7 @@ class Run:
 
     def result(self):
         """Return the `Result` as of now."""
+        norm = half_norm(self.state.weights)
         return Result(
             primal=self.primal,
             dual=self.dual,
@@ -135,8 +136,8 @@ class Run:
             n_support=self.n_support,
             seconds=self.seconds,
             status=self.status,
-            primal_norm=half_norm(self.weights),
-            dual_norm=half_norm(self.state.weights) if self.has_dual else np.nan,
+            primal_norm=half_norm(self.state.averaged()) if self.use_average else norm,
+            dual_norm=norm if self.has_dual else np.nan,
             history=self.history.arrays(),
         )
 
