@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from structsvm.model_file import ModelFileError, checksum, read_model, write_model
+from structsvm.parameters import plain
 from structsvm.progress import Monitor
-from structsvm.solvers.stored import plain, take_up
 
 KIND = "checkpoint"
 
@@ -75,3 +75,14 @@ def describe(run):
         "solver": [type(solver).__name__, parameters],
         "problem": [run.problem.fingerprint(), run.problem.n_samples, run.problem.n_features, checksum(weights)],
     }
+
+
+def take_up(run, arrays):
+    """`Run.set_state`, with advice where it fails."""
+    try:
+        run.set_state(arrays)
+    except ValueError as error:
+        raise ValueError(
+            f"training cannot go on from where the model stands: {error}. The solver must be the one of before, "
+            "with the same parameters and sample weights (C may grow, and max_iter and tol may change)"
+        ) from error

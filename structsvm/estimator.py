@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
+from structsvm.checkpoint import take_up
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
@@ -16,7 +17,7 @@ from structsvm.protocol import Oracle
 from structsvm.result import Result
 from structsvm.solvers import LaRank, Solver
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.solvers.stored import solver_from_json, solver_to_json, take_up
+from structsvm.solvers.stored import solver_from_json, solver_to_json
 
 KIND = "structured"
 

@@ -71,6 +71,13 @@ RANDOM_STATE = (
 )
 
 
+def plain(value):
+    """A parameter as JSON has it: numpy's scalars as Python's; None for what is an object (a RandomState)."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (bool, int, float, str)) else None
+
+
 def validate(owner, constraints):
     """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
     for name, allowed in constraints.items():

@@ -11,13 +11,13 @@ from itertools import chain, pairwise
 
 import numpy as np
 
+from structsvm.checkpoint import take_up
 from structsvm.columns import Columns
 from structsvm.features import FeatureEncoder
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import Result
-from structsvm.solvers.stored import take_up
 from structsvm.tasks.sequence_constraints import check_allowed
 from structsvm.tasks.sequence_labels import encode_labels, label_from_json, label_to_json, sort_labels
 from structsvm.tasks.sequence_parameters import check_unchanged, make_oracle, params_from_json, params_to_json

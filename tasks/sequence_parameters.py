@@ -12,8 +12,9 @@ import numpy as np
 from structsvm.features import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.parameters import plain
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron, Solver
-from structsvm.solvers.stored import plain, solver_from_json, solver_to_json
+from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.tasks.sequence_constraints import label_masks
 from structsvm.tasks.sequence_labels import label_from_json, label_to_json
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._dual import DualState
+from structsvm.checkpoint import Checkpoint
 from structsvm.parallel import Rounds
 from structsvm.parameters import (
     CHECKPOINT,
@@ -249,8 +250,6 @@ class Solver(Parameters):
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
         if self.checkpoint is not None:
-            from structsvm.checkpoint import Checkpoint
-
             checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, last)
             checkpoint.take_up(run)
             monitor = Monitors(checkpoint, monitor)

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from structsvm import solvers
+from structsvm.parameters import plain
 from structsvm.solvers.base import Solver
-
-
-def plain(value):
-    """A parameter as JSON has it: numpy's scalars as Python's; None for what is an object (a RandomState)."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, (bool, int, float, str)) else None
 
 
 def solver_to_json(solver):
@@ -34,14 +26,3 @@ def solver_from_json(value):
     solver = kind(**value["params"])
     solver.validate()
     return solver
-
-
-def take_up(run, arrays):
-    """`Run.set_state`, with advice where it fails."""
-    try:
-        run.set_state(arrays)
-    except ValueError as error:
-        raise ValueError(
-            f"training cannot go on from where the model stands: {error}. The solver must be the one of before, "
-            "with the same parameters and sample weights (C may grow, and max_iter and tol may change)"
-        ) from error
