@@ -21,10 +21,11 @@ cnp.import_array()
 cdef int64_t LOOK = 32      # examples between two looks at signals
 
 
-cdef const void* address(Problem problem, weights) except NULL:
-    cdef cnp.ndarray w = problem._check_weights(weights)
-    problem.lend(w)
-    return cnp.PyArray_DATA(w)
+cdef cnp.ndarray lent(Problem problem, weights):
+    """The weights in the problem's type; the caller keeps the array alive while it uses the address."""
+    weights = problem._check_weights(weights)
+    problem.lend(weights)
+    return weights
 
 
 cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
@@ -39,7 +40,8 @@ cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double
 
 def violations(Problem problem not None, weights):
     """How much the most violated constraint of each example is violated: float64 array (n_samples,)."""
-    cdef const void* w = address(problem, weights)
+    cdef cnp.ndarray array = lent(problem, weights)
+    cdef const void* w = cnp.PyArray_DATA(array)
     cdef float64_t[::1] out = np.empty(problem.n_samples)
     cdef Py_ssize_t i
     cdef Cut cut
@@ -61,7 +63,8 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
         Where each constraint's words begin; an example that violates nothing has none.
     words : ndarray of int32
     """
-    cdef const void* w = address(problem, weights)
+    cdef cnp.ndarray array = lent(problem, weights)
+    cdef const void* w = cnp.PyArray_DATA(array)
     cdef Py_ssize_t k, n = stop - start
     cdef float64_t[::1] violation = np.empty(n)
     cdef float64_t[:, ::1] terms = np.zeros((n, 2))
@@ -107,7 +110,8 @@ def collect_sum(Problem problem not None, weights, const double[::1] C):
     values : ndarray of float64
         The non-zero entries of sum_i C_i psi_i.
     """
-    cdef const void* w = address(problem, weights)
+    cdef cnp.ndarray array = lent(problem, weights)
+    cdef const void* w = cnp.PyArray_DATA(array)
     cdef float64_t[::1] violation = np.empty(problem.n_samples)
     cdef float64_t[::1] total = np.zeros(problem.n_features)
     cdef double b = 0.0
