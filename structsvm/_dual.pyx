@@ -28,7 +28,7 @@ from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
 
 from structsvm._rounds import violations
-from structsvm._weights import checked_array
+from structsvm._weights import checked_array, half_norm
 
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
@@ -532,26 +532,17 @@ cdef class DualState(WeightState):
         if self.problem.penalty == PENALTY_HARD:
             worst = slack.max(initial=0.0)
             if worst == 0.0:
-                return self._half_distance(weights)
+                return half_norm(weights, self.base)
             # Around other weights than 0, scaling would not keep the objective's centre.
             if worst >= 1.0 or self.base is not None:
                 return np.inf
-            return self._half_distance(weights) / (1.0 - worst) ** 2
+            return half_norm(weights, self.base) / (1.0 - worst) ** 2
         if self.problem.penalty == PENALTY_QUADRATIC:
             ridge = np.asarray(self.ridge)
             losses = np.divide(0.5 * slack * slack, ridge, out=np.zeros_like(slack), where=ridge > 0.0)
         else:
             losses = np.multiply(self.box, slack)
-        return self._half_distance(weights) + float(losses.sum())
-
-    def _half_distance(self, weights):
-        total = 0.0
-        for start in range(0, len(weights), 65536):  # pieces that stay in the cache
-            piece = weights[start:start + 65536].astype(np.float64)
-            if self.base is not None:
-                piece -= self.base[start:start + 65536]
-            total += sum_of_products(piece, piece)
-        return 0.5 * total
+        return half_norm(weights, self.base) + float(losses.sum())
 
     def _vectors(self):
         return {}  # w follows from alpha, bit for bit after `settle`; the average begins anew with a pass

@@ -299,16 +299,15 @@ cdef class FrankWolfeSchedule(Schedule):
         cdef double violation, high, gap, least
         cdef Py_ssize_t corner
         cdef int _
-        if self.dual.box[i] == 0.0:
-            self.dual.visit(i, &cut, &violation)
-            return 0
         self.dual.visit(i, &cut, &violation)
+        if self.dual.box[i] == 0.0:
+            return 0
         self.dual.slopes(i, True)
         corner = self.dual.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.dual.tau and self.dual.find(i, &cut) < 0:
             corner = self.dual.insert(i, &cut)
-            self.dual.slope[corner] = high = violation
-        self.gaps[i] = gap = self.gap_of(i, high)
+            self.dual.slope[corner] = violation
+        self.gaps[i] = gap = max(self.dual.restricted_gap(i), 0.0)
         self.step(i, corner, gap)
         least = 0.1 * gap
         for _ in range(self.n_cached):
@@ -316,20 +315,11 @@ cdef class FrankWolfeSchedule(Schedule):
                 break
             self.dual.slopes(i, False)
             corner = self.dual.highest(i, &high)
-            gap = self.gap_of(i, high)
+            gap = self.dual.restricted_gap(i)
             if gap <= least or gap <= self.dual.tau * self.dual.box[i]:
                 break
             self.step(i, corner, gap)
         return 0
-
-    cdef double gap_of(self, Py_ssize_t i, double high) noexcept nogil:
-        """C xi - sum_k alpha_k d_k, where xi is the highest slope of all (that of 0 included)."""
-        cdef WorkingSet* s = &self.dual.sets[i]
-        cdef double gap = self.dual.box[i] * high
-        cdef Py_ssize_t k
-        for k in range(s.n):
-            gap -= s.cuts[k].alpha * self.dual.slope[k]
-        return max(gap, 0.0)
 
     cdef int step(self, Py_ssize_t i, Py_ssize_t corner, double gap) except -1 nogil:
         """Move towards a corner: a cut's place in the working set, or -1 for 0."""

@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
@@ -34,6 +35,7 @@ class WeightState:
     def get_state(self) -> dict[str, NDArray[Any]]: ...
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
+def half_norm(weights: NDArray[Any], base: NDArray[np.float64] | None = None) -> float: ...
 def checked_array(
     state: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...] | None
 ) -> NDArray[Any]: ...

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._dual import DualState
+from structsvm._weights import half_norm
 from structsvm.checkpoint import Checkpoint
 from structsvm.parallel import Rounds
 from structsvm.parameters import (
@@ -163,11 +164,6 @@ class Run:
         self.n_iter, self.seconds = int(run[0]), float(run[1])
         self.primal, self.dual = float(run[2]), float(run[3])
         self.history = history
-
-
-def half_norm(w):
-    """1/2 |w|^2, in float64."""
-    return 0.5 * sum(float(np.square(w[k : k + 65536], dtype=np.float64).sum()) for k in range(0, len(w), 65536))
 
 
 class Solver(Parameters):
