@@ -110,8 +110,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X, y = self._validated(X, y, reset=True)
         labels, numbers = np.unique(y, return_inverse=True)
         if len(labels) < 2:
+            only = labels.tolist()[0]
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, and y has only one class: {labels[0]!r}"
+                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
             )
         if resume is not None and not np.array_equal(resume.labels, labels):
             raise ValueError("warm_start=True goes on with the same classes; these data have others")
