@@ -40,6 +40,7 @@ cdef extern from "kernels.h" nogil:
         const double* extend_x
         const double* open_z
         const double* extend_z
+        int64_t same_gaps
         const int32_t* core_x
         const int32_t* core_z
         int64_t n_core, window
@@ -112,6 +113,7 @@ cdef class Aligner:
         self.task.layers = 1
         self.task.barred.state = -1
         self.task.window = structure.window
+        self.task.same_gaps = self.open_features.shape[1] == 1
         self.pair = np.empty(self.n_symbols**2)
         self.gaps = np.empty((2, self.n_symbols))
         self.task.pair = &self.pair[0]

@@ -42,6 +42,7 @@ typedef struct {
     const double *pair;     /* pair[x[i] + z[j]] */
     const int32_t *x, *z;   /* x[0..m], z backwards: z_j at n - j */
     const double *open_x, *extend_x, *open_z, *extend_z;    /* in the same order */
+    int64_t same_gaps;      /* whether they are the same for all letters */
     const int32_t *core_x, *core_z;
     int64_t n_core, window;
     double bonus;
@@ -108,23 +109,43 @@ ROWS_INLINE void align_hits(const align_task *s, int64_t d, int64_t a, int64_t b
     }
 }
 
-/* One layer's cells a..b of a diagonal, neither in the first row nor in the first column. */
-static __attribute__((noinline)) void align_cells(
+/* One layer's cells a..b of a diagonal, neither in the first row nor in the first column. `same` says that all letters
+ * cost the same against a gap, so that the loop need not read what each costs; `local`, that the floor counts. Both
+ * are literals in every call. */
+ROWS_INLINE void align_cells_as(
         int64_t a, int64_t b, const double *restrict pair, const int32_t *restrict x, const int32_t *restrict z,
         const double *restrict open_x, const double *restrict extend_x, const double *restrict open_z,
         const double *restrict extend_z, const double *restrict P1, const double *restrict X1,
         const double *restrict Z1, const double *restrict H2, double floor,
-        double *restrict P, double *restrict X, double *restrict Z, double *restrict H) {
+        double *restrict P, double *restrict X, double *restrict Z, double *restrict H, const int same, const int local) {
+    if (a > b) return;
+    double open = open_x[a], extend = extend_x[a];
     for (int64_t i = a; i <= b; i++) {
         double p = pair[x[i] + z[i]] + H2[i - 1];
-        double u = align_max(P1[i - 1] + open_x[i], X1[i - 1] + extend_x[i]);
-        double v = align_max(align_max(P1[i], X1[i]) + open_z[i], Z1[i] + extend_z[i]);
+        double u = align_max(P1[i - 1] + (same ? open : open_x[i]), X1[i - 1] + (same ? extend : extend_x[i]));
+        double v = align_max(align_max(P1[i], X1[i]) + (same ? open : open_z[i]), Z1[i] + (same ? extend : extend_z[i]));
+        double h = align_max(align_max(p, u), v);
         P[i] = p;
         X[i] = u;
         Z[i] = v;
-        H[i] = align_max(align_max(p, u), align_max(v, floor));
+        H[i] = local ? align_max(h, floor) : h;
     }
 }
+
+#define ALIGN_CELLS(NAME, SAME, LOCAL) \
+    static __attribute__((noinline)) void NAME( \
+            int64_t a, int64_t b, const double *restrict pair, const int32_t *restrict x, const int32_t *restrict z, \
+            const double *restrict open_x, const double *restrict extend_x, const double *restrict open_z, \
+            const double *restrict extend_z, const double *restrict P1, const double *restrict X1, \
+            const double *restrict Z1, const double *restrict H2, double floor, \
+            double *restrict P, double *restrict X, double *restrict Z, double *restrict H) { \
+        align_cells_as(a, b, pair, x, z, open_x, extend_x, open_z, extend_z, P1, X1, Z1, H2, floor, P, X, Z, H, SAME, LOCAL); \
+    }
+ALIGN_CELLS(align_cells, 0, 0)
+ALIGN_CELLS(align_cells_local, 0, 1)
+ALIGN_CELLS(align_cells_same, 1, 0)
+ALIGN_CELLS(align_cells_same_local, 1, 1)
+#undef ALIGN_CELLS
 
 /* Diagonal d from the two before it, for i in a..b; cells beside them are set to -inf. */
 ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b, const align_row *two,
@@ -137,8 +158,9 @@ ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b
         double *P = out->v[ALIGN_PAIR] + to, *X = out->v[ALIGN_SKIP_X] + to, *Z = out->v[ALIGN_SKIP_Z] + to;
         double *H = out->v[ALIGN_H] + to, floor = local && h == 0 ? 0.0 : -INFINITY;
         double start = !local && h == 0 && (d == 0 || s->mode == ALIGN_SEMIGLOBAL) ? 0.0 : -INFINITY;
-        align_cells(align_most(a, 1), align_least(b, d - 1), s->pair, s->x, s->z + behind, s->open_x, s->extend_x,
-                    s->open_z + behind, s->extend_z + behind, P1, X1, Z1, two->v[ALIGN_H] + from, floor, P, X, Z, H);
+        (s->same_gaps ? local ? align_cells_same_local : align_cells_same : local ? align_cells_local : align_cells)(
+            align_most(a, 1), align_least(b, d - 1), s->pair, s->x, s->z + behind, s->open_x, s->extend_x,
+            s->open_z + behind, s->extend_z + behind, P1, X1, Z1, two->v[ALIGN_H] + from, floor, P, X, Z, H);
         if (a == 0) {   /* (0, d) */
             P[0] = start;
             X[0] = Z[0] = -INFINITY;

@@ -17,7 +17,7 @@ from structsvm.model_file import ModelFileError
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.alignment_model import AlignmentModel
+from structsvm.tasks.alignment_model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.sequence_parameters import SOLVERS, make_solver
 
 
@@ -27,7 +27,7 @@ class SequenceAligner(CallbackSupportMixin, BaseEstimator):
     Parameters
     ----------
     C : float, optional
-        Weight of the sum of slacks. None: 0.1, or what a solver given as an object says.
+        Weight of the sum of slacks. None: 0.01, or what a solver given as an object says.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own.
@@ -184,7 +184,7 @@ class SequenceAligner(CallbackSupportMixin, BaseEstimator):
             On Ctrl-C, after the partial model has been put in place.
         """
         validate(self, self._constraints)
-        solver = make_solver(self)
+        solver = make_solver(self, DEFAULT_C)
         model = AlignmentModel.of(self)
         references = model.references(X, y, decoys)
         weight = checked_sample_weight(sample_weight, len(references))

@@ -23,6 +23,7 @@ from structsvm.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment_letters import LetterEncoder
 
 KIND = "alignment"
+DEFAULT_C = 0.01
 
 
 class AlignmentModel:

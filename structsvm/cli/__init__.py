@@ -161,7 +161,7 @@ def train_sequence(train_file, model, warm_start, plot, quiet, **params):
 @train.command("alignment")
 @click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
 @click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
-@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 0.1]")
+@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 0.01]")
 @click.option(
     "--solver",
     type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"]),

@@ -15,7 +15,7 @@ from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
 from structsvm.tasks.alignment_files import read_alignments, write_alignments
-from structsvm.tasks.alignment_model import AlignmentModel
+from structsvm.tasks.alignment_model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.sequence_parameters import make_solver
 
 DEFAULTS = {
@@ -59,7 +59,7 @@ def train(path, model_path, params, decoys, plot, matrix, quiet):
         raise ValueError(f"{path}, record {name!r}: has no decoys (more records with that first word) to learn from")
     decoys = file.has_decoys if decoys is None else decoys
     settings = SimpleNamespace(**DEFAULTS | params)
-    solver = make_solver(settings)
+    solver = make_solver(settings, DEFAULT_C)
     model = AlignmentModel.of(settings)
     model.params = vars(settings)
     references = model.references(file.pairs, file.rows, file.decoys if decoys else None)
@@ -159,7 +159,7 @@ def demo(output, seed):
     data, test = make_homologues(40, random_state=seed), make_homologues(100, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "mode": "local", "C": 1.0, "tol": 0.01})
     model = AlignmentModel.of(settings)
-    solver = make_solver(settings)
+    solver = make_solver(settings, DEFAULT_C)
     run = model.train(model.references(data.X, data.y, data.decoys), solver, monitor=Bar(solver.n_passes))
     found = model.scores([x for x, _ in test.X], [[z, *d] for (_, z), d in zip(test.X, test.decoys, strict=True)])
     error = homologue_error([s[0] for s in found], [s[1:] for s in found])

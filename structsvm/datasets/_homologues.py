@@ -36,7 +36,15 @@ class Homologues(NamedTuple):
 
 
 def make_homologues(
-    n_examples=100, *, length=50, n_decoys=10, divergence=0.6, gap_rate=0.04, gap_length=2.0, random_state=None
+    n_examples=100,
+    *,
+    length=50,
+    n_decoys=10,
+    divergence=0.6,
+    kinship=0.9,
+    gap_rate=0.04,
+    gap_length=2.0,
+    random_state=None,
 ):
     """Draw native sequences, each with a homologue, their alignment, and decoys.
 
@@ -49,7 +57,9 @@ def make_homologues(
     n_decoys : int
         Decoys of each, at least 0.
     divergence : float
-        Probability, from 0 to 1, that a letter of the homologue is drawn anew: in nine of ten cases from its family.
+        Probability, from 0 to 1, that a letter of the homologue is drawn anew.
+    kinship : float
+        Probability, from 0 to 1, that such a letter is drawn from the family of the old one, not from all letters.
     gap_rate : float
         Probability, from 0 to 1, that letters are left out before a letter, and that letters are put in.
     gap_length : float
@@ -77,6 +87,7 @@ def make_homologues(
         ("length", length, 10, np.inf),
         ("n_decoys", n_decoys, 0, np.inf),
         ("divergence", divergence, 0.0, 1.0),
+        ("kinship", kinship, 0.0, 1.0),
         ("gap_rate", gap_rate, 0.0, 1.0),
         ("gap_length", gap_length, 1.0, np.inf),
     ):
@@ -86,7 +97,7 @@ def make_homologues(
     rng = np.random.default_rng(random_state)
     data = Homologues([], [], [])
     for _ in range(n_examples):
-        rows = _related(rng, length, divergence, gap_rate, gap_length)
+        rows = _related(rng, length, divergence, kinship, gap_rate, gap_length)
         pair = tuple("".join(c for c in row if c != "-").upper() for row in rows)
         data.X.append(pair)
         data.y.append(rows)
@@ -104,7 +115,7 @@ def _text(letters):
     return "".join(_LETTERS[letters])
 
 
-def _related(rng, length, divergence, gap_rate, gap_length):
+def _related(rng, length, divergence, kinship, gap_rate, gap_length):
     """Gapped rows of a native sequence and a homologue, at least one pair among them."""
     native = _draw(rng, length)
     share = rng.uniform(0.6, 0.9)
@@ -127,7 +138,7 @@ def _related(rng, length, divergence, gap_rate, gap_length):
         letter = native[i]
         if rng.random() < divergence:
             family = letter // _FAMILY * _FAMILY
-            letter = family + rng.integers(_FAMILY) if rng.random() < 0.9 else _draw(rng, 1)[0]
+            letter = family + rng.integers(_FAMILY) if rng.random() < kinship else _draw(rng, 1)[0]
         row_x.append(_text(native[i : i + 1]))
         row_z.append(_text(np.array([letter])))
         paired = True
