@@ -602,7 +602,7 @@ cdef class DualState(WeightState):
             count[i] += 1
             products += count[i]
             if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
-                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b > 0.0 and cut.scale > 0.0
+                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
                     and total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"cut {c} of the training state does not fit example {i}")
         if products > MANY_PRODUCTS + 1000 * n_cuts:

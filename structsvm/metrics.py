@@ -1,4 +1,5 @@
-"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them.
+"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them; and those of
+alignments (`structsvm.alignment_metrics`).
 
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
@@ -18,9 +19,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structsvm.alignment_metrics import (
+    AlignmentScores,
+    alignment_scores,
+    homologue_error,
+    pair_f1,
+    q_score,
+    total_column,
+)
+
 __all__ = [
+    "AlignmentScores",
     "ChunkScores",
     "LabelScore",
+    "alignment_scores",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",
@@ -28,9 +40,13 @@ __all__ = [
     "chunk_recall",
     "chunk_recall_scorer",
     "chunk_scores",
+    "homologue_error",
     "label_report",
+    "pair_f1",
+    "q_score",
     "token_accuracy",
     "token_accuracy_scorer",
+    "total_column",
 ]
 
 

@@ -5,6 +5,7 @@ Each task has a module here; nothing of it is imported before its command runs, 
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -13,7 +14,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("sequence",)
+TASKS = ("sequence", "alignment")
 
 
 class Friendly(click.Group):
@@ -46,12 +47,12 @@ def train():
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
 
-def task_of(path):
-    """The task of a model file."""
+def commands_for(path):
+    """The module with the commands of a model file's task."""
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
-    return kind
+    return importlib.import_module(f"structsvm.cli.{kind}")
 
 
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
@@ -65,11 +66,8 @@ INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, all
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 def predict(model, input, output, kbest, jobs):
-    """Label INPUT with MODEL."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.predict(model, input, output, kbest, jobs)
+    """Label INPUT, or align its pairs, with MODEL."""
+    commands_for(model).predict(model, input, output, kbest, jobs)
 
 
 @main.command()
@@ -79,11 +77,8 @@ def predict(model, input, output, kbest, jobs):
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
 def evaluate(model, input, as_json, jobs, plot):
-    """Compare MODEL's predictions with the labels in INPUT."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.evaluate(model, input, as_json, jobs, plot)
+    """Compare MODEL's predictions with the labels or alignments in INPUT."""
+    commands_for(model).evaluate(model, input, as_json, jobs, plot)
 
 
 @main.command()
@@ -93,10 +88,7 @@ def evaluate(model, input, as_json, jobs, plot):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and transitions as a picture.")
 def inspect(model, top, label, plot):
     """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.inspect(model, top, label, plot)
+    commands_for(model).inspect(model, top, label, plot)
 
 
 @main.command()
@@ -112,9 +104,7 @@ def inspect(model, top, label, plot):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task, output, seed):
     """Train on simulated data, print metrics and certificate, save a picture."""
-    from structsvm.cli import sequence
-
-    sequence.demo(output, seed)
+    importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)
 
 
 @train.command("sequence")
@@ -166,3 +156,53 @@ def train_sequence(train_file, model, warm_start, plot, quiet, **params):
         default = click.core.ParameterSource.DEFAULT
         params = {name: value for name, value in params.items() if source(name) is not default}
     sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))
+
+
+@train.command("alignment")
+@click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
+@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
+@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 0.01]")
+@click.option(
+    "--solver",
+    type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"]),
+    default="larank",
+    show_default=True,
+)
+@click.option("--mode", type=click.Choice(["semi_global", "global", "local"]), default="semi_global", show_default=True)
+@click.option("--gaps", type=click.Choice(["affine", "linear"]), default="affine", show_default=True)
+@click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
+@click.option("--letter-gaps", is_flag=True, help="Gaps also weigh by the letter that stands against them.")
+@click.option("--classes", type=click.Choice(["hydrophobicity"]), help="Position features.")
+@click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
+@click.option("--band", type=click.IntRange(0), help="Search only so far from the diagonal.")
+@click.option("--loss", type=click.Choice(["q", "zero_one"]), default="q", show_default=True)
+@click.option("--window", type=click.IntRange(0), default=0, show_default=True, help="How far off a pair may be.")
+@click.option("--prior", help="Matrix to start from and stay close to: a file in NCBI's text form, or BLOSUM62, ...")
+@click.option("--prior-gap-open", type=float, default=-11.0, show_default=True)
+@click.option("--prior-gap-extend", type=float, default=-1.0, show_default=True)
+@click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
+@click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
+@click.option("--tol", type=float, help="Stop at this relative duality gap.")
+@click.option(
+    "--seed",
+    "random_state",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the order of examples.",
+)
+@click.option("--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate.")
+@click.option("--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it.")
+@click.option("--checkpoint-every", type=click.IntRange(1), default=1, show_default=True, help="Passes between two.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and matrix as a picture.")
+@click.option("--matrix", type=click.Path(dir_okay=False), help="Write the learnt matrix in NCBI's text form.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def train_alignment(train_file, model, decoys, plot, matrix, quiet, **params):
+    """Learn alignment costs from a FASTA or A2M file of aligned pairs.
+
+    Two records an example, with gaps; records with the same first word that follow are its decoys. Files that end in
+    .gz, .xz or .bz2 are read as they are.
+    """
+    from structsvm.cli import alignment
+
+    sys.exit(alignment.train(train_file, model, params, decoys, plot, matrix, quiet))

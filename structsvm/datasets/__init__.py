@@ -1,6 +1,8 @@
 """Data sets: real ones, fetched on first use, and simulated ones."""
 
+from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
 from structsvm.datasets._fetch import DatasetUnavailableError
+from structsvm.datasets._homologues import Homologues, make_homologues, write_alignments
 from structsvm.datasets._sequences import (
     LetterSequences,
     TextSequences,
@@ -12,13 +14,20 @@ from structsvm.datasets._sequences import (
 from structsvm.datasets._simulate import make_sequences, write_columns
 
 __all__ = [
+    "AlignmentPairs",
     "DatasetUnavailableError",
+    "Homologues",
     "LetterSequences",
     "TextSequences",
     "fetch_conll2000",
     "fetch_conll2002",
     "fetch_ocr_letters",
+    "fetch_oxbench",
+    "fetch_prefab",
+    "fetch_substitution_matrix",
     "fetch_treebank_tags",
+    "make_homologues",
     "make_sequences",
+    "write_alignments",
     "write_columns",
 ]
