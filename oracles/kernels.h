@@ -1,4 +1,4 @@
-/* The compiled kernels of the label chains, one set per instruction set.
+/* The compiled kernels of the label chains and of the parser's chart, one set per instruction set.
  *
  * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_best` picks
  * one when the library is loaded. That keeps one source, needs no intrinsics, and works with gcc and
@@ -8,6 +8,7 @@
 #define STRUCTSVM_KERNELS_H
 
 #include "chain.h"
+#include "cky_inside.h"
 #include "greedy.h"
 
 typedef struct {
@@ -32,6 +33,7 @@ typedef struct {
                              float *out, float *scores, int32_t *labels);
     double (*token_dot)(const int32_t *ia, const float *va, int64_t na,
                         const int32_t *ib, const float *vb, int64_t nb);
+    void (*inside)(cky_chart *h);
 } kernels;
 
 const kernels *kernels_best(void);
