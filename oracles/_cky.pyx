@@ -7,14 +7,14 @@ Loss-augmented inference bounds before it searches. For slopes (a, mu) one chart
 
     M = max over trees but the gold one of  S + a c + mu p,
 
-S a tree's score, p its counted nodes, c those of them in the gold tree. Hence S <= M - a c - mu p for a tree with
-counts (c, p), whatever the loss; the least such bound over the charts so far, put into the objective
+S a tree's score, p its counted nodes, c those of them in the gold tree. Hence S <= M - a c - mu p for every tree with
+counts (c, p), and that, put into the objective
 
     f(c, p, S) = b(c, p) + scale(c, p) (S - S0),
 
-says which cells (c, p) can still hold a better tree than the best that has been seen. Each new chart takes its slopes
-from f at the most promising cell. Mostly no cell is left after a few charts (after the first where f is linear). Where
-one is, the fronts of `cky_fronts.h` decide, restricted by the same bound to the few items that can matter.
+says which cells (c, p) may hold a better tree than the one that the chart has. Where f is linear none can: the chart
+has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound restricts to the few items that matter.
+(More charts with other slopes leave fewer items, but cost more than they save.)
 """
 
 from libc.math cimport INFINITY, isfinite
@@ -129,7 +129,6 @@ cdef const kernels* KERNELS = kernels_best()
 
 cdef enum:
     NODE_WORDS = 6      # numbers of a cky_node
-    MAX_PLANES = 8      # charts before the fronts are asked
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
@@ -370,7 +369,7 @@ cdef class TreeProblem(Problem):
     cdef int64_t g, n_c, n_p            # gold nodes; cells by c and p
     cdef double S0, low
     cdef int32_t[::1] gold_ptr, gold_category, gold_node, base_front, entries
-    cdef double[::1] b, scale, high     # by cell: the constraint's terms, and the least bound on S
+    cdef double[::1] b, scale           # by cell: the constraint's terms
     cdef int64_t size                   # of the best derivation so far, 0: none
     cdef int32_t[::1] best
     cdef double[::1] sums               # (n_features) zero between calls
@@ -402,7 +401,7 @@ cdef class TreeProblem(Problem):
         self.entries = np.empty(size + 2, dtype=np.int32)
         self.best = np.empty(NODE_WORDS * size, dtype=np.int32)
         cells = 1 if self.loss == ZERO_ONE else (size * chain + 1) ** 2
-        self.b, self.scale, self.high = np.empty(cells), np.empty(cells), np.empty(cells)
+        self.b, self.scale = np.empty(cells), np.empty(cells)
         self.sums = np.zeros(self.n_features)
         most = 2 * self.parser.features.shape[0]
         self.aligned = np.empty(most + (most + 1) // 2)
@@ -472,7 +471,7 @@ cdef class TreeProblem(Problem):
         return 0
 
     cdef void terms(self, int64_t c, int64_t p) noexcept nogil:
-        """b, scale and bound of a cell. Another tree with the gold one's nodes (a twin) counts as if it had one more."""
+        """b and scale of a cell. Another tree with the gold one's nodes (a twin) counts as if it had one more."""
         cdef int64_t cell = c * self.n_p + p
         cdef double nodes = p, loss = 1.0
         cdef Cut cut
@@ -487,7 +486,6 @@ cdef class TreeProblem(Problem):
                 loss = 1.0 - 2.0 * c / (self.g + nodes)
             cut_terms(self.rescaling, self.penalty, loss, &cut)
             self.b[cell], self.scale[cell] = cut.b, cut.scale
-        self.high[cell] = INFINITY
 
     cdef double objective(self, int64_t cell, double S) noexcept nogil:
         return self.b[cell] + self.scale[cell] * (S - self.S0)
@@ -524,100 +522,57 @@ cdef class TreeProblem(Problem):
         cky_count(&self.parser.chart, d, size, &c, &p)
         return size > 0 and c == self.g and p == self.g
 
-    cdef int64_t bound(self, Py_ssize_t i, const double* w, double* M) noexcept nogil:
-        """One chart: a better derivation, if it has one, and bounds on all cells. Returns the most promising open cell,
-        -1 if none is left."""
-        cdef cky_chart* h = &self.parser.chart
-        cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
-        cdef int64_t size = self.best_other(i, d), c, p, cell, top = -1
-        cdef double S, value, most
-        M[0] = -INFINITY
-        if size == 0:
-            return -1
-        S = self.parser.score(h.words, h.n, d, size, w)
-        c = p = 0
-        if self.loss != ZERO_ONE:
-            cky_count(h, d, size, &c, &p)
-        M[0] = S + h.a * c + h.mu * p
-        self.take(d, size, self.objective(c * self.n_p + p, S))
-        most = self.low + ROUNDING * (1.0 + abs(self.low) + abs(self.S0) + abs(M[0]))
-        for c in range(self.n_c):
-            for p in range(c, self.n_p):
-                cell = c * self.n_p + p
-                self.high[cell] = min(self.high[cell], M[0] - h.a * c - h.mu * p)
-                if c == self.g and p == self.g and self.loss != ZERO_ONE and not self.twins[i]:
-                    self.high[cell] = -INFINITY
-                value = self.objective(cell, self.high[cell])
-                if value > most:
-                    most = value
-                    top = cell
-        return top
-
     cdef void take(self, const cky_node* d, int64_t size, double value) noexcept nogil:
         if value > self.low:
             self.low = value
             self.size = size
             memcpy(&self.best[0], d, size * sizeof(cky_node))
 
-    cdef void slopes(self, int64_t cell, double* a, double* mu) noexcept nogil:
-        """df/dc and df/dp at a cell by differences, in units of df/dS."""
-        cdef int64_t c = cell // self.n_p, p = cell % self.n_p
-        cdef int64_t c0 = max(c - 1, 0), c1 = min(min(c + 1, self.n_c - 1), p)
-        cdef int64_t p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
-        cdef double S = min(self.high[cell], self.S0 + 1e6)
+    cdef void slopes(self, int64_t c, int64_t p, double* a, double* mu) noexcept nogil:
+        """df/dc and df/dp at a cell and S = S0 by differences, in units of df/dS."""
+        cdef int64_t c0 = max(c - 1, 0), c1 = min(c + 1, self.n_c - 1), p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
+        cdef int64_t cell = c * self.n_p + p
         a[0] = mu[0] = 0.0
-        if c1 > c0:
-            a[0] = (self.objective(c1 * self.n_p + p, S) - self.objective(c0 * self.n_p + p, S)) / (c1 - c0)
+        if c1 > c0 and c1 <= p:
+            a[0] = (self.b[c1 * self.n_p + p] - self.b[c0 * self.n_p + p]) / (c1 - c0) / self.scale[cell]
         if p1 > p0:
-            mu[0] = (self.objective(c * self.n_p + p1, S) - self.objective(c * self.n_p + p0, S)) / (p1 - p0)
-        a[0] /= self.scale[cell]
-        mu[0] /= self.scale[cell]
+            mu[0] = (self.b[c * self.n_p + p1] - self.b[c * self.n_p + p0]) / (p1 - p0) / self.scale[cell]
 
     cdef int search(self, Py_ssize_t i, const double* w) except -1 nogil:
         """The best derivation but the gold one, into `best`, with its objective in `low` (which it has to beat)."""
         cdef cky_chart* h = &self.parser.chart
-        cdef int64_t cell = 0, k, q, n = 0
-        cdef double[MAX_PLANES] M, a, mu
-        cdef double threshold, gap, least = INFINITY
+        cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
+        cdef int64_t size, c = 0, p = 0
+        cdef double S, M, theta
         self.begin(i, w)
-        if self.loss != ZERO_ONE:
-            cell = min(self.g, self.n_c - 1) * self.n_p + min(2 * self.g, self.n_p - 1)
-            self.high[cell] = self.S0
-        while n < MAX_PLANES:
-            self.slopes(cell, &h.a, &h.mu)
-            if n > 0 and h.a == a[n - 1] and h.mu == mu[n - 1]:
-                break
-            if n == 0:
-                self.high[cell] = INFINITY
-            a[n], mu[n] = h.a, h.mu
-            cell = self.bound(i, w, &M[n])
-            n += 1
-            if cell < 0:
-                return 0
-        # The chart whose bound leaves least between the threshold and the best value it has.
-        q = 0
-        for k in range(n):
-            threshold = self.threshold(a[k], mu[k])
-            if M[k] - threshold < least:
-                least = M[k] - threshold
-                q = k
-        if q != n - 1:
-            h.a, h.mu = a[q], mu[q]
-            KERNELS.inside(h)
-            self.n_charts += 1
-        return self.ask_fronts(i, w, self.threshold(a[q], mu[q]))
+        # Where half of the gold nodes are missed: about there it is that the most violated trees lie.
+        self.slopes((self.n_c - 1) // 2, min(self.n_c, self.n_p) - 1, &h.a, &h.mu)
+        size = self.best_other(i, d)
+        if size == 0:
+            return 0
+        S = self.parser.score(h.words, h.n, d, size, w)
+        if self.n_p > 1:
+            cky_count(h, d, size, &c, &p)
+        M = S + h.a * c + h.mu * p
+        self.take(d, size, self.objective(c * self.n_p + p, S))
+        theta = self.threshold(i, M)
+        return 0 if theta == INFINITY else self.ask_fronts(i, w, theta)
 
-    cdef double threshold(self, double a, double mu) noexcept nogil:
-        """The least S + a c + mu p with which a derivation in an open cell is better than the best so far."""
+    cdef double threshold(self, Py_ssize_t i, double M) noexcept nogil:
+        """The least S + a c + mu p with which a tree can be better than the best so far; infinite if none can, M being
+        the bound."""
+        cdef double a = self.parser.chart.a, mu = self.parser.chart.mu, least = INFINITY, needed
+        cdef double rounding = ROUNDING * (1.0 + abs(self.low) + abs(self.S0) + abs(M))
         cdef int64_t c, p, cell
-        cdef double least = INFINITY, needed
         for c in range(self.n_c):
             for p in range(c, self.n_p):
+                if c == self.g and p == self.g and not self.twins[i]:
+                    continue
                 cell = c * self.n_p + p
-                if self.objective(cell, self.high[cell]) > self.low:
-                    needed = self.S0 + (self.low - self.b[cell]) / self.scale[cell]
-                    least = min(least, needed + a * c + mu * p)
-        return least - ROUNDING * (1.0 + abs(least))
+                if self.objective(cell, M - a * c - mu * p) > self.low + rounding:
+                    needed = self.S0 + (self.low - self.b[cell]) / self.scale[cell] + a * c + mu * p
+                    least = min(least, needed)
+        return least - rounding
 
     cdef int ask_fronts(self, Py_ssize_t i, const double* w, double theta) except -1 nogil:
         cdef cky_chart* h = &self.parser.chart
