@@ -1,5 +1,4 @@
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

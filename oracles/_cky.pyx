@@ -173,7 +173,7 @@ cdef class Parser:
     cdef int64_t longest_chain
     cdef int32_t[::1] nodes             # of a derivation
     cdef int32_t[::1] stack
-    cdef int64_t[::1] features
+    cdef int64_t[::1] features          # of two derivations
     cdef readonly object arrays
 
     def __init__(self, tables, int64_t span_features, Py_ssize_t max_length, int64_t max_bytes):
@@ -217,7 +217,7 @@ cdef class Parser:
         if self.nodes.shape[0] < NODE_WORDS * size:
             self.nodes = np.empty(NODE_WORDS * size, dtype=np.int32)
             self.stack = np.empty(3 * (size + 2), dtype=np.int32)
-            self.features = np.empty(size * (6 * (self.longest_chain + 1) + 2), dtype=np.int64)
+            self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2), dtype=np.int64)
         return 0
 
     cdef int failed(self, int status, Py_ssize_t n) except -1 nogil:
@@ -403,7 +403,7 @@ cdef class TreeProblem(Problem):
         cells = 1 if self.loss == ZERO_ONE else (size * chain + 1) ** 2
         self.b, self.scale = np.empty(cells), np.empty(cells)
         self.sums = np.zeros(self.n_features)
-        most = 2 * self.parser.features.shape[0]
+        most = self.parser.features.shape[0]
         self.aligned = np.empty(most + (most + 1) // 2)
         self.cut_words = np.asarray(self.aligned).view(np.int32)
         if twins is None:
@@ -662,6 +662,10 @@ cdef class TreeProblem(Problem):
             self.sums[features[k]] = 0.0
             features[kept] = features[k]
             kept += 1
+        if kept == 0:       # another tree of the same rules: its constraint is there, with a zero feature
+            values[0] = 0.0
+            features[0] = 0
+            kept = 1
         indices = &self.cut_words[0] + 2 * kept
         for k in range(kept):
             indices[k] = <int32_t>features[k]

@@ -1,4 +1,4 @@
-"""Parse trees under a weighted context-free grammar, with exact inference (Tsochantaridis and others 2004, section 2)."""
+"""Parse trees under a weighted context-free grammar, with exact inference (SVMstruct, sections 2 and 5.5)."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ class CKYOracle(Oracle):
             for i, (x, sentence) in enumerate(zip(X, words, strict=True)):
                 if list(x) != [self.grammar.terminals[t] for t in sentence]:
                     raise ValueError(f"tree {i} has other words than the sentence")
-        return TreeProblem(
-            self, *_joined(words, (0,)), *_joined(rows, (0, 6)), rescaling=rescaling, penalty=penalty
-        )
+        return TreeProblem(self, *_joined(words, (0,)), *_joined(rows, (0, 6)), rescaling=rescaling, penalty=penalty)
 
     # ---- the protocol on single objects ---------------------------------------------------------
 

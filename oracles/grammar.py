@@ -5,8 +5,8 @@ nodes are nonterminals, their words terminals. Rules with more than two children
 
 - exactly (``h=None``): ``A -> B C D`` becomes ``A -> B <C D>`` and ``<C D> -> C D``. Rules with the same end share
   it, each rule keeps one weight, and the trees are those of the grammar as it was given;
-- with horizontal Markovisation (``h`` = 0, 1, 2 ...): ``A -> B <A|B>`` and ``<A|B> -> C D``, where an intermediate knows
-  its parent and the `h` children before it. Each binary rule has a weight, and rules that were never seen are put
+- with horizontal Markovisation (``h`` = 0, 1, 2 ...): ``A -> B <A|B>`` and ``<A|B> -> C D``, where an intermediate
+  knows its parent and the `h` children before it. Each binary rule has a weight, and rules that were never seen are put
   together from parts of those that were.
 
 Vertical Markovisation annotates labels with their ancestors' (`annotate`): ``NP`` under ``S`` is ``NP^S``. What stands
@@ -248,7 +248,9 @@ class Grammar:
 
     def symbol(self, item: str | Terminal) -> int:
         """Number of a nonterminal or terminal."""
-        return len(self.nodes) + self.terminal_number[item.name] if isinstance(item, Terminal) else self.node_number[item]
+        return (
+            len(self.nodes) + self.terminal_number[item.name] if isinstance(item, Terminal) else self.node_number[item]
+        )
 
     def end_key(self, lhs: str, rhs: tuple[str | Terminal, ...], k: int) -> tuple[Any, ...]:
         """What the intermediate for children k, k + 1, ... of a rule is known by."""

@@ -83,8 +83,10 @@ class _Search:
         return len(self.items[key].found) > rank
 
     def neighbours(self, item: _Item) -> tuple[Any, int] | None:
-        """Add the neighbours of the derivation taken last. Returns a child's rank that must be asked for first, if any
-        (and will be called again)."""
+        """Add the neighbours of the derivation taken last.
+
+        Returns a child and its rank that must be asked for first, if any; then it is to be called again.
+        """
         score, number, ranks = item.due  # type: ignore[misc]
         tails = item.edges[number][2]
         for which, tail in enumerate(tails):
