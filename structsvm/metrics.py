@@ -3,7 +3,8 @@
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
-runs per token once the labels are numbered.
+runs per token once the labels are numbered. The scores for trees stand in `structsvm.tree_metrics`, and have their
+names here too.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structsvm.tree_metrics import BracketScores, bracket_scores
+
 __all__ = [
+    "BracketScores",
     "ChunkScores",
     "LabelScore",
+    "bracket_scores",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",
