@@ -158,21 +158,24 @@ class CKYOracle(Oracle):
 
     # ---- parsing --------------------------------------------------------------------------------
 
-    def parse(self, x, w, parser=None):
-        """The best tree of a sentence and its score, or None if the grammar has none."""
+    def parse(self, x, w, *, words=None, parser=None):
+        """The best tree of a sentence and its score, or None if the grammar has none.
+
+        `words` is what the tree is to hold in the places of the terminals, words or trees; default: the terminals.
+        """
         numbers = self.grammar.sentence(x)
         if numbers is None:
             return None
         found = (parser or self.parser()).parse(numbers, self.check_weights(w))
-        return None if found is None else (self.grammar.decode(found[0], x), found[1])
+        return None if found is None else (self.grammar.decode(found[0], words or x), found[1])
 
-    def kbest(self, x, w, k=None):
+    def kbest(self, x, w, k=None, *, words=None):
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
         numbers = self.grammar.sentence(x)
         if numbers is None:
             return
         for rows, score in islice(derivations(self.parser(), numbers, self.check_weights(w)), k):
-            yield self.grammar.decode(rows, x), score
+            yield self.grammar.decode(rows, words or x), score
 
     def check_weights(self, w):
         """Return the weights as float64 array of n_features values, or raise ValueError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from structsvm.trees import Tree
 
@@ -65,7 +66,8 @@ def bracket_scores(
 
     A bracket is a node above the tags with its label and the words that it covers. Words whose tag is deleted are taken
     out of the sentence first; brackets with a deleted label, or without words then, are not counted. Brackets match
-    one to one where label, begin and end agree.
+    one to one where label, begin and end agree. (Where the two trees do not agree on which words are to be deleted,
+    EVALB gives up on the sentence; here the true tags decide.)
 
     Parameters
     ----------
@@ -93,17 +95,18 @@ def bracket_scores(
     deleted, name = frozenset(deleted), {label: min(group) for group in equal for label in group}
     n_true = n_predicted = n_correct = n_complete = n_words = n_tags = 0
     for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
-        words, brackets = _brackets(true, deleted, name)
-        others, found = _brackets(predicted, deleted, name)
-        if [word for word, _ in words] != [word for word, _ in others]:
-            raise ValueError(f"tree {i}: y_true and y_pred have different words (deleted ones left out).")
+        tokens, others = true.tokens(), predicted.tokens()
+        if [word for word, _ in tokens] != [word for word, _ in others]:
+            raise ValueError(f"tree {i}: y_true and y_pred have different words.")
+        stays = [tag not in deleted for _, tag in tokens]
+        brackets, found = (_brackets(tree, stays, deleted, name) for tree in (true, predicted))
         correct = (brackets & found).total()
         n_true += brackets.total()
         n_predicted += found.total()
         n_correct += correct
         n_complete += correct == brackets.total() == found.total()
-        n_words += len(words)
-        n_tags += sum(a == b for a, b in zip(words, others, strict=True))
+        n_words += sum(stays)
+        n_tags += sum(a == b for a, b, stay in zip(tokens, others, stays, strict=True) if stay)
     return BracketScores(
         precision=n_correct / n_predicted if n_predicted else 0.0,
         recall=n_correct / n_true if n_true else 0.0,
@@ -118,16 +121,12 @@ def bracket_scores(
 
 
 def _brackets(
-    tree: Tree, deleted: frozenset[str], name: dict[str, str]
-) -> tuple[list[tuple[str, str | None]], Counter[tuple[str, int, int]]]:
-    """The words that stay with their tags, and the brackets over them."""
-    tokens = tree.tokens()
-    place = [0]  # of each word among those that stay
-    for _, tag in tokens:
-        place.append(place[-1] + (tag not in deleted))
-    brackets = Counter(
+    tree: Tree, stays: list[bool], deleted: frozenset[str], name: dict[str, str]
+) -> Counter[tuple[str, int, int]]:
+    """The brackets over the words that stay."""
+    place = [0, *accumulate(stays)]  # of each word among those that stay
+    return Counter(
         (name.get(label, label), place[i], place[j])
         for node, (label, i, j) in zip(tree.preorder(), tree.spans(), strict=True)
         if not node.is_preterminal and label not in deleted and place[i] < place[j]
     )
-    return [token for token in tokens if token[1] not in deleted], brackets

@@ -5,6 +5,7 @@ Each task has a module here; nothing of it is imported before its command runs, 
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -13,7 +14,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("sequence",)
+TASKS = ("grammar", "sequence")
 
 
 class Friendly(click.Group):
@@ -46,12 +47,17 @@ def train():
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
 
-def task_of(path):
-    """The task of a model file."""
+def commands_for(path):
+    """The module of the commands for a model file's task."""
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
-    return kind
+    return importlib.import_module(f"structsvm.cli.{kind}")
+
+
+def only_given(options):
+    """The options that were given: a task's command refuses those that it does not know."""
+    return {name: value for name, value in options.items() if value}
 
 
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
@@ -64,12 +70,10 @@ INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, all
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write to (default: standard output).")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
-def predict(model, input, output, kbest, jobs):
-    """Label INPUT with MODEL."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.predict(model, input, output, kbest, jobs)
+@click.option("--pretty", is_flag=True, help="Trees: draw them as indented text.")
+def predict(model, input, output, kbest, jobs, **more):
+    """Label or parse INPUT with MODEL."""
+    commands_for(model).predict(model, input, output, kbest, jobs, **only_given(more))
 
 
 @main.command()
@@ -80,10 +84,7 @@ def predict(model, input, output, kbest, jobs):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
 def evaluate(model, input, as_json, jobs, plot):
     """Compare MODEL's predictions with the labels in INPUT."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.evaluate(model, input, as_json, jobs, plot)
+    commands_for(model).evaluate(model, input, as_json, jobs, plot)
 
 
 @main.command()
@@ -93,10 +94,7 @@ def evaluate(model, input, as_json, jobs, plot):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and transitions as a picture.")
 def inspect(model, top, label, plot):
     """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.inspect(model, top, label, plot)
+    commands_for(model).inspect(model, top, label, plot)
 
 
 @main.command()
@@ -112,9 +110,7 @@ def inspect(model, top, label, plot):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task, output, seed):
     """Train on simulated data, print metrics and certificate, save a picture."""
-    from structsvm.cli import sequence
-
-    sequence.demo(output, seed)
+    importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)
 
 
 @train.command("sequence")
@@ -166,3 +162,43 @@ def train_sequence(train_file, model, warm_start, plot, quiet, **params):
         default = click.core.ParameterSource.DEFAULT
         params = {name: value for name, value in params.items() if source(name) is not default}
     sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))
+
+
+@train.command("grammar")
+@click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
+@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
+@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 1]")
+@click.option(
+    "--solver",
+    type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "pcfg"]),
+    default="larank",
+    show_default=True,
+    help="pcfg: the maximum-likelihood grammar, without training.",
+)
+@click.option("--loss", type=click.Choice(["f1", "hamming", "zero_one"]), default="f1", show_default=True)
+@click.option("--rescaling", type=click.Choice(["margin", "slack"]), default="margin", show_default=True)
+@click.option("--penalty", type=click.Choice(["linear", "quadratic"]), default="linear", show_default=True)
+@click.option("--terminals", type=click.Choice(["tags", "words"]), default="tags", show_default=True)
+@click.option(
+    "--min-count", type=click.IntRange(1), default=2, show_default=True, help="Words: rarer ones are classes."
+)
+@click.option("--h", "h", type=click.IntRange(0), help="Horizontal Markovisation.  [default: exact rules]")
+@click.option("--v", "v", type=click.IntRange(1), default=1, show_default=True, help="Vertical Markovisation.")
+@click.option("--span-features", is_flag=True, help="Weights for first and last words, length, split.")
+@click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
+@click.option("--max-length", type=click.IntRange(1), default=400, show_default=True, help="Longest sentence.")
+@click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
+@click.option("--tol", type=float, help="Stop at this relative duality gap.")
+@click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate.")
+@click.option("--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it.")
+@click.option("--checkpoint-every", type=click.IntRange(1), default=1, show_default=True, help="Passes between two.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def train_grammar(train_file, model, quiet, **params):
+    """Train a parser on a file of bracketed trees, one a line or as in a treebank's .mrg files.
+
+    Files that end in .gz, .xz or .bz2 are read as they are.
+    """
+    from structsvm.cli import grammar
+
+    sys.exit(grammar.train(train_file, model, params, quiet))

@@ -10,15 +10,19 @@ from structsvm.datasets._sequences import (
     fetch_treebank_tags,
 )
 from structsvm.datasets._simulate import make_sequences, write_columns
+from structsvm.datasets._trees import Treebank, fetch_wsj_sample, make_trees
 
 __all__ = [
     "DatasetUnavailableError",
     "LetterSequences",
     "TextSequences",
+    "Treebank",
     "fetch_conll2000",
     "fetch_conll2002",
     "fetch_ocr_letters",
     "fetch_treebank_tags",
+    "fetch_wsj_sample",
     "make_sequences",
+    "make_trees",
     "write_columns",
 ]
