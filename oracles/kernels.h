@@ -1,4 +1,4 @@
-/* The compiled kernels of label chains and alignments, one set per instruction set.
+/* The compiled kernels of label chains, alignments and the parser's chart, one set per instruction set.
  *
  * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_best` picks
  * one when the library is loaded. That keeps one source, needs no intrinsics, and works with gcc and
@@ -9,6 +9,7 @@
 
 #include "align.h"
 #include "chain.h"
+#include "cky_inside.h"
 #include "greedy.h"
 
 typedef struct {
@@ -38,6 +39,7 @@ typedef struct {
                        int64_t *at, align_end *detour);
     void (*align_table)(const align_task *s, double *table);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
+    void (*inside)(cky_chart *h);
 } kernels;
 
 const kernels *kernels_best(void);

@@ -243,6 +243,7 @@ def load(path, *, oracle=None, mmap=False):
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
     home = {
         "alignment": ("structsvm.tasks.alignment", "SequenceAligner"),
+        "grammar": ("structsvm.tasks.grammar", "GrammarParser"),
         "sequence": ("structsvm.tasks.sequence", "SequenceLabeler"),
     }.get(kind)
     if home is None:

@@ -4,7 +4,8 @@ alignments (`structsvm.alignment_metrics`).
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
-runs per token once the labels are numbered.
+runs per token once the labels are numbered. The scores for trees stand in `structsvm.tree_metrics`, and have their
+names here too.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ from structsvm.alignment_metrics import (
     q_score,
     total_column,
 )
+from structsvm.tree_metrics import BracketScores, bracket_scores
 
 __all__ = [
     "AlignmentScores",
+    "BracketScores",
     "ChunkScores",
     "LabelScore",
     "alignment_scores",
+    "bracket_scores",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",

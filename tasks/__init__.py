@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
+    "GrammarParser": "structsvm.tasks.grammar",
     "SequenceAligner": "structsvm.tasks.alignment",
     "SequenceLabeler": "structsvm.tasks.sequence",
 }

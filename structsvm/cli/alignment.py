@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-import warnings
 from types import SimpleNamespace
 
 import click
 import numpy as np
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
+from structsvm.cli.training import COMMON, Training, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
 from structsvm.solvers.choice import make_solver
 from structsvm.tasks.alignment_files import read_alignments, write_alignments
 from structsvm.tasks.alignment_model import DEFAULT_C, AlignmentModel
 
-DEFAULTS = {
-    "C": None,
-    "solver": "larank",
+DEFAULTS = COMMON | {
     "mode": "semi_global",
     "gaps": "affine",
     "symmetric": True,
@@ -33,12 +30,6 @@ DEFAULTS = {
     "prior": None,
     "prior_gap_open": -11.0,
     "prior_gap_extend": -1.0,
-    "max_iter": None,
-    "tol": None,
-    "random_state": 0,
-    "n_jobs": None,
-    "checkpoint": None,
-    "checkpoint_every": 1,
 }
 
 # Homologues of other examples that stand in for decoys where a file has none.
@@ -47,8 +38,7 @@ N_STAND_INS = 10
 
 def train(path, model_path, params, decoys, plot, matrix, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
-    say = (lambda text: None) if quiet else click.echo
-    begin = time.perf_counter()
+    job = Training(quiet)
     for output in (model_path, plot, matrix):
         check_writable(output)
     drawable(plot)
@@ -63,25 +53,20 @@ def train(path, model_path, params, decoys, plot, matrix, quiet):
     model = AlignmentModel.of(settings)
     model.params = vars(settings)
     references = model.references(file.pairs, file.rows, file.decoys if decoys else None)
-    say(
+    job.say(
         f"{len(references)} pairs, {len(references.decoys)} decoys, {len(references.strings)} sequences, "
-        f"{model.oracle.n_features} weights ({time.perf_counter() - begin:.2f} s)"
+        f"{model.oracle.n_features} weights ({job.seconds:.2f} s)"
     )
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *where: None if quiet else click.echo(f"warning: {message}", err=True)
-        run = model.train(references, solver, monitor=Bar(solver.n_passes, disable=True if quiet else None))
+    with job.warnings():
+        run = model.train(references, solver, monitor=job.bar(solver))
     model.save(model_path)
     if matrix:
         with writing(matrix) as stream:
             stream.write(matrix_text(model))
-    say(model.result.certificate())
+    job.say(model.result.certificate())
     if plot:
-        picture(model, plot, say=say)
-    if run.status == "interrupted":
-        click.echo(f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model", err=True)
-        return 130
-    say(f"model: {model_path}, {time.perf_counter() - begin:.2f} s in all")
-    return 0
+        picture(model, plot, say=job.say)
+    return job.end(model_path, run)
 
 
 def predict(model_path, path, output, kbest, jobs):
@@ -202,4 +187,29 @@ def picture(model, output, *, say=click.echo):
     objectives = figure.add_subplot(halves[0])
     HistoryDisplay(model.result.history).plot(ax=(objectives, figure.add_subplot(halves[1], sharex=objectives)))
     SubstitutionDisplay(model.substitution_matrix).plot(ax=figure.add_subplot(grid[1]))
-    save(figure, output, say=say)
+    save(figure, output, say=job.say)
+
+
+@training(DEFAULT_C)
+@click.option("--mode", type=click.Choice(["semi_global", "global", "local"]), default="semi_global", show_default=True)
+@click.option("--gaps", type=click.Choice(["affine", "linear"]), default="affine", show_default=True)
+@click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
+@click.option("--letter-gaps", is_flag=True, help="Gaps also weigh by the letter that stands against them.")
+@click.option("--classes", type=click.Choice(["hydrophobicity"]), help="Position features.")
+@click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
+@click.option("--band", type=click.IntRange(0), help="Search only so far from the diagonal.")
+@click.option("--loss", type=click.Choice(["q", "zero_one"]), default="q", show_default=True)
+@click.option("--window", type=click.IntRange(0), default=0, show_default=True, help="How far off a pair may be.")
+@click.option("--prior", help="Matrix to start from and stay close to: a file in NCBI's text form, or BLOSUM62, ...")
+@click.option("--prior-gap-open", type=float, default=-11.0, show_default=True)
+@click.option("--prior-gap-extend", type=float, default=-1.0, show_default=True)
+@click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and matrix as a picture.")
+@click.option("--matrix", type=click.Path(dir_okay=False), help="Write the learnt matrix in NCBI's text form.")
+def command(train_file, model, decoys, plot, matrix, quiet, **params):
+    """Learn alignment costs from a FASTA or A2M file of aligned pairs.
+
+    Two records an example, with gaps; records with the same first word that follow are its decoys. Files that end in
+    .gz, .xz or .bz2 are read as they are.
+    """
+    sys.exit(train(train_file, model, params, decoys, plot, matrix, quiet))

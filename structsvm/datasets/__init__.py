@@ -12,6 +12,7 @@ from structsvm.datasets._sequences import (
     fetch_treebank_tags,
 )
 from structsvm.datasets._simulate import make_sequences, write_columns
+from structsvm.datasets._trees import Treebank, fetch_wsj_sample, make_trees
 
 __all__ = [
     "AlignmentPairs",
@@ -19,6 +20,7 @@ __all__ = [
     "Homologues",
     "LetterSequences",
     "TextSequences",
+    "Treebank",
     "fetch_conll2000",
     "fetch_conll2002",
     "fetch_ocr_letters",
@@ -26,8 +28,10 @@ __all__ = [
     "fetch_prefab",
     "fetch_substitution_matrix",
     "fetch_treebank_tags",
+    "fetch_wsj_sample",
     "make_homologues",
     "make_sequences",
+    "make_trees",
     "write_alignments",
     "write_columns",
 ]

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from structsvm.trees import clean_tree, read_trees
+
 __all__ = ["SOURCES", "DatasetUnavailableError", "Source", "fetch"]
 
 
@@ -190,16 +192,27 @@ def _tagged_sentences(trees):
             lines = []
 
 
-def _treebank_tags(path):
-    """Words and tags of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
-    parts = {"pos.train.txt.gz": range(1, 160), "pos.test.txt.gz": range(160, 200)}
-    made = {}
+def _treebank(path):
+    """Bracketed text of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
     with zipfile.ZipFile(path) as archive:
-        for file, numbers in parts.items():
+        for part, numbers in (("train", range(1, 160)), ("test", range(160, 200))):
             members = (f"treebank/combined/wsj_{number:04d}.mrg" for number in numbers)
-            trees = "\n".join(archive.read(member).decode("ascii") for member in members)
-            made[file] = _gz("\n".join(_tagged_sentences(trees)).encode("ascii"))
-    return made
+            yield part, "\n".join(archive.read(member).decode("ascii") for member in members)
+
+
+def _treebank_tags(path):
+    """Words and tags."""
+    return {
+        f"pos.{part}.txt.gz": _gz("\n".join(_tagged_sentences(text)).encode("ascii")) for part, text in _treebank(path)
+    }
+
+
+def _treebank_trees(path):
+    """Trees without traces, empty nodes and functions, one a line."""
+    return {
+        f"clean.{part}.mrg.gz": _gz("".join(f"{clean_tree(tree)}\n" for tree in read_trees([text])).encode("ascii"))
+        for part, text in _treebank(path)
+    }
 
 
 def _ocr_letters(path):
@@ -257,6 +270,16 @@ SOURCES = {
         },
         url=_NLTK + "treebank.zip",
         convert=_treebank_tags,
+        licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
+    ),
+    "wsj_trees": Source(
+        folder="wsj_sample",
+        sha256={
+            "clean.train.mrg.gz": "902f0d778673576322619ec2dda577f05d6eac3118459aa9a5ef2a87b12cd5ff",
+            "clean.test.mrg.gz": "1f13d2261a222694f33cf9e9d6015ad5555b55df0017afd73b7151fb80c2c284",
+        },
+        url=_NLTK + "treebank.zip",
+        convert=_treebank_trees,
         licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
     ),
     "ocr_letters": Source(
