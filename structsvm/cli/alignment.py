@@ -187,7 +187,7 @@ def picture(model, output, *, say=click.echo):
     objectives = figure.add_subplot(halves[0])
     HistoryDisplay(model.result.history).plot(ax=(objectives, figure.add_subplot(halves[1], sharex=objectives)))
     SubstitutionDisplay(model.substitution_matrix).plot(ax=figure.add_subplot(grid[1]))
-    save(figure, output, say=job.say)
+    save(figure, output, say=say)
 
 
 @training(DEFAULT_C)
