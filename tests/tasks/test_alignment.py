@@ -363,3 +363,10 @@ def test_real_proteins():
     assert published.score(data.X_test[:60], data.y_test[:60]) > 0.9
     assert learnt.score(data.X_test[:60], data.y_test[:60]) > 0.9
     assert published.score(data.X_test[:30], None, decoys=data.decoys_test[:30]) > 0.9
+
+
+def test_proteins_that_are_not_there(tmp_path):
+    from structsvm.datasets import DatasetUnavailableError, fetch_oxbench
+
+    with pytest.raises(DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .* cannot be downloaded"):
+        fetch_oxbench(tmp_path)
