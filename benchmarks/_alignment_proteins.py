@@ -51,7 +51,6 @@ def run(options):
             difference = q - base
             row["difference"] = f"{difference.mean():+.4f} ± {standard_error(difference):.4f}"
             rows.append(row)
-            print(name, row, flush=True)
         title = f"{name}: {len(train[0])} pairs to train on, {len(q)} to test on, semi-global alignments"
         yield Table(title, COLUMNS, rows, notes(NOTES))
 
