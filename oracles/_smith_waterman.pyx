@@ -256,10 +256,19 @@ cdef class Aligner:
 
     # ---- for Python ---------------------------------------------------------------------------------
 
-    cdef begin(self, w, Py_ssize_t x, Py_ssize_t z):
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
+    cdef int check(self, Py_ssize_t x, Py_ssize_t z) except -1:
+        """Raise unless strings x and z exist and the working memory is large enough for them."""
+        cdef int64_t m, n
         if not (0 <= x < len(self.strings) and 0 <= z < len(self.strings)):
             raise IndexError(f"strings {x} and {z} are out of range for {len(self.strings)}")
+        m, n = self.offsets[x + 1] - self.offsets[x], self.offsets[z + 1] - self.offsets[z]
+        if max(m, n) >= self.letters.shape[1] or self.layout(m, n, self.traceback) > self.memory.shape[0]:
+            raise ValueError(f"strings {x} and {z} are larger than the pairs that this aligner was made for")
+        return 0
+
+    cdef begin(self, w, Py_ssize_t x, Py_ssize_t z):
+        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        self.check(x, z)
         self.prepare(<const double*>cnp.PyArray_DATA(weights))
         self.load(x, z)
 
@@ -268,6 +277,8 @@ cdef class Aligner:
         cdef cnp.ndarray weights = self.structure.check_weights(w)
         cdef double[::1] out = np.empty(pairs.shape[0])
         cdef Py_ssize_t k
+        for k in range(pairs.shape[0]):
+            self.check(pairs[k, 0], pairs[k, 1])
         with nogil:
             self.prepare(<const double*>cnp.PyArray_DATA(weights))
             for k in range(pairs.shape[0]):
@@ -281,6 +292,8 @@ cdef class Aligner:
         cdef int64_t at
         cdef double score
         self.begin(w, x, z)
+        if not self.traceback:
+            raise ValueError("this aligner was made for scores only (traceback=False)")
         with nogil:
             self.forward()
             end = self.ends[0]
@@ -315,6 +328,11 @@ cdef class Aligner:
     def histogram(self, Py_ssize_t x, Py_ssize_t z, Py_ssize_t i, Py_ssize_t j, const uint8_t[::1] codes):
         """The joint feature of an alignment, dense float64."""
         cdef double[::1] sums = np.zeros(self.n_features)
+        steps = np.asarray(codes)
+        m, n = i + int((steps != ALIGN_SKIP_Z).sum()), j + int((steps != ALIGN_SKIP_X).sum())
+        if not (0 <= i and m <= len(self.strings[x]) and 0 <= j and n <= len(self.strings[z])):
+            raise ValueError(f"the alignment takes letters {i}..{m} and {j}..{n} of strings of {len(self.strings[x])} "
+                             f"and {len(self.strings[z])}")
         self.prepare(&sums[0])
         if codes.shape[0] > 0:
             self.tally(x, z, i, j, &codes[0], codes.shape[0], 1.0, &sums[0])

@@ -462,3 +462,24 @@ def test_bad_parameters_and_strings():
     # One letter against a thousand.
     found = SmithWatermanOracle(3).argmax((np.zeros(1, int), np.zeros(1000, int)), np.ones(11))
     assert found.operations.count(b"M") <= 1 and len(found.operations) >= 1000
+
+
+def test_pairs_that_an_aligner_was_not_made_for():
+    oracle = SmithWatermanOracle(2)
+    w = np.zeros(oracle.n_features)
+    strings = Strings.of([[0, 1], [1], [0] * 50])
+    aligner = oracle.aligner(strings, [[0, 1]])
+    for x, z in ((0, 2), (2, 2)):
+        with pytest.raises(ValueError, match="larger than the pairs that this aligner was made for"):
+            aligner.align(w, x, z)
+        with pytest.raises(ValueError, match="larger than the pairs"):
+            aligner.scores(w, np.array([[0, 1], [x, z]]))
+    with pytest.raises(IndexError, match="strings 0 and 3 are out of range for 3"):
+        aligner.align(w, 0, 3)
+    with pytest.raises(IndexError, match=r"pairs of strings lie in 0\.\.3, expected 0\.\.2"):
+        oracle.aligner(strings, [[0, 3]])
+    with pytest.raises(ValueError, match="for scores only"):
+        oracle.aligner(strings, [[0, 1]], traceback=False).align(w, 0, 1)
+    for alignment in (Alignment(0, 0, b"MM"), Alignment(-1, 0, b"M"), Alignment(1, 1, b"M")):
+        with pytest.raises(ValueError, match="the alignment takes letters"):
+            oracle.joint_feature(([0, 1], [1]), alignment)

@@ -335,12 +335,10 @@ def test_costs_that_cannot_be():
 
 
 def test_a_learnt_reward_for_gaps_is_said():
-    X, y = [("AAAA", "CAC")] * 3, [("AaaA", "C--C")] * 3
+    model = SequenceAligner(C=10.0, mode="local", alphabet="AC", tol=0.05, random_state=0)
     with pytest.warns(UserWarning, match="a letter against a gap scores up to"):
-        SequenceAligner(C=10.0, mode="local", alphabet="AC", tol=0.05, random_state=0).fit(
-            [("AAAA", "CC")] * 3, [("AAAA", "C--C")] * 3
-        )
-    assert len(X) == len(y)
+        model.fit([("AAAA", "CC")] * 3, [("AAAA", "C--C")] * 3)
+    assert max(model.gap_open_, model.gap_extend_) > 0.0
 
 
 @pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
@@ -363,3 +361,10 @@ def test_real_proteins():
     assert published.score(data.X_test[:60], data.y_test[:60]) > 0.9
     assert learnt.score(data.X_test[:60], data.y_test[:60]) > 0.9
     assert published.score(data.X_test[:30], None, decoys=data.decoys_test[:30]) > 0.9
+
+
+def test_proteins_that_are_not_there(tmp_path):
+    from structsvm.datasets import DatasetUnavailableError, fetch_oxbench
+
+    with pytest.raises(DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .* cannot be downloaded"):
+        fetch_oxbench(tmp_path)
