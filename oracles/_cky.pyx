@@ -61,7 +61,10 @@ cdef extern from "kernels.h" nogil:
         const int32_t* chain_bottom
         const int32_t* chain_feature
     ctypedef struct cky_chart:
-        int64_t n, m, n_nodes, n_pairs, n_chains
+        int64_t n, m, n_nodes, n_pairs, n_chains, n_groups
+        int32_t* group_left
+        int32_t* group_ptr
+        int32_t* pair_right
         const int32_t* words
         const double* w
         const int32_t* gold_ptr
@@ -290,6 +293,18 @@ cdef class Parser:
         self.reserve(checked.shape[0])
         self.prepare(&checked[0], checked.shape[0], &w[0])
         KERNELS.inside(&self.chart)
+
+    def n_applications(self):
+        """Pairs of children times the splits between which both have values: what filling the chart went through."""
+        cdef cky_chart* h = &self.chart
+        cdef int64_t i, j, q, p, lo, hi, total = 0
+        for j in range(2, h.n + 1):
+            for i in range(j - 1):
+                for q in range(h.n_groups):
+                    for p in range(h.group_ptr[q], h.group_ptr[q + 1]):
+                        cky_range(h, i, j, h.row[h.group_left[q]], h.pair_right[p], &lo, &hi)
+                        total += max(hi - lo + 1, 0)
+        return total
 
     def chains(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
         """What may stand on top of words i .. j - 1 as `symbol`: a list of (score, chain), chain -1 for none."""
