@@ -391,7 +391,8 @@ cdef class TreeProblem(Problem):
     cdef int32_t[::1] cut_words
     cdef double[::1] aligned
 
-    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin",
+                 penalty="linear"):
         cdef Py_ssize_t n = len(offsets) - 1, longest, size, chain
         cdef Py_ssize_t i
         super().__init__(n, oracle.n_features, rescaling=rescaling, penalty=penalty)
@@ -486,7 +487,7 @@ cdef class TreeProblem(Problem):
         return 0
 
     cdef void terms(self, int64_t c, int64_t p) noexcept nogil:
-        """b and scale of a cell. Another tree with the gold one's nodes (a twin) counts as if it had one more."""
+        """b and scale of a cell. A twin, another tree with the gold one's nodes, counts as if it had one more."""
         cdef int64_t cell = c * self.n_p + p
         cdef double nodes = p, loss = 1.0
         cdef Cut cut
