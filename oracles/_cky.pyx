@@ -546,7 +546,8 @@ cdef class TreeProblem(Problem):
 
     cdef void slopes(self, int64_t c, int64_t p, double* a, double* mu) noexcept nogil:
         """df/dc and df/dp at a cell and S = S0 by differences, in units of df/dS."""
-        cdef int64_t c0 = max(c - 1, 0), c1 = min(c + 1, self.n_c - 1), p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
+        cdef int64_t c0 = max(c - 1, 0), c1 = min(c + 1, self.n_c - 1)
+        cdef int64_t p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
         cdef int64_t cell = c * self.n_p + p
         a[0] = mu[0] = 0.0
         if c1 > c0 and c1 <= p:

@@ -72,7 +72,7 @@ def fetch_wsj_sample(data_home=None) -> Treebank:
 
 # Rules with their odds by left-hand side and, where it matters, by parent: prepositional phrases prefer verbs to nouns
 # within a verb phrase, and bare nouns are objects, which a grammar of plain rules cannot say.
-_RULES = {
+_RULES: dict[str, list[tuple[float, tuple[str, ...]]]] = {
     "TOP": [(1.0, ("S",))],
     "S": [(8.0, ("NP", "VP", ".")), (1.0, ("PP", ",", "NP", "VP", ".")), (0.5, ("VP", "."))],
     "SBAR": [(1.0, ("IN", "NP", "VP"))],
@@ -164,7 +164,7 @@ def _draw_tree(rng, max_length):
             rank = np.searchsorted(odds, rng.random() * odds[-1])
             parts.append(Tree(label, (label if label in ".," else f"{label.lower()}{rank}",)))
         else:
-            rules: list[Any] = _RULES.get(f"{label}^{parent}", _RULES[label])
+            rules = _RULES.get(f"{label}^{parent}", _RULES[label])
             odds = np.cumsum([weight for weight, _ in rules])
             rhs = rules[np.searchsorted(odds, rng.random() * odds[-1])][1]
             stack.append((label, parent, len(rhs)))
