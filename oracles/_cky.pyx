@@ -61,7 +61,10 @@ cdef extern from "kernels.h" nogil:
         const int32_t* chain_bottom
         const int32_t* chain_feature
     ctypedef struct cky_chart:
-        int64_t n, m, n_nodes, n_pairs, n_chains
+        int64_t n, m, n_nodes, n_pairs, n_chains, n_groups
+        int32_t* group_left
+        int32_t* group_ptr
+        int32_t* pair_right
         const int32_t* words
         const double* w
         const int32_t* gold_ptr
@@ -291,6 +294,18 @@ cdef class Parser:
         self.prepare(&checked[0], checked.shape[0], &w[0])
         KERNELS.inside(&self.chart)
 
+    def n_applications(self):
+        """Pairs of children times the splits between which both have values: what filling the chart went through."""
+        cdef cky_chart* h = &self.chart
+        cdef int64_t i, j, q, p, lo, hi, total = 0
+        for j in range(2, h.n + 1):
+            for i in range(j - 1):
+                for q in range(h.n_groups):
+                    for p in range(h.group_ptr[q], h.group_ptr[q + 1]):
+                        cky_range(h, i, j, h.row[h.group_left[q]], h.pair_right[p], &lo, &hi)
+                        total += max(hi - lo + 1, 0)
+        return total
+
     def chains(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
         """What may stand on top of words i .. j - 1 as `symbol`: a list of (score, chain), chain -1 for none."""
         cdef cky_chart* h = &self.chart
@@ -376,7 +391,8 @@ cdef class TreeProblem(Problem):
     cdef int32_t[::1] cut_words
     cdef double[::1] aligned
 
-    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin",
+                 penalty="linear"):
         cdef Py_ssize_t n = len(offsets) - 1, longest, size, chain
         cdef Py_ssize_t i
         super().__init__(n, oracle.n_features, rescaling=rescaling, penalty=penalty)
@@ -471,7 +487,7 @@ cdef class TreeProblem(Problem):
         return 0
 
     cdef void terms(self, int64_t c, int64_t p) noexcept nogil:
-        """b and scale of a cell. Another tree with the gold one's nodes (a twin) counts as if it had one more."""
+        """b and scale of a cell. A twin, another tree with the gold one's nodes, counts as if it had one more."""
         cdef int64_t cell = c * self.n_p + p
         cdef double nodes = p, loss = 1.0
         cdef Cut cut
@@ -530,7 +546,8 @@ cdef class TreeProblem(Problem):
 
     cdef void slopes(self, int64_t c, int64_t p, double* a, double* mu) noexcept nogil:
         """df/dc and df/dp at a cell and S = S0 by differences, in units of df/dS."""
-        cdef int64_t c0 = max(c - 1, 0), c1 = min(c + 1, self.n_c - 1), p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
+        cdef int64_t c0 = max(c - 1, 0), c1 = min(c + 1, self.n_c - 1)
+        cdef int64_t p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
         cdef int64_t cell = c * self.n_p + p
         a[0] = mu[0] = 0.0
         if c1 > c0 and c1 <= p:

@@ -83,7 +83,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
     if plot:
         raise ValueError("--plot has no meaning for a parser: there is no confusion matrix of trees")
     model = GrammarModel.load(model_path, mmap=True)
-    trees = as_trees(read_trees(click.get_binary_stream("stdin") if path == "-" else path), clean=True)
+    trees = as_trees(read_trees(source_of(path)), clean=True)
     predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
     scores = bracket_scores(trees, predicted)
     if not as_json:
@@ -152,9 +152,14 @@ def demo(output, seed):
     save(figure, output)
 
 
+def source_of(path):
+    """The path, or standard input for "-"."""
+    return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
+
+
 def read_sentences(path):
     """Sentences of a file: lines of tokens, ``word/TAG`` for pairs; or trees, whose tokens they are."""
-    data, name, _ = load_bytes(click.get_binary_stream("stdin") if path == "-" else path)
+    data, name, _ = load_bytes(source_of(path))
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

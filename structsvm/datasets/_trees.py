@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def fetch_wsj_sample(data_home=None) -> Treebank:
     the Penn Treebank, Computational Linguistics 19(2), 1993.
     """
     found = fetch("wsj_trees", data_home)
-    parts = {}
+    parts: dict[str, Any] = {}
     for part in ("train", "test"):
         path, content = found[f"clean.{part}.mrg.gz"]
         parts |= {part: read_trees(io.BytesIO(content)), f"{part}_path": path}
@@ -71,7 +72,7 @@ def fetch_wsj_sample(data_home=None) -> Treebank:
 
 # Rules with their odds by left-hand side and, where it matters, by parent: prepositional phrases prefer verbs to nouns
 # within a verb phrase, and bare nouns are objects, which a grammar of plain rules cannot say.
-_RULES = {
+_RULES: dict[str, list[tuple[float, tuple[str, ...]]]] = {
     "TOP": [(1.0, ("S",))],
     "S": [(8.0, ("NP", "VP", ".")), (1.0, ("PP", ",", "NP", "VP", ".")), (0.5, ("VP", "."))],
     "SBAR": [(1.0, ("IN", "NP", "VP"))],
@@ -85,7 +86,7 @@ _RULES = {
         (0.5, ("NP", "CC", "NP")),
         (0.4, ("NP", "SBAR")),
     ],
-    "NP^VP": [(3.0, ("DT", "NN")), (2.0, ("JJ", "NN")), (2.5, ("NN",)), (0.5, ("NP", "PP")), (0.5, ("NP", "SBAR"))],
+    "NP^VP": [(3.0, ("DT", "NN")), (2.0, ("JJ", "NN")), (2.5, ("NN",)), (1.5, ("NP", "PP")), (0.5, ("NP", "SBAR"))],
     "VP": [
         (4.0, ("VB", "NP")),
         (2.5, ("VB", "NP", "PP")),
@@ -136,7 +137,7 @@ def make_trees(n_trees=1000, *, max_length=20, random_state=None) -> list[Tree]:
         if not value >= low:
             raise ValueError(f"The {name!r} parameter of make_trees must be at least {low}. Got {value}.")
     rng = np.random.default_rng(random_state)
-    trees = []
+    trees: list[Tree] = []
     while len(trees) < n_trees:
         tree = _draw_tree(rng, max_length)
         if tree is not None:
@@ -146,11 +147,12 @@ def make_trees(n_trees=1000, *, max_length=20, random_state=None) -> list[Tree]:
 
 def _draw_tree(rng, max_length):
     """A tree, or None when it would get too long. Children are drawn left to right, then put together."""
-    parts, stack, n_words = [], [("TOP", "", True)], 0
+    parts: list[Tree] = []
+    stack: list[tuple[str, str, int]] = [("TOP", "", 0)]  # label, parent, children that have been drawn already
+    n_words = 0
     while stack:
-        label, parent, is_new = stack.pop()
-        if not is_new:
-            n_children = parent
+        label, parent, n_children = stack.pop()
+        if n_children:
             children = parts[-n_children:]
             del parts[-n_children:]
             parts.append(Tree(label, children))
@@ -158,16 +160,13 @@ def _draw_tree(rng, max_length):
             n_words += 1
             if n_words > max_length:
                 return None
-            rank = np.searchsorted(np.cumsum(1.0 / np.arange(1, _WORDS[label] + 1)), rng.random() * _harmonic(label))
+            odds = np.cumsum(1.0 / np.arange(1, _WORDS[label] + 1))
+            rank = np.searchsorted(odds, rng.random() * odds[-1])
             parts.append(Tree(label, (label if label in ".," else f"{label.lower()}{rank}",)))
         else:
             rules = _RULES.get(f"{label}^{parent}", _RULES[label])
-            odds = np.cumsum([odds for odds, _ in rules])
+            odds = np.cumsum([weight for weight, _ in rules])
             rhs = rules[np.searchsorted(odds, rng.random() * odds[-1])][1]
-            stack.append((label, len(rhs), False))
-            stack.extend((child, label, True) for child in reversed(rhs))
+            stack.append((label, parent, len(rhs)))
+            stack.extend((child, label, 0) for child in reversed(rhs))
     return parts[0]
-
-
-def _harmonic(label):
-    return (1.0 / np.arange(1, _WORDS[label] + 1)).sum()
