@@ -9,6 +9,7 @@ import importlib
 
 _HOMES = {
     "SequenceLabeler": "structsvm.tasks.sequence",
+    "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
 }
 
 __all__ = list(_HOMES)
