@@ -113,6 +113,16 @@ cdef class Arcs:
         """Of the steepest arc u -> v."""
         return fmax(self.up[u, v].slope, -self.down[v, u].slope)
 
+    cdef double steepest_arc(self) noexcept nogil:
+        """The slope of the steepest arc of all."""
+        cdef Py_ssize_t u, v
+        cdef double most = -INFINITY
+        for u in range(self.n_classes):
+            for v in range(self.n_classes):
+                if u != v:
+                    most = fmax(most, self.slope(u, v))
+        return most
+
     cdef inline Arc steepest(self, Py_ssize_t u, Py_ssize_t v) noexcept nogil:
         cdef Arc arc
         arc.tail, arc.head = u, v
@@ -258,11 +268,18 @@ cdef class CycleSteps(Arcs):
         self.K = K
 
     def run(self, double eps, Py_ssize_t max_steps):
-        """Step until no cycle has more than eps / 2 an arc, or `max_steps` times; returns the number of steps."""
+        """Step until no cycle has more than eps / 2 an arc, or `max_steps` times; returns the number of steps.
+
+        `eps` is approached by halves: pairs alone would zigzag in a valley that a longer cycle leads out of.
+        """
         cdef Py_ssize_t done = 0, n
+        cdef double level = self.steepest_arc()
         with nogil:
             while done < max_steps:
-                n = self.find(eps)
+                n = self.find(fmax(level, eps))
+                if n == 0 and level > eps:
+                    level *= 0.5
+                    continue
                 if n == 0:
                     break
                 if n == 2:

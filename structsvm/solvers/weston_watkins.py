@@ -147,8 +147,8 @@ class WestonWatkinsRun:
         least = SOLVERS[solver].least * Q
         if rows.capacity < min(n, least):
             raise ValueError(
-                f"cache_size has room for {rows.capacity} rows of {n} kernel values; solver={solver!r} needs {least} for "
-                f"{Q} classes: raise it to {4e-6 * n * (least + 1):.3g} MB at least"
+                f"cache_size has room for {rows.capacity} rows of {n} kernel values; solver={solver!r} needs "
+                f"{least} for {Q} classes: raise it to {4e-6 * n * (least + 1):.3g} MB at least"
             )
         self.rows, self.start, self.C, self.solver = rows, start, C, SOLVERS[solver]
         self.owner = np.repeat(np.arange(Q), np.diff(start))

@@ -1,5 +1,7 @@
 """Steps along cycles of classes: what they keep, where they end."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import weston_watkins_reference as reference
@@ -86,7 +88,7 @@ def enumerate_cycles(slope, n_classes):
         path = paths.pop()
         if len(path) > 1:
             closed = [*path, path[0]]
-            best = max(best, np.mean([slope[u, v] for u, v in zip(closed, closed[1:])]))
+            best = max(best, np.mean([slope[u, v] for u, v in pairwise(closed)]))
         paths += [[*path, c] for c in range(path[0] + 1, n_classes) if c not in path]
     return best
 
