@@ -37,7 +37,7 @@ SHARE = 0.1
 
 # Steps in a working set of n examples: n Q times this at most for cycles, so many for Frank-Wolfe.
 CYCLE_STEPS = 10
-FRANK_WOLFE_STEPS = 100
+FRANK_WOLFE_STEPS = 20
 
 # Examples times classes: the solver keeps several such matrices.
 LARGEST_MATRIX = 2**26
