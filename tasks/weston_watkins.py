@@ -200,7 +200,8 @@ class WestonWatkinsClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             return self._fitted(run, X, gamma, classes, order)
 
         run.solve(self.tol, self.max_iter, monitor_for(self, X, y, self.max_iter, attributes))
-        vars(self).update(attributes(run))
+        for name, value in attributes(run).items():
+            setattr(self, name, value)
         if run.status == "interrupted":
             raise KeyboardInterrupt(
                 f"training was interrupted after {run.n_iter} rounds; the estimator holds the model as it was then"

@@ -30,12 +30,12 @@ from structsvm._cycles import Arcs, CycleSteps
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
-# Examples in a working set of cycle steps; and a working set is worked on until what is left to gain there, of the
-# greatest violation (cycle steps) or the gap (Frank-Wolfe), is this share of what there was.
+# Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
+# gap) has only this share of the slope that there was.
 WORKING_SET = 1024
 SHARE = 0.1
 
-# Steps in a working set of n examples: n Q times this at most for cycles, so many for Frank-Wolfe.
+# Steps in a round at most: of cycles n Q times this for n examples; of Frank-Wolfe so many.
 CYCLE_STEPS = 10
 FRANK_WOLFE_STEPS = 20
 
@@ -46,11 +46,15 @@ LARGEST_MATRIX = 2**26
 STRIP = 4096
 
 
-class CycleRounds:
-    """Improves a working set by steps along cycles of classes.
+class Rounds:
+    """How a working set is chosen and improved.
 
-    `by_gain` says what examples are chosen by: slopes alone, or slopes times the room that there is; `least` how many
-    there must be of each class.
+    Attributes
+    ----------
+    by_gain : bool
+        What examples are chosen by: slopes times the room that there is, or slopes alone.
+    least : int
+        Examples that a working set has to have room for, for each class.
     """
 
     by_gain = False
@@ -59,7 +63,7 @@ class CycleRounds:
     @staticmethod
     def size(rows):
         """Examples in a working set."""
-        return min(WORKING_SET, rows.capacity)
+        raise NotImplementedError
 
     @staticmethod
     def improve(start, C, beta, F, K, biases, slope):
@@ -67,11 +71,23 @@ class CycleRounds:
 
         `biases` are optimal for all examples, and `slope` is that of their steepest cycle.
         """
+        raise NotImplementedError
+
+
+class CycleRounds(Rounds):
+    """Steps along cycles of classes."""
+
+    @staticmethod
+    def size(rows):
+        return min(WORKING_SET, rows.capacity)
+
+    @staticmethod
+    def improve(start, C, beta, F, K, biases, slope):
         CycleSteps(start, C, beta, F, K).run(SHARE * slope, CYCLE_STEPS * F.size)
 
 
-class FrankWolfeRounds:
-    """Improves a working set by Frank-Wolfe; all examples are in it, if the cache has room for their rows.
+class FrankWolfeRounds(Rounds):
+    """Frank-Wolfe; all examples are in the working set, if the cache has room for their rows.
 
     Steps towards corners leave coefficients that shrink and never vanish; their slopes say nothing without their size.
     """
@@ -88,12 +104,12 @@ class FrankWolfeRounds:
         programme = Circulation(start, C, beta.sum(axis=1))
         programme.biases[:] = biases
         corner = np.empty_like(beta)
-        owner = np.repeat(np.arange(len(beta)), np.diff(start))
+        own = np.repeat(np.arange(len(beta)), np.diff(start)), np.arange(len(C))
         enough = None
         for _ in range(FRANK_WOLFE_STEPS):
             programme.solve(F, corner)
             direction = corner - beta
-            gap = direction[owner, np.arange(len(owner))].sum() - np.vdot(direction, F)
+            gap = direction[own].sum() - np.vdot(direction, F)
             if enough is None:
                 enough = SHARE * gap
             elif gap <= enough:
@@ -106,7 +122,7 @@ class FrankWolfeRounds:
             F += t * change
 
 
-SOLVERS = {"cycles": CycleRounds, "frank_wolfe": FrankWolfeRounds}
+SOLVERS: dict[str, type[Rounds]] = {"cycles": CycleRounds, "frank_wolfe": FrankWolfeRounds}
 
 
 class WestonWatkinsRun:
@@ -126,8 +142,10 @@ class WestonWatkinsRun:
     ----------
     beta : ndarray of shape (n_classes, n_samples)
         The dual point.
+    owner : ndarray of shape (n_samples,)
+        The examples' classes; `own` is the index of their entries in `beta`.
     biases : ndarray of shape (n_classes,)
-        Optimal for it after `certify`; their sum is zero.
+        Optimal for the dual point; after `solve` the middle of those that are.
     primal, dual : float
     n_iter : int
         Rounds.
@@ -152,6 +170,7 @@ class WestonWatkinsRun:
             )
         self.rows, self.start, self.C, self.solver = rows, start, C, SOLVERS[solver]
         self.owner = np.repeat(np.arange(Q), np.diff(start))
+        self.own = self.owner, np.arange(n)
         self.beta, self.F = np.zeros((Q, n)), np.zeros((Q, n))
         self.programme = Circulation(start, C, np.zeros(Q))
         self.kept = np.empty(0, dtype=np.int64)
@@ -199,7 +218,7 @@ class WestonWatkinsRun:
     def certify(self):
         """Compute both objectives; the primal at the biases that are best for the present h."""
         half_norm = 0.5 * float(np.vdot(self.beta, self.F))
-        self.dual = float(self.own(self.beta).sum()) - half_norm
+        self.dual = float(self.beta[self.own].sum()) - half_norm
         self.primal = half_norm + self.programme.solve(self.F)
         self.half_norm = half_norm
         self.seconds = time.perf_counter() - self.begin
@@ -214,8 +233,8 @@ class WestonWatkinsRun:
 
     def recompute(self):
         """Compute scores and certificate afresh from beta alone, and take the middle of the optimal biases."""
-        self.beta[self.owner, np.arange(len(self.owner))] = 0.0
-        self.beta[self.owner, np.arange(len(self.owner))] = -self.beta.sum(axis=0)
+        self.beta[self.own] = 0.0
+        self.beta[self.own] = -self.beta.sum(axis=0)
         self.F[:] = 0.0
         support = np.flatnonzero(self.beta.any(axis=0))
         for first in range(0, len(support), self.rows.capacity):
@@ -223,10 +242,6 @@ class WestonWatkinsRun:
             self.add_scores(part, self.beta[:, part])
         self.certify()
         self.programme.centre(self.F)
-
-    def own(self, matrix):
-        """The entries of the examples' own classes."""
-        return matrix[self.owner, np.arange(len(self.owner))]
 
     @property
     def biases(self):
@@ -297,9 +312,9 @@ class WestonWatkinsRun:
         cycle, slope = Arcs(self.start, self.C, self.beta, self.F).steepest_cycle()
         if size >= n:
             return np.arange(n), slope
-        d = 1.0 - self.own(self.F) + self.F - (self.biases[self.owner] - self.biases[:, None])
+        d = 1.0 - self.F[self.own] + self.F - (self.biases[self.owner] - self.biases[:, None])
         above, below = self.C + self.beta, -self.beta
-        above[self.owner, np.arange(n)] = 0.0
+        above[self.own] = 0.0
         rise = np.where(above > 0.0, d * above if self.solver.by_gain else d, -np.inf)
         fall = np.where(below > 0.0, -d * below if self.solver.by_gain else -d, -np.inf)
         quota = max(size // (4 * Q) if len(self.kept) else size // (2 * Q), 1)
