@@ -149,6 +149,12 @@ cdef class DualState(WeightState):
                     self.pair_step(i, to, origin, high - low)
         return 0
 
+    cdef int reprocess(self) except -1 nogil:
+        """A random support pattern; all the pair steps that its working set asks for, without decoding."""
+        if self.n_patterns == 0:
+            return 0
+        return self.optimize_set(self.support[random_below(&self.random, self.n_patterns)])
+
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
         """All the pair steps that example i's working set asks for, without decoding."""
         if self.sets[i].n == 0:

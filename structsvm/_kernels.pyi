@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 
 KERNELS: Mapping[str, int]
 
+def row_numbers(numbers: ArrayLike, n: int) -> NDArray[np.int64]: ...
+
 class Rows:
     @property
     def data(self) -> Any: ...

@@ -245,6 +245,7 @@ def load(path, *, oracle=None, mmap=False):
         "alignment": ("structsvm.tasks.alignment", "SequenceAligner"),
         "grammar": ("structsvm.tasks.grammar", "GrammarParser"),
         "sequence": ("structsvm.tasks.sequence", "SequenceLabeler"),
+        "weston_watkins": ("structsvm.tasks.weston_watkins", "WestonWatkinsClassifier"),
     }.get(kind)
     if home is None:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")

@@ -11,6 +11,7 @@ _HOMES = {
     "GrammarParser": "structsvm.tasks.grammar",
     "SequenceAligner": "structsvm.tasks.alignment",
     "SequenceLabeler": "structsvm.tasks.sequence",
+    "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
 }
 
 __all__ = list(_HOMES)
