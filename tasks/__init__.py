@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
+    "CrammerSingerClassifier": "structsvm.tasks.crammer_singer",
     "GrammarParser": "structsvm.tasks.grammar",
+    "KernelPerceptronClassifier": "structsvm.tasks.kernel_perceptron",
+    "LaRankClassifier": "structsvm.tasks.larank_classifier",
     "SequenceAligner": "structsvm.tasks.alignment",
     "SequenceLabeler": "structsvm.tasks.sequence",
     "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
