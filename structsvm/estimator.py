@@ -251,6 +251,6 @@ def load(path, *, oracle=None, mmap=False):
         "weston_watkins": "WestonWatkinsClassifier",
     }.get(kind)
     tasks = importlib.import_module("structsvm.tasks")
-    if name not in tasks.__all__:
+    if not isinstance(name, str) or name not in tasks.__all__:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
     return getattr(tasks, name).load(path, mmap=mmap)
