@@ -246,9 +246,13 @@ cdef class Aligner:
                 else:
                     symbol = b[j]
                     j += 1
-                features = &(self.extend_features if operations[k] == before else self.open_features)[symbol, 0]
+                if operations[k] == before:
+                    features = &self.extend_features[symbol, 0]
+                    score += self.gaps[1, symbol]
+                else:
+                    features = &self.open_features[symbol, 0]
+                    score += self.gaps[0, symbol]
                 width = self.open_features.shape[1]
-                score += self.gaps[operations[k] == before, symbol]
             for e in range(width):
                 sums[features[e]] += sign
             before = operations[k]
