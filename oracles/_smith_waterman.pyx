@@ -468,8 +468,8 @@ cdef class AlignmentProblem(ReferenceProblem):
                 loss = self.q_loss(R)
                 found = not self.is_reference(i)
         if found:
-            score = self.aligner.tally(self.x[i], self.z[i], self.start.i, self.start.j, &self.aligner.path[self.at],
-                                       self.stop - self.at, -1.0, &self.sums[0])
+            score = self.aligner.tally(self.x[i], self.z[i], self.start.i, self.start.j,
+                                       &self.aligner.path[0] + self.at, self.stop - self.at, -1.0, &self.sums[0])
             self.finish(loss, cut)
             violation[0] = cut.b - cut.scale * (gold - score)
             found = score >= gold if self.rescaling == RESCALE_NONE else (
