@@ -13,16 +13,17 @@ from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment_model import log_odds_matrix
 
-GRID = (0.0003, 0.001, 0.01)
+GRID = (0.0003, 0.003)
+NEAR_GRID = (0.03, 0.3)  # around a prior, whose scores are many times larger
 LEARNERS = {
-    "LaRank": {"solver": "larank", "max_iter": 10},
+    "LaRank": {"solver": "larank", "max_iter": 6},
     "CuttingPlane": {"solver": "cutting_plane", "max_iter": 40, "tol": 0.05},
-    "FrankWolfe": {"solver": "frank_wolfe", "max_iter": 10},
-    "LaRank, around BLOSUM62": {"solver": "larank", "max_iter": 10, "prior": "BLOSUM62"},
-    "LaRank, with hydrophobicity": {"solver": "larank", "max_iter": 10, "classes": "hydrophobicity"},
-    "LaRank, with gaps by letter": {"solver": "larank", "max_iter": 10, "letter_gaps": True},
-    "LaRank, zero-one loss": {"solver": "larank", "max_iter": 10, "loss": "zero_one"},
-    "Perceptron, averaged": {"solver": "perceptron", "max_iter": 10},
+    "FrankWolfe": {"solver": "frank_wolfe", "max_iter": 6},
+    "LaRank, around BLOSUM62": {"solver": "larank", "max_iter": 6, "prior": "BLOSUM62"},
+    "LaRank, with hydrophobicity": {"solver": "larank", "max_iter": 6, "classes": "hydrophobicity"},
+    "LaRank, with gaps by letter": {"solver": "larank", "max_iter": 6, "letter_gaps": True},
+    "LaRank, zero-one loss": {"solver": "larank", "max_iter": 6, "loss": "zero_one"},
+    "Perceptron, averaged": {"solver": "perceptron", "max_iter": 6},
 }
 COLUMNS = {
     "name": ("costs", ""),
@@ -68,7 +69,8 @@ def candidates(train, data, quick):
     }
     yield choose("generative, affine gaps", affine, data)
     for name, settings in LEARNERS.items():
-        grid = GRID[1:2] if quick else GRID
+        grid = NEAR_GRID if "prior" in settings else GRID
+        grid = grid[:1] if quick else grid
         if settings["solver"] == "perceptron":
             trained = {"": lambda settings=settings: SequenceAligner(random_state=0, **settings).fit(*train)}
         else:

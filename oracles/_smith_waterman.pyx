@@ -246,9 +246,13 @@ cdef class Aligner:
                 else:
                     symbol = b[j]
                     j += 1
-                features = &(self.extend_features if operations[k] == before else self.open_features)[symbol, 0]
+                if operations[k] == before:
+                    features = &self.extend_features[symbol, 0]
+                    score += self.gaps[1, symbol]
+                else:
+                    features = &self.open_features[symbol, 0]
+                    score += self.gaps[0, symbol]
                 width = self.open_features.shape[1]
-                score += self.gaps[operations[k] == before, symbol]
             for e in range(width):
                 sums[features[e]] += sign
             before = operations[k]
@@ -464,8 +468,8 @@ cdef class AlignmentProblem(ReferenceProblem):
                 loss = self.q_loss(R)
                 found = not self.is_reference(i)
         if found:
-            score = self.aligner.tally(self.x[i], self.z[i], self.start.i, self.start.j, &self.aligner.path[self.at],
-                                       self.stop - self.at, -1.0, &self.sums[0])
+            score = self.aligner.tally(self.x[i], self.z[i], self.start.i, self.start.j,
+                                       &self.aligner.path[0] + self.at, self.stop - self.at, -1.0, &self.sums[0])
             self.finish(loss, cut)
             violation[0] = cut.b - cut.scale * (gold - score)
             found = score >= gold if self.rescaling == RESCALE_NONE else (

@@ -241,6 +241,10 @@ class SmithWatermanOracle(Oracle):
         """Bind `References`: with decoys, homologues are learnt to be told from them, else alignments."""
         self.check_formulation(rescaling, penalty)
         lengths = np.diff(references.strings.offsets)
+        for name in ("x", "z", "decoys"):
+            numbers = getattr(references, name)
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(lengths):
+                raise IndexError(f"{name} names strings outside 0..{len(lengths) - 1}")
         for k in range(len(references)):
             try:
                 self.check_alignment(references.alignment(k), lengths[references.x[k]], lengths[references.z[k]])

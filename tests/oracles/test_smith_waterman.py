@@ -459,6 +459,9 @@ def test_bad_parameters_and_strings():
     references = References.of(Strings.of([[0], [1], [2]]), [[0, 1], [0, 1]], [Alignment(0, 0, b"M")] * 2, [[2], []])
     with pytest.raises(ValueError, match="example 1 has no decoys"):
         SmithWatermanOracle(3).bind_references(references)
+    references = References.of(Strings.of([[0], [1], [2]]), [[0, 1]], [Alignment(0, 0, b"M")], [[-1]])
+    with pytest.raises(IndexError, match=r"decoys names strings outside 0\.\.2"):
+        SmithWatermanOracle(3).bind_references(references)
     # One letter against a thousand.
     found = SmithWatermanOracle(3).argmax((np.zeros(1, int), np.zeros(1000, int)), np.ones(11))
     assert found.operations.count(b"M") <= 1 and len(found.operations) >= 1000
