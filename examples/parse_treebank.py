@@ -1,6 +1,6 @@
 """Learn a grammar from trees with a large margin, and parse with it.
 
-Trees are simulated, or read from a file of bracketed trees: python parse_treebank.py [TRAIN.mrg TEST.mrg]
+Run it: python examples/parse_treebank.py [TRAIN.mrg TEST.mrg]; without files of bracketed trees on simulated ones.
 """
 
 import sys

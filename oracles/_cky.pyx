@@ -36,7 +36,7 @@ cnp.import_array()
 cdef extern from "kernels.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP
     ctypedef struct cky_grammar:
-        int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_lexical, n_categories, span_features
+        int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories, span_features
         const int32_t* category
         const uint8_t* counted
         const uint8_t* start
@@ -200,7 +200,7 @@ cdef class Parser:
         g.chain_below, g.chain_top = first(a["chain_below"]), first(a["chain_top"])
         g.chain_bottom, g.chain_feature = first(a["chain_bottom"]), first(a["chain_feature"])
         g.n_pairs, g.n_rules = len(a["pair_left"]), len(a["rule_pair"])
-        g.n_chains, g.n_lexical = len(a["chain_below"]), len(a["lexical_node"])
+        g.n_chains = len(a["chain_below"])
         self.longest_chain = tables.longest_chain
         if cky_init(&self.chart, g, max_bytes) < 0:
             raise MemoryError("no memory for the grammar")
@@ -416,7 +416,7 @@ cdef class TreeProblem(Problem):
         self.base_front = np.empty(2 * self.parser.grammar.n_nodes + 2, dtype=np.int32)
         self.entries = np.empty(size + 2, dtype=np.int32)
         self.best = np.empty(NODE_WORDS * size, dtype=np.int32)
-        cells = 1 if self.loss == ZERO_ONE else (size * chain + 1) ** 2
+        cells = self.most_cells() if self.loss != ZERO_ONE and n > 0 else 1
         self.b, self.scale = np.empty(cells), np.empty(cells)
         self.sums = np.zeros(self.n_features)
         most = self.parser.features.shape[0]
@@ -434,6 +434,14 @@ cdef class TreeProblem(Problem):
 
     def __dealloc__(self):
         cky_fronts_free(&self.fronts)
+
+    def most_cells(self):
+        """The largest number of pairs of counts (c, p) that an example has."""
+        grammar = self.oracle.grammar
+        links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
+        labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
+        gold = np.add.reduceat(labels, self.node_offsets_array[:-1])
+        return int(((gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)).max())
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -573,7 +581,7 @@ cdef class TreeProblem(Problem):
         M = S + h.a * c + h.mu * p
         self.take(d, size, self.objective(c * self.n_p + p, S))
         theta = self.threshold(i, M)
-        return 0 if theta == INFINITY else self.ask_fronts(i, w, theta)
+        return 0 if theta == INFINITY else self.ask_fronts(i, theta)
 
     cdef double threshold(self, Py_ssize_t i, double M) noexcept nogil:
         """The least S + a c + mu p with which a tree can be better than the best so far; infinite if none can, M being
@@ -591,7 +599,7 @@ cdef class TreeProblem(Problem):
                     least = min(least, needed)
         return least - rounding
 
-    cdef int ask_fronts(self, Py_ssize_t i, const double* w, double theta) except -1 nogil:
+    cdef int ask_fronts(self, Py_ssize_t i, double theta) except -1 nogil:
         cdef cky_chart* h = &self.parser.chart
         cdef cky_fronts* f = &self.fronts
         cdef cky_node* d = <cky_node*>&self.parser.nodes[0]

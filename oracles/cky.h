@@ -33,7 +33,7 @@ enum { CKY_FIRST, CKY_LAST, CKY_BEFORE, CKY_AFTER, CKY_SPLIT, CKY_TABLES };
 enum { CKY_LENGTHS = 9 };
 
 typedef struct {
-    int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_lexical, n_categories;
+    int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories;
     int64_t span_features;      /* where their weights begin, or -1 */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
     const uint8_t *counted;     /* (n_nodes) whether losses look at it */

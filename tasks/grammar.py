@@ -278,7 +278,9 @@ class GrammarParser(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         number = np.exp if self.model_.result is None else float
         return "\n".join(
-            f"{rule} [{number(weight):.17g}]" if weights else str(rule) for rule, weight in self.model_.weighted_rules()
+            # NLTK reads no exponents.
+            f"{rule} [{np.format_float_positional(number(weight), trim='-')}]" if weights else str(rule)
+            for rule, weight in self.model_.weighted_rules()
         )
 
     def save(self, path):

@@ -255,7 +255,7 @@ def test_shards_and_pickles():
 
 
 def test_large_charts():
-    """300 words and 100,000 rules: within the default memory."""
+    """Dense binary rules, 20,000 of them, within the default memory."""
     rng = np.random.default_rng(0)
     n = 60
     pairs = rng.permutation(n**3)[:20_000]

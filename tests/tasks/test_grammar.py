@@ -132,7 +132,9 @@ def test_pcfg_is_relative_frequencies():
 
 def test_pcfg_agrees_with_nltk():
     nltk = pytest.importorskip("nltk")
-    parser = GrammarParser(solver="pcfg").fit(TRAIN)
+    rare = "(TOP (S (NP (DT a) (DT b)) (VP (VB c))))"  # a probability that is written with an exponent
+    parser = GrammarParser(solver="pcfg", smoothing=1e-4).fit([*TRAIN, rare])
+    assert "e-" not in parser.grammar_text()
     viterbi = nltk.ViterbiParser(nltk.PCFG.fromstring(parser.grammar_text()))
     for sentence in SENTENCES[:10]:
         best = list(viterbi.parse([tag for _, tag in sentence]))
