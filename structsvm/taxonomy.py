@@ -185,9 +185,9 @@ class Taxonomy:
 
     def to_networkx(self):
         """As a `networkx.DiGraph`."""
-        import networkx
+        import networkx as nx
 
-        graph = networkx.DiGraph()
+        graph = nx.DiGraph()
         graph.add_nodes_from(self.nodes)
         graph.add_edges_from(self.edges)
         return graph

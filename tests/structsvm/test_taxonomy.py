@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -41,7 +42,7 @@ def test_structure(edges):
         assert taxonomy.ancestors(z) == reference.above(z) - {reference.root}
         assert set(taxonomy.parents(z)) == set(reference.graph.predecessors(z))
         way = [reference.root, *taxonomy.path(z)]
-        assert all(edge in edges for edge in zip(way, way[1:])) and way[-1] == z
+        assert all(edge in edges for edge in pairwise(way)) and way[-1] == z
 
 
 @pytest.mark.parametrize("kind", ["zero_one", "tree", "path"])
