@@ -231,6 +231,11 @@ cdef class TaxonomyDecoder:
             if p >= 0:
                 w[p] += <real>(amount * self.x(e))
 
+    def parts(self, Py_ssize_t size):
+        """Decoders of the documents in blocks of `size`."""
+        return [TaxonomyDecoder(self.structure, self.documents[start:start + size])
+                for start in range(0, self.n_samples, size)]
+
     def decode(self, w):
         """The best output of every document: int32 array (n_samples,)."""
         cdef cnp.ndarray weights = self.structure.check_weights(w)

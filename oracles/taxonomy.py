@@ -191,8 +191,8 @@ def as_documents(X):
     if isinstance(X, Tokens):
         return X
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
-        rows = [x.toarray().ravel() if is_sparse(x) else np.ravel(x) for x in X]
-        X = np.array(rows) if rows else np.empty((0, 0))
+        dense = [x.toarray().ravel() if is_sparse(x) else np.ravel(x) for x in X]
+        X = np.array(dense) if dense else np.empty((0, 0))
     if X.shape[0] == 0:
         return Tokens(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int32), None, X.shape[1])
     rows = encode_rows([X])
@@ -260,37 +260,27 @@ def _attributes(taxonomy, outputs, attributes):
 
 
 def _ancestor_attributes(taxonomy, outputs, *, normalized):
-    """Node k > 0 is attribute k - 1."""
-    lattice = taxonomy.lattice
-    base, lists, count = [0], [[]], [0]
-
-    def above(k):
-        """Node k and its ancestors but the root."""
-        found, due = {k}, [k]
-        while due:
-            z = due.pop()
-            new = set(lattice.parents[lattice.indptr[z] : lattice.indptr[z + 1]].tolist()) - found - {0}
-            found |= new
-            due += new
-        return found - {0}
-
-    for k in range(1, len(taxonomy)):
-        parents = lattice.parents[lattice.indptr[k] : lattice.indptr[k + 1]].tolist()
-        chosen = max(parents, key=lambda p: count[p])
-        rest = set().union(*map(above, parents)) - above(chosen) if len(parents) > 1 else set()
-        base.append(chosen + 1)
-        lists.append([*sorted(z - 1 for z in rest), k - 1])
-        count.append(count[chosen] + len(lists[-1]))
+    """Node k > 0 is attribute k - 1. A node's base is the parent of most ancestors; it adds what that one has not."""
+    base, lists, count = [0], [np.empty(0, dtype=np.int64)], [0]
+    for node in taxonomy.nodes[1:]:
+        parents = taxonomy.parents(node)
+        chosen = max(parents, key=lambda p: count[taxonomy.number(p)])
+        rest = taxonomy.ancestors(node) - taxonomy.ancestors(chosen) if len(parents) > 1 else {node}
+        base.append(taxonomy.number(chosen) + 1)
+        lists.append(np.sort([taxonomy.number(a) - 1 for a in rest]))
+        count.append(count[taxonomy.number(chosen)] + len(rest))
     first = np.cumsum([0, *map(len, lists)])
-    columns = [a for list_ in lists for a in list_]
     scale = 1.0 / np.sqrt(np.maximum(count, 1.0)) if normalized else np.ones(len(count))
-    return _programme(base, first, columns, [], scale, outputs, len(taxonomy) - 1)
+    return _programme(base, first, np.concatenate(lists), [], scale, outputs, len(taxonomy) - 1)
 
 
 def _programme(base, first, columns, values, scale, position, n_attributes):
     return OutputAttributes(
-        *(np.array(a, dtype=np.int32) for a in (base, first, columns)),
-        *(np.array(a, dtype=np.float32) for a in (values, scale)),
+        np.array(base, dtype=np.int32),
+        np.array(first, dtype=np.int32),
+        np.array(columns, dtype=np.int32),
+        np.array(values, dtype=np.float32),
+        np.array(scale, dtype=np.float32),
         np.array(position, dtype=np.int32),
         int(n_attributes),
     )

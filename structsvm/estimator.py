@@ -241,7 +241,10 @@ def load(path, *, oracle=None, mmap=False):
         if oracle is None:
             raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
-    home = {"sequence": ("structsvm.tasks.sequence", "SequenceLabeler")}.get(kind)
+    home = {
+        "sequence": ("structsvm.tasks.sequence", "SequenceLabeler"),
+        "taxonomy": ("structsvm.tasks.taxonomy", "TaxonomyClassifier"),
+    }.get(kind)
     if home is None:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
     return getattr(importlib.import_module(home[0]), home[1]).load(path, mmap=mmap)

@@ -1,5 +1,7 @@
 """Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them.
 
+Those of classes in a taxonomy come from `structsvm.taxonomy_metrics`.
+
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
@@ -18,8 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structsvm.taxonomy_metrics import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
+
 __all__ = [
     "ChunkScores",
+    "HierarchicalScores",
     "LabelScore",
     "chunk_f1",
     "chunk_f1_scorer",
@@ -28,9 +33,12 @@ __all__ = [
     "chunk_recall",
     "chunk_recall_scorer",
     "chunk_scores",
+    "hierarchical_scores",
     "label_report",
+    "path_loss",
     "token_accuracy",
     "token_accuracy_scorer",
+    "tree_loss",
 ]
 
 

@@ -9,6 +9,7 @@ import importlib
 
 _HOMES = {
     "SequenceLabeler": "structsvm.tasks.sequence",
+    "TaxonomyClassifier": "structsvm.tasks.taxonomy",
 }
 
 __all__ = list(_HOMES)

@@ -28,7 +28,7 @@ SOLVERS = {
 DEFAULT_C = 0.1
 
 
-def make_solver(params):
+def make_solver(params, default_C=DEFAULT_C):
     """The solver that parameters ask for."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     given = {name: value for name, value in given.items() if value is not None}
@@ -46,7 +46,7 @@ def make_solver(params):
         if wrong:
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
-    return kind(**{"C": DEFAULT_C, "n_jobs": params.n_jobs} | given)
+    return kind(**{"C": default_C, "n_jobs": params.n_jobs} | given)
 
 
 def make_oracle(params, encoder, labels, numbers):
