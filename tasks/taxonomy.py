@@ -19,7 +19,7 @@ from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.model_file import ModelFileError
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.tasks.sequence_parameters import SOLVERS, make_solver
+from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.tasks.taxonomy_file import params_from_file, params_to_file, vectorizer_from_file, vectorizer_to_file
 from structsvm.tasks.taxonomy_model import TaxonomyModel
 from structsvm.taxonomy import as_taxonomy

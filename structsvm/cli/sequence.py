@@ -16,8 +16,8 @@ import numpy as np
 
 from structsvm.columns import Columns, read_columns
 from structsvm.progress import Bar
+from structsvm.solvers.choice import make_solver
 from structsvm.tasks.sequence_model import SequenceModel, prepare
-from structsvm.tasks.sequence_parameters import make_solver
 
 DEFAULTS = {
     "end": False,
