@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import tempfile
@@ -32,6 +33,10 @@ class DatasetUnavailableError(OSError):
     """
 
 
+class _NotMadeHereError(Exception):
+    """The files of a data set are not made from their origin by this package."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Files of one data set and their origin.
@@ -44,15 +49,16 @@ class Source:
         File name to the hash of its content.
     url : str
         Public address of the archive that the files are made from.
-    convert : callable
-        Path of the downloaded archive -> dict of file name to the bytes of that file.
+    convert : callable or None
+        Path of the downloaded archive -> dict of file name to the bytes of that file. None: the files have to be
+        there.
     licence : str
     """
 
     folder: str
     sha256: dict[str, str]
     url: str
-    convert: Callable[[Path], dict[str, bytes]]
+    convert: Callable[[Path], dict[str, bytes]] | None
     licence: str
 
 
@@ -92,7 +98,7 @@ def fetch(name: str, data_home=None) -> dict[str, tuple[Path, bytes]]:
 
 
 def _advice(name, source, folder, missing, error):
-    reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+    reason = str(error) if isinstance(error, (ImportError, _NotMadeHereError)) else type(error).__name__
     return (
         f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed "
         f"({reason}).\n"
@@ -104,6 +110,8 @@ def _advice(name, source, folder, missing, error):
 
 
 def _download(source, folder, files):
+    if source.convert is None:
+        raise _NotMadeHereError("these files are not made from their origin here")
     try:
         import pooch
     except ImportError:
@@ -143,6 +151,8 @@ def _checked(source, file, raw, where, advice=""):
 def _content(file, raw):
     if file.endswith(".gz"):
         return gzip.decompress(raw)
+    if file.endswith(".tsv"):
+        return raw
     with np.load(io.BytesIO(raw)) as arrays:  # .npz: the bytes of its arrays by name
         return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
 
@@ -210,6 +220,29 @@ def _ocr_letters(path):
     return {"ocr.npz": file.getvalue()}
 
 
+def _clinc150(path):
+    """Queries and domains of the archive; ids of nodes go by depth, then by name."""
+    with zipfile.ZipFile(path) as archive:
+        top = archive.namelist()[0].split("/")[0]
+        queries, domains = (json.loads(archive.read(f"{top}/data/{n}.json")) for n in ("data_full", "domains"))
+    above = {intent: domain for domain, intents in domains.items() for intent in intents}
+    groups, leaves = sorted(domains), sorted(f"{domain}/{intent}" for intent, domain in above.items())
+    number = {name: k for k, name in enumerate(["ROOT", *groups, *leaves])}
+    table = ["id\tparent\tdepth\tis_leaf\tpath", "0\t-1\t0\t0\tROOT"]
+    table += [f"{number[group]}\t0\t1\t0\t{group}" for group in groups]
+    table += [f"{number[leaf]}\t{number[leaf.split('/')[0]]}\t2\t1\t{leaf}" for leaf in leaves]
+    rows = [
+        (part, number[f"{above[intent]}/{intent}"], " ".join(text.split()))
+        for part, key in (("train", "train"), ("valid", "val"), ("test", "test"))
+        for text, intent in queries[key]
+    ]
+    lines = [f"q{k:05d}\t{part}\t{leaf}\t{text}\n" for k, (part, leaf, text) in enumerate(rows)]
+    return {
+        "taxonomy.tsv": "".join(f"{line}\n" for line in table).encode(),
+        "docs.tsv.gz": _gz("".join(lines).encode()),
+    }
+
+
 # --- the table -------------------------------------------------------------------------------
 
 _NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
@@ -252,5 +285,35 @@ SOURCES = {
         url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
         convert=_ocr_letters,
         licence="none stated (public benchmark)",
+    ),
+    "clinc150": Source(
+        folder="taxo_clinc150",
+        sha256={
+            "taxonomy.tsv": "c76992b3a187a311ba424fe8d87f96a31a31b05fc9a5692ceda5330d2298a2cb",
+            "docs.tsv.gz": "9e76bd813b8ae32e14335f482c82ce8a84023d1a6ec31cd1d432805ecd9be237",
+        },
+        url="https://github.com/clinc/oos-eval/archive/828f8093932c8fe6ca7936c3d2e52903b1c523de.zip",
+        convert=_clinc150,
+        licence="Creative Commons Attribution 3.0",
+    ),
+    "amazon_reviews": Source(
+        folder="taxo_amazon",
+        sha256={
+            "taxonomy.tsv": "6c8d582a457c3de896795657c77c749af75e27f0bfe63da635a7234c7def095a",
+            "docs.tsv.gz": "353c24f0d5d5b6dd762ab0e80545a8cc1ca9c445ac7226d2dd2619c3228c2fca",
+        },
+        url="https://github.com/Najmeh-sam/Hierarchical-text-classification-using-hiclass",
+        convert=None,
+        licence="none stated; the texts belong to their authors: research use only",
+    ),
+    "imclef07a": Source(
+        folder="taxo_imclef07a",
+        sha256={
+            "taxonomy.tsv": "5cc72c53ebccc9ac7ec32e22c59a72b5a857c0be2152585503bf1d7d568ef883",
+            "imclef07a.npz": "d57e753e9972091facca3f4ed7037620c9a9bc50f47b35b127a99b467531a3ed",
+        },
+        url="https://github.com/EGiunchiglia/C-HMCNN",
+        convert=None,
+        licence="none stated (public research benchmark)",
     ),
 }
