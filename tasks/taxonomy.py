@@ -258,11 +258,10 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_classes), or (n_documents,) for two classes: the second one's minus the first one's.
         """
         check_is_fitted(self)
-        model = self.model_
-        scores = model.scores(self._checked(X))
-        if model.taxonomy.root is not None:
-            return scores
-        scores = scores[:, model.oracle.attributes.arrays[5]]
+        X = self._checked(X)
+        if self.taxonomy_.root is not None:
+            return self.model_.scores(X)
+        scores = self.model_.label_scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _checked(self, X):

@@ -125,7 +125,7 @@ class TaxonomyModel:
         risk is chosen, of several the lowest.
         """
         taxonomy, outputs = self.oracle.taxonomy, self.oracle.outputs
-        scores = decoder.scores(self.weights)[:, self.oracle.attributes.arrays[5]]
+        scores = self._of_labels(decoder.scores(self.weights))
         best = scores.argmax(axis=1)
         place = {name: k for k, name in enumerate(self.classes.tolist())}
         chosen = np.empty(len(best), dtype=np.intp)
@@ -144,6 +144,13 @@ class TaxonomyModel:
     def scores(self, X):
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
         return self.decoder(X).scores(self.weights)
+
+    def label_scores(self, X):
+        """Scores of the labels alone, float64 array (n_documents, n_labels)."""
+        return self._of_labels(self.scores(X))
+
+    def _of_labels(self, scores):
+        return scores[:, self.oracle.attributes.arrays[5]]
 
     @property
     def nodes(self):

@@ -1,10 +1,12 @@
 """The command line: train, predict, evaluate, inspect, demo.
 
-Each task has a module here; nothing of it is imported before its command runs, and scikit-learn never is.
+Each task has a module here; nothing of it is imported before its command runs. Only that of taxonomies imports
+scikit-learn, which makes the features of texts.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -13,7 +15,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("sequence",)
+TASKS = ("sequence", "taxonomy")
 
 
 class Friendly(click.Group):
@@ -46,12 +48,12 @@ def train():
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
 
-def task_of(path):
-    """The task of a model file."""
+def commands_for(path):
+    """The module with the commands of a model file's task."""
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
-    return kind
+    return importlib.import_module(f"structsvm.cli.{kind}")
 
 
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
@@ -66,10 +68,7 @@ INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, all
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 def predict(model, input, output, kbest, jobs):
     """Label INPUT with MODEL."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.predict(model, input, output, kbest, jobs)
+    commands_for(model).predict(model, input, output, kbest, jobs)
 
 
 @main.command()
@@ -80,10 +79,7 @@ def predict(model, input, output, kbest, jobs):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
 def evaluate(model, input, as_json, jobs, plot):
     """Compare MODEL's predictions with the labels in INPUT."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.evaluate(model, input, as_json, jobs, plot)
+    commands_for(model).evaluate(model, input, as_json, jobs, plot)
 
 
 @main.command()
@@ -93,10 +89,7 @@ def evaluate(model, input, as_json, jobs, plot):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and transitions as a picture.")
 def inspect(model, top, label, plot):
     """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.inspect(model, top, label, plot)
+    commands_for(model).inspect(model, top, label, plot)
 
 
 @main.command()
@@ -112,9 +105,7 @@ def inspect(model, top, label, plot):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task, output, seed):
     """Train on simulated data, print metrics and certificate, save a picture."""
-    from structsvm.cli import sequence
-
-    sequence.demo(output, seed)
+    importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)
 
 
 @train.command("sequence")
@@ -166,3 +157,57 @@ def train_sequence(train_file, model, warm_start, plot, quiet, **params):
         default = click.core.ParameterSource.DEFAULT
         params = {name: value for name, value in params.items() if source(name) is not default}
     sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))
+
+
+@train.command("taxonomy")
+@click.argument("train_file", metavar="DOCS", type=click.Path(exists=True, dir_okay=False))
+@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
+@click.option(
+    "--taxonomy",
+    "edges",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Edges, child<TAB>parent a line.  [default: classes have nothing in common]",
+)
+@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 1]")
+@click.option("--loss", type=click.Choice(["tree", "path", "zero_one"]), default="tree", show_default=True)
+@click.option(
+    "--attributes", type=click.Choice(["ancestors", "normalized", "flat"]), default="ancestors", show_default=True
+)
+@click.option("--any-node", is_flag=True, help="Labels may be inner nodes; predict one where that is safer.")
+@click.option("--balanced", is_flag=True, help="Let every class weigh the same.")
+@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop words of fewer texts.")
+@click.option("--ngrams", type=click.IntRange(1), default=1, show_default=True, help="Longest runs of words.")
+@click.option(
+    "--max-weights", type=click.IntRange(1), default=2**25, show_default=True, help="Bound on the model's size."
+)
+@click.option(
+    "--solver",
+    type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"]),
+    default="larank",
+    show_default=True,
+)
+@click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
+@click.option("--tol", type=float, help="Stop at this relative duality gap.")
+@click.option(
+    "--seed",
+    "random_state",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the order of examples.",
+)
+@click.option("--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate.")
+@click.option("--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it.")
+@click.option("--checkpoint-every", type=click.IntRange(1), default=1, show_default=True, help="Passes between two.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def train_taxonomy(train_file, model, edges, any_node, balanced, min_count, ngrams, plot, quiet, **params):
+    """Train a classifier of documents in a taxonomy.
+
+    DOCS holds a document a line: label<TAB>text, or svmlight's label and index:value pairs. Files that end in .gz,
+    .xz or .bz2 are read as they are.
+    """
+    from structsvm.cli import taxonomy
+
+    params |= {"leaf_only": not any_node, "class_weight": "balanced" if balanced else None}
+    sys.exit(taxonomy.train(train_file, model, edges, params, min_count, ngrams, plot, quiet))
