@@ -241,6 +241,26 @@ class Taxonomy:
         """The set of a node's ancestors, itself among them and the root not (but for the root: then the empty set)."""
         return {self.nodes[k] for k in self._upward(self.number(name)) if k > 0}
 
+    def indicators(self, labels, *, normalized=False):
+        """Output attributes L(y) as rows: which nodes, root left out, are ancestors of each label or itself.
+
+        Parameters
+        ----------
+        labels : sequence of names
+        normalized : bool, default=False
+            Divide each row by the square root of its sum, so that it has length 1.
+
+        Returns
+        -------
+        ndarray of shape (n_labels, n_nodes - 1), float64
+            Columns in the order of ``nodes[1:]``. ``<L(y), L(y')>`` counts common ancestors: the output kernel of
+            the paper's section 5.2.
+        """
+        rows = np.zeros((len(labels), len(self.nodes) - 1))
+        for row, label in zip(rows, labels):
+            row[[self._number[a] - 1 for a in self.ancestors(label)]] = 1.0
+        return rows / np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1.0)) if normalized else rows
+
     def _upward(self, k):
         """Numbers of node k and its ancestors."""
         found, due = {k}, [k]

@@ -207,7 +207,8 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             fresh.vectorizer_ = clone(self.vectorizer)
             X = fresh.vectorizer_.fit_transform(as_texts(X))
         X, y = validate_data(fresh, X, y, accept_sparse="csr", dtype=np.float32)
-        check_classification_targets(y)
+        if self.taxonomy is None:
+            check_classification_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         if self.class_weight is not None:
             weight = compute_sample_weight(self.class_weight, y) * (1.0 if weight is None else weight)

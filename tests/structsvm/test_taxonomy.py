@@ -56,6 +56,18 @@ def test_losses(kind, edges):
     np.testing.assert_array_equal(table, table.T)
 
 
+@given(edge_lists())
+def test_indicators_count_common_ancestors(edges):
+    taxonomy, reference = Taxonomy(edges), ReferenceTaxonomy(edges)
+    L, unit = (taxonomy.indicators(taxonomy.nodes, normalized=flag) for flag in (False, True))
+    common = [[len(reference.above(a) & reference.above(b)) - 1 for b in taxonomy.nodes] for a in taxonomy.nodes]
+    np.testing.assert_array_equal(L @ L.T, common)
+    np.testing.assert_allclose(np.diag(unit @ unit.T)[1:], 1.0)
+    for z, row in zip(taxonomy.nodes, unit, strict=True):
+        wanted = reference.attributes(z, normalized=True)
+        np.testing.assert_allclose(row, [wanted.get(a, 0.0) for a in taxonomy.nodes[1:]])
+
+
 @given(edge_lists(), st.integers(0, 2**32 - 1))
 def test_a_part_keeps_its_losses(edges, seed):
     taxonomy = Taxonomy(edges)

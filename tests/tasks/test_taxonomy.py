@@ -190,6 +190,12 @@ def test_matrices_for_loss_and_attributes():
     assert seen.classes_.tolist() == ["autos", "mac", "pc"]
 
 
+def test_as_many_labels_as_documents():
+    """No warning that they might be numbers to predict: the taxonomy says what they are."""
+    model = TaxonomyClassifier(PATHS, random_state=0).fit(np.eye(5), NAMES)
+    assert model.score(np.eye(5), NAMES) == 1.0
+
+
 def test_leaves_without_documents_are_not_predicted():
     part = y != "pc"
     model = TaxonomyClassifier(PATHS, random_state=0).fit(X[part], y[part])
