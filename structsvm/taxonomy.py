@@ -173,7 +173,7 @@ class Taxonomy:
             raise ValueError("the graph of a taxonomy must be directed, from parent to child: give a networkx.DiGraph")
         parents: dict = {node: [] for node in graph.nodes}
         for parent, child in graph.edges():
-            parents[child].append(parent)
+            _add_edge(parents, parent, child)
         if not parents:
             raise ValueError("the graph has no nodes")
         return cls._of(parents)
@@ -327,11 +327,10 @@ def read_taxonomy(path):
             if len(fields) != 2 or not all(field.strip() for field in fields):
                 raise ValueError(f"{path}, line {number}: expected child<TAB>parent, found {line!r:.80}")
             child, parent = fields
-            parents = graph.setdefault(child, [])
-            graph.setdefault(parent, [])
-            if parent in parents:
-                raise ValueError(f"{path}, line {number}: the edge from {parent!r} to {child!r} stands there twice")
-            parents.append(parent)
+            try:
+                _add_edge(graph, parent, child)
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
     if not graph:
         raise ValueError(f"{path}: holds no edges")
     try:
@@ -346,18 +345,21 @@ def _graph_of(edges):
     for edge in edges:
         if isinstance(edge, (str, bytes)) or not hasattr(edge, "__len__") or len(edge) != 2:
             raise ValueError(f"an edge must be a pair (parent, child), got {edge!r:.80}")
-        parent, child = edge
         try:
-            graph.setdefault(parent, [])
-            parents = graph.setdefault(child, [])
+            _add_edge(graph, *edge)
         except TypeError:
             raise ValueError(f"names of nodes must be hashable, got the edge {edge!r:.80}") from None
-        if parent in parents:
-            raise ValueError(f"the edge from {parent!r} to {child!r} stands there twice")
-        parents.append(parent)
     if not graph:
         raise ValueError("a taxonomy needs at least one edge")
     return graph
+
+
+def _add_edge(graph, parent, child):
+    graph.setdefault(parent, [])
+    parents = graph.setdefault(child, [])
+    if parent in parents:
+        raise ValueError(f"the edge from {parent!r} to {child!r} stands there twice")
+    parents.append(parent)
 
 
 def _some(names, limit=5):

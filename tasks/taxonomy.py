@@ -5,6 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
 from types import SimpleNamespace
 
@@ -84,7 +85,7 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
-        Jobs for the rounds of batch solvers and for the certificate.
+        Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
         File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
     checkpoint_every : int, default=1
@@ -241,7 +242,8 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """Return the best node for each document: array (n_documents,)."""
         check_is_fitted(self)
-        return self.model_.predict(self._checked(X))
+        X = self._checked(X)
+        return self.model_.predict(X, n_jobs=(os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1)
 
     def predict_path(self, X):
         """Return for each document the nodes on the way from the root (not in it) to the predicted node.

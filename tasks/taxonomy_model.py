@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ from structsvm.tokens import Tokens
 
 KIND = "taxonomy"
 
-BLOCK = 1024  # documents whose scores are held at a time
+BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
 
 
 class TaxonomyModel:
@@ -101,12 +102,14 @@ class TaxonomyModel:
         """The oracle's decoder for a matrix of documents."""
         return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept)))
 
-    def predict(self, X):
-        """Names of the best nodes, array (n_documents,)."""
+    def predict(self, X, *, n_jobs=1):
+        """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
         decoder = self.decoder(X)
-        if self.leaf_only:
+        if self.leaf_only and n_jobs == 1:
             return self.labels[decoder.decode(self.weights)]
-        chosen = [self._nearest_safe(part) for part in decoder.parts(BLOCK)]
+        decide = (lambda part: part.decode(self.weights)) if self.leaf_only else self._nearest_safe
+        with ThreadPoolExecutor(n_jobs) as pool:
+            chosen = list(pool.map(decide, decoder.parts(BLOCK)))
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
 
     @property

@@ -66,7 +66,7 @@ def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):
 
 def predict(model_path, path, output, kbest, jobs):
     """Write the predicted node of each document, or with `kbest` its best classes and their scores."""
-    model = TaxonomyClassifier.load(model_path, mmap=True)
+    model = TaxonomyClassifier.load(model_path, mmap=True).set_params(n_jobs=jobs)
     X, _ = documents(model, path)
     with writing(output) as stream:
         if kbest is None:
@@ -81,7 +81,7 @@ def predict(model_path, path, output, kbest, jobs):
 def evaluate(model_path, path, as_json, jobs, plot):
     """Print accuracy and the losses along the taxonomy."""
     drawable(plot)
-    model = TaxonomyClassifier.load(model_path, mmap=True)
+    model = TaxonomyClassifier.load(model_path, mmap=True).set_params(n_jobs=jobs)
     X, y = documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels to compare with")

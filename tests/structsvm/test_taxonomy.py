@@ -163,6 +163,7 @@ def test_files(tmp_path):
         (lambda: Taxonomy.from_paths([]), "there are no label paths"),
         (lambda: Taxonomy.from_networkx(nx.Graph(EDGES)), "must be directed"),
         (lambda: Taxonomy.from_networkx(nx.DiGraph()), "has no nodes"),
+        (lambda: Taxonomy.from_networkx(nx.MultiDiGraph([("a", "b")] * 2)), "stands there twice"),
         (lambda: as_taxonomy("abc"), "a taxonomy must be a Taxonomy, a networkx.DiGraph"),
         (lambda: as_taxonomy([["a"], ("a", "b")]), "a taxonomy must be a Taxonomy"),
         (lambda: Taxonomy(EDGES).number("linux"), "'linux' is no node of the taxonomy"),

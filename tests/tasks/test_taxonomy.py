@@ -190,6 +190,15 @@ def test_matrices_for_loss_and_attributes():
     assert seen.classes_.tolist() == ["autos", "mac", "pc"]
 
 
+@pytest.mark.parametrize("leaf_only", [True, False])
+def test_threads_predict_the_same(leaf_only):
+    model = fitted(leaf_only=leaf_only, loss="path")
+    many = np.tile(X, (30, 1)) * np.linspace(0.1, 1.0, 3600)[:, None]
+    one = model.predict(many)
+    np.testing.assert_array_equal(model.set_params(n_jobs=3).predict(many), one)
+    np.testing.assert_array_equal(np.concatenate([model.predict(many[i : i + 1]) for i in range(50)]), one[:50])
+
+
 def test_as_many_labels_as_documents():
     """No warning that they might be numbers to predict: the taxonomy says what they are."""
     model = TaxonomyClassifier(PATHS, random_state=0).fit(np.eye(5), NAMES)
