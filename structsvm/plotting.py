@@ -531,16 +531,16 @@ class TaxonomyDisplay:
 
     def _plot_tree(self, ax, cmap):
         from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import Normalize
+        from matplotlib.colors import Normalize, to_rgba
 
         colors = ScalarMappable(Normalize(0.0, 1.0), cmap)
         room = 60.0 / len(self.labels)  # a row in lines of small text
         for level, first, last, node in self._spans():
             recall = self.recall.get(node)
-            face = _GREY if recall is None else colors.to_rgba(recall)
+            face = to_rgba(_GREY if recall is None else colors.to_rgba(recall))
             ax.barh(0.5 * (first + last), 0.98, last - first + 1, level, color=face, edgecolor="white", linewidth=0.5)
             if (last - first + 1) * room >= 1.0:
-                dark = 0.299 * face[0] + 0.587 * face[1] + 0.114 * face[2] < 0.5 if recall is not None else False
+                dark = 0.299 * face[0] + 0.587 * face[1] + 0.114 * face[2] < 0.5
                 text = _text(node, 22) if recall is None else f"{_text(node, 18)} {recall:.2f}"
                 color = "white" if dark else "black"
                 ax.text(level + 0.03, 0.5 * (first + last), text, va="center", fontsize=7, color=color, clip_on=True)
