@@ -530,14 +530,15 @@ class TaxonomyDisplay:
         return [(len(way) - 1, *span, self.taxonomy.nodes[way[-1]]) for way, span in spans.items()]
 
     def _plot_tree(self, ax, cmap):
+        from matplotlib import colormaps
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize, to_rgba
 
-        colors = ScalarMappable(Normalize(0.0, 1.0), cmap)
+        shade = colormaps.get_cmap(cmap)
         room = 60.0 / len(self.labels)  # a row in lines of small text
         for level, first, last, node in self._spans():
             recall = self.recall.get(node)
-            face = to_rgba(_GREY if recall is None else colors.to_rgba(recall))
+            face = to_rgba(_GREY) if recall is None else shade(recall)
             ax.barh(0.5 * (first + last), 0.98, last - first + 1, level, color=face, edgecolor="white", linewidth=0.5)
             if (last - first + 1) * room >= 1.0:
                 dark = 0.299 * face[0] + 0.587 * face[1] + 0.114 * face[2] < 0.5
@@ -549,7 +550,7 @@ class TaxonomyDisplay:
         ax.set_xticks(np.arange(levels) + 0.5, range(1, levels + 1))
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        ax.figure.colorbar(colors, ax=ax, label="recall", fraction=0.046, pad=0.03)
+        ax.figure.colorbar(ScalarMappable(Normalize(0.0, 1.0), shade), ax=ax, label="recall", fraction=0.046, pad=0.03)
 
     def _plot_matrix(self, ax, cmap):
         from matplotlib.colors import PowerNorm
