@@ -248,6 +248,7 @@ def load(path, *, oracle=None, mmap=False):
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),
         "sequence": "SequenceLabeler",
+        "taxonomy": "TaxonomyClassifier",
         "weston_watkins": "WestonWatkinsClassifier",
     }.get(kind)
     tasks = importlib.import_module("structsvm.tasks")

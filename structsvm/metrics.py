@@ -1,6 +1,8 @@
 """Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them; and those of
 alignments (`structsvm.alignment_metrics`).
 
+Those of classes in a taxonomy come from `structsvm.taxonomy_metrics`.
+
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
@@ -28,12 +30,14 @@ from structsvm.alignment_metrics import (
     q_score,
     total_column,
 )
+from structsvm.taxonomy_metrics import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
 from structsvm.tree_metrics import BracketScores, bracket_scores
 
 __all__ = [
     "AlignmentScores",
     "BracketScores",
     "ChunkScores",
+    "HierarchicalScores",
     "LabelScore",
     "alignment_scores",
     "bracket_scores",
@@ -44,13 +48,16 @@ __all__ = [
     "chunk_recall",
     "chunk_recall_scorer",
     "chunk_scores",
+    "hierarchical_scores",
     "homologue_error",
     "label_report",
     "pair_f1",
+    "path_loss",
     "q_score",
     "token_accuracy",
     "token_accuracy_scorer",
     "total_column",
+    "tree_loss",
 ]
 
 

@@ -14,6 +14,7 @@ _HOMES = {
     "LaRankClassifier": "structsvm.tasks.larank_classifier",
     "SequenceAligner": "structsvm.tasks.alignment",
     "SequenceLabeler": "structsvm.tasks.sequence",
+    "TaxonomyClassifier": "structsvm.tasks.taxonomy",
     "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
 }
 

@@ -1,6 +1,7 @@
 """The command line: train, predict, evaluate, inspect, demo.
 
-Each task has a module here; nothing of it is imported before its command runs, and scikit-learn never is.
+Each task has a module here; nothing of it is imported before its command runs. Only that of taxonomies imports
+scikit-learn, which makes the features of texts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("alignment", "grammar", "sequence")
+TASKS = ("alignment", "grammar", "sequence", "taxonomy")
 
 
 class Friendly(click.Group):

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
-from structsvm.cli.training import COMMON, Training, training
+from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
 from structsvm.solvers.choice import make_solver
@@ -66,7 +66,7 @@ def train(path, model_path, params, decoys, plot, matrix, quiet):
     job.say(model.result.certificate())
     if plot:
         picture(model, plot, say=job.say)
-    return job.end(model_path, run)
+    return job.end(model_path, passes_if_interrupted(run))
 
 
 def predict(model_path, path, output, kbest, jobs):

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import click
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
-from structsvm.cli.training import COMMON, Training, training
+from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.solvers.choice import SOLVERS
 from structsvm.sources import load_bytes
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
@@ -53,15 +53,16 @@ def train(path, model_path, params, quiet):
         f"{len(trees)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, {len(grammar.terminals)} "
         f"terminals, {model.oracle.n_features} features ({job.seconds:.2f} s)"
     )
-    run = None
+    interrupted = None
     if solver is None:
         model.estimate(trees, settings.smoothing)
     else:
         with job.warnings():
             run = model.train(trees, solver, monitor=job.bar(solver))
+        interrupted = passes_if_interrupted(run)
         job.say(model.result.certificate())
     model.save(model_path)
-    return job.end(model_path, run)
+    return job.end(model_path, interrupted)
 
 
 def predict(model_path, path, output, kbest, jobs, *, pretty=False):

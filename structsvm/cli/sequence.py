@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
-from structsvm.cli.training import COMMON, Training, training
+from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.columns import Columns, read_columns
 from structsvm.progress import Bar
 from structsvm.solvers.choice import make_solver
@@ -53,7 +53,7 @@ def train(path, model_path, params, warm_start, plot, quiet):
     job.say(model.result.certificate())
     if plot:
         picture(model, plot, say=job.say)
-    return job.end(model_path, run, hint=f", and --warm-start {model_path} goes on from it")
+    return job.end(model_path, passes_if_interrupted(run), hint=f", and --warm-start {model_path} goes on from it")
 
 
 def predict(model_path, path, output, kbest, jobs):

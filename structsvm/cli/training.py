@@ -25,7 +25,7 @@ COMMON = {
 }
 
 
-def training(default_C, more_solvers=()):
+def training(default_C, more_solvers=(), metavar="TRAIN"):
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
 
     Parameters
@@ -34,9 +34,11 @@ def training(default_C, more_solvers=()):
         What the help says; the option is None if it is not given.
     more_solvers : sequence of str
         What --solver takes beside the solvers' names.
+    metavar : str
+        What the help calls the file to train on.
     """
     common = [
-        click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False)),
+        click.argument("train_file", metavar=metavar, type=click.Path(exists=True, dir_okay=False)),
         click.option(
             "-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to."
         ),
@@ -78,6 +80,11 @@ def training(default_C, more_solvers=()):
     return decorate
 
 
+def passes_if_interrupted(run):
+    """Passes after which Ctrl-C ended a run, or None."""
+    return run.progress if run.status == "interrupted" else None
+
+
 class Training:
     """One training on the command line, from its begin to its exit status."""
 
@@ -105,11 +112,11 @@ class Training:
             )
             yield
 
-    def end(self, model_path, run=None, hint=""):
-        """Say how it ended; returns the exit status, 130 after Ctrl-C."""
-        if run is not None and run.status == "interrupted":
+    def end(self, model_path, interrupted=None, hint=""):
+        """Say how it ended; returns the exit status, 130 if Ctrl-C came after so many passes."""
+        if interrupted is not None:
             click.echo(
-                f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model{hint}", err=True
+                f"interrupted after {interrupted:.1f} passes: {model_path} holds the partial model{hint}", err=True
             )
             return 130
         size = Path(model_path).stat().st_size / 1e6

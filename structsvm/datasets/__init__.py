@@ -12,6 +12,14 @@ from structsvm.datasets._sequences import (
     fetch_treebank_tags,
 )
 from structsvm.datasets._simulate import make_sequences, write_columns
+from structsvm.datasets._taxonomies import (
+    TaxonomyDocuments,
+    fetch_amazon_reviews,
+    fetch_clinc150,
+    fetch_imclef07a,
+    make_taxonomy,
+    write_documents,
+)
 from structsvm.datasets._trees import Treebank, fetch_wsj_sample, make_trees
 
 __all__ = [
@@ -19,10 +27,14 @@ __all__ = [
     "DatasetUnavailableError",
     "Homologues",
     "LetterSequences",
+    "TaxonomyDocuments",
     "TextSequences",
     "Treebank",
+    "fetch_amazon_reviews",
+    "fetch_clinc150",
     "fetch_conll2000",
     "fetch_conll2002",
+    "fetch_imclef07a",
     "fetch_ocr_letters",
     "fetch_oxbench",
     "fetch_prefab",
@@ -31,7 +43,9 @@ __all__ = [
     "fetch_wsj_sample",
     "make_homologues",
     "make_sequences",
+    "make_taxonomy",
     "make_trees",
     "write_alignments",
     "write_columns",
+    "write_documents",
 ]

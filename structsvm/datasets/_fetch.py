@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import tempfile
@@ -152,7 +153,7 @@ def _checked(source, file, raw, where, advice=""):
 def _content(file, raw):
     if file.endswith(".gz"):
         return gzip.decompress(raw)
-    if file.endswith(".txt"):
+    if file.endswith((".tsv", ".txt")):
         return raw
     with np.load(io.BytesIO(raw)) as arrays:  # .npz: the bytes of its arrays by name
         return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
@@ -231,6 +232,29 @@ def _ocr_letters(path):
         folds=np.array([row[5] for row in rows], dtype=np.uint8)[is_last],
     )
     return {"ocr.npz": file.getvalue()}
+
+
+def _clinc150(path):
+    """Queries and domains of the archive; ids of nodes go by depth, then by name."""
+    with zipfile.ZipFile(path) as archive:
+        top = archive.namelist()[0].split("/")[0]
+        queries, domains = (json.loads(archive.read(f"{top}/data/{n}.json")) for n in ("data_full", "domains"))
+    above = {intent: domain for domain, intents in domains.items() for intent in intents}
+    groups, leaves = sorted(domains), sorted(f"{domain}/{intent}" for intent, domain in above.items())
+    number = {name: k for k, name in enumerate(["ROOT", *groups, *leaves])}
+    table = ["id\tparent\tdepth\tis_leaf\tpath", "0\t-1\t0\t0\tROOT"]
+    table += [f"{number[group]}\t0\t1\t0\t{group}" for group in groups]
+    table += [f"{number[leaf]}\t{number[leaf.split('/')[0]]}\t2\t1\t{leaf}" for leaf in leaves]
+    rows = [
+        (part, number[f"{above[intent]}/{intent}"], " ".join(text.split()))
+        for part, key in (("train", "train"), ("valid", "val"), ("test", "test"))
+        for text, intent in queries[key]
+    ]
+    lines = [f"q{k:05d}\t{part}\t{leaf}\t{text}\n" for k, (part, leaf, text) in enumerate(rows)]
+    return {
+        "taxonomy.tsv": "".join(f"{line}\n" for line in table).encode(),
+        "docs.tsv.gz": _gz("".join(lines).encode()),
+    }
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -329,5 +353,35 @@ SOURCES = {
         url="https://github.com/biopython/biopython/archive/refs/tags/biopython-188.zip",
         convert=_zip_members({f"{name}.txt": _MATRICES + name for name in _MATRIX_NAMES}),
         licence="public domain (NCBI) and Biopython licence",
+    ),
+    "clinc150": Source(
+        folder="taxo_clinc150",
+        sha256={
+            "taxonomy.tsv": "c76992b3a187a311ba424fe8d87f96a31a31b05fc9a5692ceda5330d2298a2cb",
+            "docs.tsv.gz": "9e76bd813b8ae32e14335f482c82ce8a84023d1a6ec31cd1d432805ecd9be237",
+        },
+        url="https://github.com/clinc/oos-eval/archive/828f8093932c8fe6ca7936c3d2e52903b1c523de.zip",
+        convert=_clinc150,
+        licence="Creative Commons Attribution 3.0",
+    ),
+    "amazon_reviews": Source(
+        folder="taxo_amazon",
+        sha256={
+            "taxonomy.tsv": "6c8d582a457c3de896795657c77c749af75e27f0bfe63da635a7234c7def095a",
+            "docs.tsv.gz": "353c24f0d5d5b6dd762ab0e80545a8cc1ca9c445ac7226d2dd2619c3228c2fca",
+        },
+        url="https://github.com/Najmeh-sam/Hierarchical-text-classification-using-hiclass",
+        convert=None,
+        licence="none stated; the texts belong to their authors: research use only",
+    ),
+    "imclef07a": Source(
+        folder="taxo_imclef07a",
+        sha256={
+            "taxonomy.tsv": "5cc72c53ebccc9ac7ec32e22c59a72b5a857c0be2152585503bf1d7d568ef883",
+            "imclef07a.npz": "d57e753e9972091facca3f4ed7037620c9a9bc50f47b35b127a99b467531a3ed",
+        },
+        url="https://github.com/EGiunchiglia/C-HMCNN",
+        convert=None,
+        licence="none stated (public research benchmark)",
     ),
 }
