@@ -164,6 +164,24 @@ def test_duplicates_with_different_labels():
     assert model.predict([[1.0]]) == ["a"]
 
 
+def test_slopes_are_the_gradient_of_the_dual():
+    # Equation 3 by finite differences, against g_ik = 1 - F_{y_i i} + F_ki, which both solvers follow.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(7, 2)), np.array([0, 0, 1, 1, 2, 2, 2])
+    K = rbf_kernel(X, gamma=0.5)
+    pairs = reference.arcs(y, 3)
+    alpha = rng.uniform(size=len(pairs))
+    beta = np.zeros((3, 7))
+    for a, (i, k) in zip(alpha, pairs):
+        beta[k, i] -= a
+        beta[y[i], i] += a
+    F = beta @ K
+    for direction, (i, k) in zip(np.eye(len(pairs)), pairs):
+        step = 1e-4 * direction
+        slope = (reference.dual(K, alpha + step, y, 3) - reference.dual(K, alpha - step, y, 3)) / 2e-4
+        assert slope == pytest.approx(1.0 - F[y[i], i] + F[k, i], abs=1e-9)
+
+
 # ---- what goes in --------------------------------------------------------------------------------
 
 
