@@ -6,8 +6,10 @@ after the other. By pattern, because a step looks at all vectors of one pattern:
 
 from libc.stdlib cimport calloc, free, realloc
 
+import numpy as np
+
 from structsvm._kernels cimport products_best
-from structsvm._typedefs cimport int32_t
+from structsvm._typedefs cimport int32_t, int64_t
 
 
 cdef int grow(void** block, Py_ssize_t size) except -1 nogil:
@@ -113,3 +115,26 @@ cdef class Expansion:
         p = &self.patterns[new]
         for k in range(p.n):
             self.classes[p.label[k]].slot[p.place[k]] = <int32_t>new
+
+    def listed(self):
+        """All vectors as arrays: slots (int64), labels (int32), beta and g (float64), by slot."""
+        cdef Py_ssize_t slot, k, at = 0
+        cdef PatternVectors* p
+        cdef ClassVectors* c
+        cdef int64_t[::1] slots = np.empty(self.n_vectors, dtype=np.int64)
+        cdef int32_t[::1] labels = np.empty(self.n_vectors, dtype=np.int32)
+        cdef double[::1] beta = np.empty(self.n_vectors), g = np.empty(self.n_vectors)
+        for slot in range(self.n_slots):
+            p = &self.patterns[slot]
+            for k in range(p.n):
+                c = &self.classes[p.label[k]]
+                slots[at], labels[at] = slot, p.label[k]
+                beta[at], g[at] = c.beta[p.place[k]], c.g[p.place[k]]
+                at += 1
+        return np.asarray(slots), np.asarray(labels), np.asarray(beta), np.asarray(g)
+
+    def fill(self, const int64_t[::1] slots, const int32_t[::1] labels, const double[::1] beta, const double[::1] g):
+        """Add vectors in this order, as `listed` returns them; slots and labels must be in range."""
+        cdef Py_ssize_t e
+        for e in range(slots.shape[0]):
+            self.classes[labels[e]].beta[self.add(slots[e], labels[e], g[e])] = beta[e]

@@ -27,11 +27,6 @@ cdef class KernelDual(State):
     cdef int32_t[::1] affected              # labels with a factor
     cdef int32_t[::1] all_labels
 
-    cdef const int64_t* order               # of the pass
-    cdef Py_ssize_t n_order
-    cdef Py_ssize_t n_ordered               # how much of it has been seen
-    cdef Py_ssize_t at                      # the next of the fresh block
-
     cdef bint by_gain                       # select support patterns as GaLa does
     cdef int64_t selected                   # the example that it has selected, or -1
     cdef int32_t[2] pair                    # and the two labels
@@ -39,7 +34,6 @@ cdef class KernelDual(State):
     cdef int process_fresh(self, Py_ssize_t i, int n_steps) except -1 nogil
     cdef int process(self, Py_ssize_t slot, int n_steps) except -1 nogil
     cdef int optimize_patterns(self, int n, int n_steps) except -1 nogil
-    cdef Py_ssize_t fresh_place(self, Py_ssize_t i) except -1 nogil
     cdef Py_ssize_t pick(self) noexcept nogil
     cdef double margin(self, int32_t true, int32_t label) noexcept nogil
     cdef double room(self, Py_ssize_t i, int32_t label, double beta) noexcept nogil

@@ -15,6 +15,8 @@ class KernelDual(State):
     @property
     def vectors(self) -> Expansion: ...
     @property
+    def n_vectors(self) -> int: ...
+    @property
     def n_labels(self) -> int: ...
     tau: float
     def __init__(
@@ -28,6 +30,7 @@ class KernelDual(State):
         selection: str = "random",
         loss: ArrayLike | None = None,
         similarity: Any = None,
+        first: int = 0,
         seed: int = 0,
     ) -> None: ...
     def settle(self) -> float: ...

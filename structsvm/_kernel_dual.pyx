@@ -31,7 +31,7 @@ from structsvm._typedefs cimport int32_t, int64_t, uint64_t
 
 from structsvm._weights import checked_array
 
-# Fresh examples that are taken at a time.
+# Examples that a certificate takes at a time.
 cdef Py_ssize_t BLOCK = 64
 
 # Steps on one pattern, where all are wanted that it asks for.
@@ -64,6 +64,8 @@ cdef class KernelDual(State):
         Delta(y_i, y), 0 on the diagonal; None: zero-one.
     similarity : scipy CSR matrix of shape (n_labels, n_labels), optional
         M = L L' of the output attributes, positive semidefinite; None: the identity.
+    first : int
+        Examples before this one are not visited by passes: support patterns to begin with (see `restart`).
     seed : int
         Seed of the state's own random generator.
 
@@ -74,9 +76,10 @@ cdef class KernelDual(State):
     """
 
     def __init__(self, Gram gram not None, y, C, Py_ssize_t n_labels, *, double cache_size=200.0, selection="random",
-                 loss=None, similarity=None, uint64_t seed=0):
+                 loss=None, similarity=None, Py_ssize_t first=0, uint64_t seed=0):
         n = gram.n_rows
         self.n_samples, self.n_labels = n, n_labels
+        self.groups = None if first == 0 else np.arange(first, n + 1, dtype=np.int64)
         self.y = np.array(y, dtype=np.int32)
         self.box = np.array(C, dtype=np.float64)
         if self.y.shape[0] != n or self.box.shape[0] != n:
@@ -109,8 +112,7 @@ cdef class KernelDual(State):
     # ---- the steps of the schedules -------------------------------------------------------------
 
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
-        self.order, self.n_order, self.n_ordered = order, n, 0
-        self.cache.n_fresh = 0
+        self.cache.expect(order, n)
         return 0
 
     cdef int process_new(self, Py_ssize_t i) except -1 nogil:
@@ -137,7 +139,7 @@ cdef class KernelDual(State):
         cdef Py_ssize_t b
         if self.box[i] == 0.0:
             return 0
-        b = self.fresh_place(i)
+        b = self.cache.find_fresh(i)
         self.cost += self.cache.n_members * self.cache.gram.cost
         self.slopes(i, self.cache.fresh_row(b))
         if self.solve(i, self.cache.fresh_diagonal(b), &self.all_labels[0], self.n_labels, n_steps) == 0:
@@ -189,27 +191,6 @@ cdef class KernelDual(State):
         return 0
 
     # ---- patterns and directions ----------------------------------------------------------------
-
-    cdef Py_ssize_t fresh_place(self, Py_ssize_t i) except -1 nogil:
-        """Where example i is in the block of fresh examples; if it is not there, the next block begins with it."""
-        cdef int64_t block[64]
-        cdef Py_ssize_t n = 1
-        while self.at < self.cache.n_fresh:
-            self.at += 1
-            if self.cache.fresh[self.at - 1] == i:
-                return self.at - 1
-        while self.n_ordered < self.n_order and self.order[self.n_ordered] != i:
-            self.n_ordered += 1
-        block[0] = i
-        self.n_ordered += 1
-        while self.n_ordered < self.n_order and n < BLOCK:
-            block[n] = self.order[self.n_ordered]
-            if self.cache.slot[block[n]] < 0 and self.box[block[n]] > 0.0:
-                n += 1
-            self.n_ordered += 1
-        self.cache.take(block, n)
-        self.at = 1
-        return 0
 
     cdef Py_ssize_t pick(self) noexcept nogil:
         """The slot of a support pattern: the one that was selected, or a random one."""
@@ -456,7 +437,7 @@ cdef class KernelDual(State):
         cdef int32_t e
         cdef ClassVectors* c
         cdef double total = 0.0
-        self.lay_out(*self.coefficients()[1:])
+        self.lay_out(*self.vectors.listed())
         for label in range(self.n_labels):
             c = &self.vectors.classes[label]
             for e in range(c.n):
@@ -536,19 +517,11 @@ cdef class KernelDual(State):
         slots, labels, beta, g : ndarray of shape (n_vectors,)
             The support vectors, by slot; ties by when they came.
         """
-        cdef Py_ssize_t slot, k, at = 0
-        cdef PatternVectors* p
-        cdef int64_t[::1] slots = np.empty(self.vectors.n_vectors, dtype=np.int64)
-        cdef int32_t[::1] labels = np.empty(self.vectors.n_vectors, dtype=np.int32)
-        cdef double[::1] beta = np.empty(self.vectors.n_vectors), g = np.empty(self.vectors.n_vectors)
-        for slot in range(self.cache.n_members):
-            p = &self.vectors.patterns[slot]
-            for k in range(p.n):
-                slots[at], labels[at] = slot, p.label[k]
-                beta[at] = self.vectors.classes[p.label[k]].beta[p.place[k]]
-                g[at] = self.vectors.classes[p.label[k]].g[p.place[k]]
-                at += 1
-        return self.cache.members, np.asarray(slots), np.asarray(labels), np.asarray(beta), np.asarray(g)
+        return (self.cache.members, *self.vectors.listed())
+
+    @property
+    def n_vectors(self):
+        return self.vectors.n_vectors
 
     def restart(self, members, slots, labels, beta, g=None):
         """Go to another point: arrays as `coefficients` returns them; without `g` the derivatives are computed."""
@@ -569,13 +542,10 @@ cdef class KernelDual(State):
                         -self.margin(self.y[self.cache.member[e]], p.label[k]) - self.score[p.label[k]])
         self.settle()
 
-    def lay_out(self, const int64_t[::1] slots, const int32_t[::1] labels, const double[::1] beta,
-                const double[::1] g):
+    def lay_out(self, slots, labels, beta, g):
         """Let the expansion be of these vectors, in this order."""
-        cdef Py_ssize_t e
         self.vectors = Expansion(self.n_labels, self.n_samples)
-        for e in range(slots.shape[0]):
-            self.vectors.classes[labels[e]].beta[self.vectors.add(slots[e], labels[e], g[e])] = beta[e]
+        self.vectors.fill(slots, labels, beta, g)
 
     def check_point(self, members, slots, labels, beta):
         """ValueError unless these arrays are a feasible point."""

@@ -26,8 +26,12 @@ cdef class RowCache:
     cdef Py_ssize_t n_free
     cdef int64_t now
 
-    cdef int64_t[::1] fresh         # (n_fresh used) examples of the block
-    cdef readonly Py_ssize_t n_fresh
+    cdef const int64_t* order       # in which examples are expected
+    cdef Py_ssize_t n_order
+    cdef Py_ssize_t n_seen          # how much of it has been looked at
+    cdef int64_t[64] fresh          # (n_fresh used) examples of the block
+    cdef Py_ssize_t n_fresh
+    cdef Py_ssize_t n_found         # how many of them have been asked for
     cdef float* ahead               # their values with the members, stride n_members at the time + n_fresh
     cdef float* within              # and with one another, stride n_fresh
     cdef Py_ssize_t ahead_stride
@@ -37,15 +41,18 @@ cdef class RowCache:
     cdef const float* row(self, Py_ssize_t slot) except NULL nogil
     # Have the rows of several members at hand: those that are not there, as far as they fit, from one product.
     cdef int fetch(self, const int64_t* slots, Py_ssize_t n) except -1 nogil
-    # Compute the rows of examples that are no members, in one product; until the next `take` they stay up to date.
-    cdef int take(self, const int64_t* examples, Py_ssize_t n) except -1 nogil
+    # Examples will be asked for in this order; the array outlives the asking.
+    cdef void expect(self, const int64_t* order, Py_ssize_t n) noexcept nogil
+    # The place in the block of example i, which is no member. Those before it are not asked for any more.
+    cdef Py_ssize_t find_fresh(self, Py_ssize_t i) except -1 nogil
     cdef const float* fresh_row(self, Py_ssize_t b) noexcept nogil
     cdef double fresh_diagonal(self, Py_ssize_t b) noexcept nogil
-    # The b-th of them becomes a member, in a new slot, the last.
+    # The b-th of the block becomes a member, in a new slot, the last.
     cdef int enter(self, Py_ssize_t b) except -1 nogil
     # A member leaves; the one in the last slot moves into its slot.
     cdef int leave(self, Py_ssize_t slot) except -1 nogil
 
     cdef Py_ssize_t take_place(self) noexcept nogil
+    cdef int take(self, const int64_t* examples, Py_ssize_t n) except -1 nogil
     cdef void hold(self, Py_ssize_t p, Py_ssize_t slot) noexcept nogil
     cdef void widen(self, Py_ssize_t width) noexcept nogil

@@ -5,8 +5,8 @@ the cache is complete. When an example becomes a member its own row is known, an
 written from it (kernels are symmetric); so a row is computed again only after it had to make room for another, the
 one that has been asked for longest ago.
 
-Fresh examples come in blocks: one matrix product gives their rows, another their values with one another, from which
-the rows of those still to come are completed when one of them becomes a member.
+Fresh examples, in the order in which they are expected, come in blocks: one matrix product gives their rows, another
+their values with one another, from which the rows of those still to come are completed when one becomes a member.
 """
 
 from libc.stdlib cimport free, malloc, realloc
@@ -24,7 +24,8 @@ from structsvm._kernels import row_numbers
 
 cnp.import_array()
 
-# Rows that one product computes again.
+# Fresh examples in a block, and rows that one product computes again.
+cdef Py_ssize_t BLOCK = 64
 cdef Py_ssize_t AT_ONCE = 16
 
 
@@ -58,7 +59,6 @@ cdef class RowCache:
         self.diagonal = np.empty(n, dtype=np.float32)
         self.place, self.holder = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
         self.used, self.free = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-        self.fresh = np.empty(0, dtype=np.int64)
         self.widen(min(n, 64))
 
     def __dealloc__(self):
@@ -67,7 +67,12 @@ cdef class RowCache:
     @property
     def hit_rate(self):
         """Share of the rows asked for that had not to be computed again; 1 if none was asked for."""
-        return 1.0 - self.n_missed / self.n_asked if self.n_asked else 1.0
+        return 1.0 - <double>self.n_missed / self.n_asked if self.n_asked else 1.0
+
+    @property
+    def capacity(self):
+        """Rows of the present length that there is room for."""
+        return self.n_places
 
     @property
     def members(self):
@@ -117,6 +122,18 @@ cdef class RowCache:
             free(rows)
         self.n_missed += m
         return 0
+
+    def rows(self, slots):
+        """Rows of members, in the order asked for: float32 array (len(slots), n_members)."""
+        cdef const int64_t[::1] wanted = row_numbers(slots, self.n_members)
+        cdef Py_ssize_t k, n = wanted.shape[0]
+        cdef cnp.ndarray out = np.empty((n, self.n_members), dtype=np.float32)
+        for k in range(n):
+            if self.place[wanted[k]] < 0:
+                self.fetch(&wanted[k], min(n - k, AT_ONCE))
+            memcpy(<float*>cnp.PyArray_DATA(out) + k * self.n_members, self.row(wanted[k]),
+                   self.n_members * sizeof(float))
+        return out
 
     cdef void hold(self, Py_ssize_t p, Py_ssize_t slot) noexcept nogil:
         self.now += 1
@@ -176,6 +193,30 @@ cdef class RowCache:
 
     # ---- fresh examples, and those that come and go ---------------------------------------------
 
+    cdef void expect(self, const int64_t* order, Py_ssize_t n) noexcept nogil:
+        self.order, self.n_order = order, n
+        self.n_seen = self.n_fresh = self.n_found = 0
+
+    cdef Py_ssize_t find_fresh(self, Py_ssize_t i) except -1 nogil:
+        cdef int64_t block[64]
+        cdef Py_ssize_t n = 1
+        while self.n_found < self.n_fresh:
+            self.n_found += 1
+            if self.fresh[self.n_found - 1] == i:
+                return self.n_found - 1
+        # The next block: from i on in the order, if it is there.
+        block[0] = i
+        while self.n_seen < self.n_order and self.order[self.n_seen] != i:
+            self.n_seen += 1
+        self.n_seen += 1
+        while self.n_seen < self.n_order and n < BLOCK:
+            block[n] = self.order[self.n_seen]
+            n += self.slot[block[n]] < 0
+            self.n_seen += 1
+        self.take(block, n)
+        self.n_found = 1
+        return 0
+
     cdef int take(self, const int64_t* examples, Py_ssize_t n) except -1 nogil:
         cdef Py_ssize_t b, stride = self.n_members + n, size = n * stride + n * n
         self.n_fresh = 0
@@ -186,9 +227,6 @@ cdef class RowCache:
             if self.ahead == NULL:
                 return no_memory()
             self.ahead_size = size
-        if self.fresh.shape[0] < n:
-            with gil:
-                self.fresh = np.empty(n, dtype=np.int64)
         self.within = self.ahead + n * stride
         self.ahead_stride = stride
         self.gram.c_block(examples, n, &self.member[0], self.n_members, self.ahead, stride)

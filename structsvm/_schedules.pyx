@@ -48,9 +48,9 @@ cdef class Schedule:
     cdef Py_ssize_t block           # calls of visit between two looks at the time
 
     def __init__(self, State state):
-        n, groups = state.n_samples, state.groups
         self.state = state
-        self.groups = np.arange(n + 1, dtype=np.int64) if groups is None else groups
+        self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
+        n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
         self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
         self.order = np.empty(n, dtype=np.int64)
         self.next = n

@@ -8,6 +8,9 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
+    "CrammerSingerClassifier": "structsvm.tasks.crammer_singer",
+    "KernelPerceptronClassifier": "structsvm.tasks.kernel_perceptron",
+    "LaRankClassifier": "structsvm.tasks.larank_classifier",
     "SequenceLabeler": "structsvm.tasks.sequence",
     "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
 }
