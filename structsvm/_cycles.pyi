@@ -1,3 +1,5 @@
+from typing import final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ class Arcs:
     ) -> None: ...
     def steepest_cycle(self) -> tuple[NDArray[np.int64], float]: ...
 
+@final
 class CycleSteps(Arcs):
     def __init__(
         self,

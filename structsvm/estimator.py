@@ -249,7 +249,6 @@ def load(path, *, oracle=None, mmap=False):
         "multiclass": file.meta.get("estimator"),
         "sequence": "SequenceLabeler",
         "taxonomy": "TaxonomyClassifier",
-        "weston_watkins": "WestonWatkinsClassifier",
     }.get(kind)
     tasks = importlib.import_module("structsvm.tasks")
     if not isinstance(name, str) or name not in tasks.__all__:

@@ -1,4 +1,4 @@
-r"""The machine of Weston and Watkins with biases (Guermeur 2023): its dual, working sets, certificates.
+"""The machine of Weston and Watkins with biases (Guermeur 2023): its dual, working sets, certificates.
 
 Problem 1 of the paper, with a C for each example:
 
@@ -20,15 +20,15 @@ examples gives the best biases and with them the exact duality gap (`structsvm._
 
 from __future__ import annotations
 
-import time
-import warnings
+from numbers import Integral, Real
 
 import numpy as np
 
 from structsvm._circulation import Circulation
 from structsvm._cycles import Arcs, CycleSteps
-from structsvm.progress import Monitor
-from structsvm.result import ConvergenceWarning, History, Result, relative_gap
+from structsvm._row_cache import RowCache
+from structsvm.parameters import Interval, Options
+from structsvm.solvers.kernel import KernelRun, KernelSolver
 
 # Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
 # gap) has only this share of the slope that there was.
@@ -46,8 +46,159 @@ LARGEST_MATRIX = 2**26
 STRIP = 4096
 
 
+class WestonWatkins(KernelSolver):
+    """The dual of Weston and Watkins' machine, to a certified gap.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of slacks; there is one for each example and each wrong class.
+    method : {"cycles", "frank_wolfe"}, default="cycles"
+        How a working set is improved.
+    tol : float, default=1e-3
+        Relative duality gap to stop at. It is known after each round without further kernel values.
+    max_iter : int, default=1000
+        Rounds at most.
+    cache_size : float, default=200
+        Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
+    random_state : int, RandomState or None
+        Without effect: training is deterministic.
+    """
+
+    _constraints = KernelSolver._constraints | {
+        "method": Options("cycles", "frank_wolfe"),
+        "tol": Interval(Real, 0.0, closed="neither"),
+        "max_iter": Interval(Integral, 1),
+    }
+
+    def __init__(self, C=1.0, *, method="cycles", tol=1e-3, max_iter=1000, cache_size=200, random_state=None):
+        self.C = C
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        if problem.loss is not None or problem.similarity is not None or base is not None:
+            raise ValueError("WestonWatkins solves problems with zero-one loss and independent labels, from 0 on")
+        C = np.full(problem.n_samples, float(self.C))
+        if sample_weight is not None:
+            C *= sample_weight
+        state = WestonWatkinsState(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size)
+        return WestonWatkinsRun(self, problem, state, self.schedule_on(state), C)
+
+    def schedule_on(self, state):
+        return (FrankWolfeRounds if self.method == "frank_wolfe" else CycleRounds)(state)
+
+    def solve(self, problem, **options):
+        run = super().solve(problem, **options)
+        run.state.recompute()
+        run.certify()
+        return run
+
+
+class WestonWatkinsRun(KernelRun):
+    """A run whose model has biases."""
+
+    @property
+    def intercept(self):
+        return self.state.programme.biases.copy()
+
+
+class WestonWatkinsState:
+    """The dual point over all examples of positive weight, which stand class by class, and its scores.
+
+    Parameters
+    ----------
+    gram : Gram
+    y : ndarray of shape (n_samples,), int32
+    C : ndarray of shape (n_samples,), float64
+        Weight of each example's slacks; examples of weight 0 take no part.
+    n_classes : int
+        Each has an example that takes part.
+    cache_size : float
+
+    Attributes
+    ----------
+    order : ndarray of int64
+        The examples that take part.
+    start : ndarray of shape (n_classes + 1,), int64
+        Where in it those of each class begin.
+    owner : ndarray of int64
+        Their classes; `own` is the index of their entries in the matrices below.
+    beta, F : ndarray of shape (n_classes, len(order))
+        The dual point, and the scores without biases.
+    programme : Circulation
+        Its `biases` are optimal after `certify`.
+    """
+
+    n_argmax = 0
+
+    def __init__(self, gram, y, C, n_classes, *, cache_size=200.0):
+        used = np.flatnonzero(C)
+        self.order = used[np.argsort(y[used], kind="stable")]
+        n = len(self.order)
+        if n * n_classes > LARGEST_MATRIX:
+            raise ValueError(
+                f"{n} examples times {n_classes} classes are more than the {LARGEST_MATRIX} coefficients that a batch "
+                "solver keeps here; LaRankClassifier keeps those of support vectors alone"
+            )
+        self.owner = y[self.order].astype(np.int64)
+        self.own = self.owner, np.arange(n)
+        self.start = np.searchsorted(self.owner, np.arange(n_classes + 1))
+        if (np.diff(self.start) == 0).any():
+            raise ValueError(f"class {np.argmin(np.diff(self.start))} has no example of positive weight")
+        self.C = np.ascontiguousarray(C[self.order])
+        self.cache = RowCache(gram, cache_size)
+        self.cache.restart(self.order)
+        self.beta, self.F = np.zeros((n_classes, n)), np.zeros((n_classes, n))
+        self.programme = Circulation(self.start, self.C, np.zeros(n_classes))
+        self.programme.solve(self.F)
+        self.dual = 0.0
+
+    @property
+    def n_vectors(self):
+        """Coefficients alpha that are not zero."""
+        return int(np.count_nonzero(self.beta < 0.0))
+
+    def settle(self):
+        """Compute the dual objective."""
+        self.half_norm = 0.5 * float(np.vdot(self.beta, self.F))
+        self.dual = float(self.beta[self.own].sum()) - self.half_norm
+        return self.dual
+
+    def certify(self):
+        """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the biases that are best for the present h."""
+        self.settle()
+        return self.half_norm + self.programme.solve(self.F), self.dual, self.half_norm
+
+    def recompute(self):
+        """Compute the scores afresh from the alpha, and take the middle of the optimal biases."""
+        self.beta[self.own] = 0.0
+        self.beta[self.own] = -self.beta.sum(axis=0)
+        self.F[:] = 0.0
+        support = np.flatnonzero(self.beta.any(axis=0))
+        for first in range(0, len(support), WORKING_SET):
+            part = support[first : first + WORKING_SET]
+            self.add_scores(self.cache.rows(part), self.beta[:, part])
+        self.programme.solve(self.F)
+        self.programme.centre(self.F)
+
+    def add_scores(self, rows, change):
+        """F += change K, for the rows of K where beta has changed."""
+        for first in range(0, self.F.shape[1], STRIP):
+            self.F[:, first : first + STRIP] += change @ rows[:, first : first + STRIP].astype(np.float64)
+
+    def coefficients(self):
+        """The support vectors, as `KernelDual.coefficients` lists them."""
+        support = np.flatnonzero(self.beta.any(axis=0))
+        slots, labels = np.nonzero(self.beta[:, support].T)
+        return self.order[support], slots, labels.astype(np.int32), self.beta[labels, support[slots]]
+
+
 class Rounds:
-    """How a working set is chosen and improved.
+    """Working sets, one a round, with the interface of `structsvm._schedules.Schedule`; a subclass improves them.
 
     Attributes
     ----------
@@ -60,29 +211,80 @@ class Rounds:
     by_gain = False
     least = 1
 
-    @staticmethod
-    def size(rows):
-        """Examples in a working set."""
+    def __init__(self, state):
+        self.state = state
+        self.n_samples = self.next = len(state.order)
+        self.kept = np.empty(0, dtype=np.int64)
+        n_classes = len(state.beta)
+        if state.cache.capacity < min(self.n_samples, self.least * n_classes):
+            raise ValueError(
+                f"cache_size has room for {state.cache.capacity} rows of {self.n_samples} kernel values; "
+                f"{self.least * n_classes} are needed for {n_classes} classes: raise it to "
+                f"{4e-6 * self.n_samples * (self.least * n_classes + 1):.3g} MB at least"
+            )
+
+    @property
+    def size(self):
+        """Examples in a working set, at most."""
         raise NotImplementedError
 
-    @staticmethod
-    def improve(start, C, beta, F, K, biases, slope):
-        """Change `beta` and `F` of a working set, in place.
+    def improve(self, start, C, beta, F, K, slope):
+        """Change `beta` and `F` of a working set, in place; `slope` is that of the steepest cycle of all examples."""
+        raise NotImplementedError
 
-        `biases` are optimal for all examples, and `slope` is that of their steepest cycle.
+    def start_pass(self):
+        self.next = 0
+
+    def run(self, seconds):
+        """One round, whatever the time."""
+        state = self.state
+        chosen, slope = self.working_set(self.size)
+        rows = state.cache.rows(chosen)
+        start = np.searchsorted(state.owner[chosen], np.arange(len(state.start)))
+        beta, F = state.beta.take(chosen, axis=1), state.F.take(chosen, axis=1)
+        self.improve(start, state.C[chosen], beta, F, rows.take(chosen, axis=1).astype(np.float64), slope)
+        change = beta - state.beta.take(chosen, axis=1)
+        moved = np.flatnonzero(change.any(axis=0))
+        state.beta[:, chosen] = beta
+        state.add_scores(rows[moved], change[:, moved])
+        self.next = self.n_samples
+        return True
+
+    def working_set(self, size):
+        """Return up to `size` examples in ascending order, and the slope of the steepest cycle of all examples.
+
+        Those on that cycle are among them, so every round improves the dual. Half of the others are new: from each
+        class as many that want to rise most, and as many that want to fall most, whether they violate anything or
+        not, since what rises must find what falls. (Relative to the optimal biases, the slope of alpha_ik is d_ik =
+        g_ik - (b_{y_i} - b_k).) The rest are those that were chosen last before.
         """
-        raise NotImplementedError
+        state, b = self.state, self.state.programme.biases
+        cycle, slope = Arcs(state.start, state.C, state.beta, state.F).steepest_cycle()
+        if size >= self.n_samples:
+            return np.arange(self.n_samples), slope
+        d = 1.0 - state.F[state.own] + state.F - (b[state.owner] - b[:, None])
+        above, below = state.C + state.beta, -state.beta
+        above[state.own] = 0.0
+        rise = np.where(above > 0.0, d * above if self.by_gain else d, -np.inf)
+        fall = np.where(below > 0.0, -d * below if self.by_gain else -d, -np.inf)
+        quota = max(size // ((4 if len(self.kept) else 2) * len(b)), 1)
+        new = [cycle]
+        for end in (rise.max(axis=0), fall.max(axis=0)):
+            for first, last in zip(state.start[:-1], state.start[1:]):
+                new.append(first + np.argpartition(-end[first:last], min(quota, last - first) - 1)[:quota])
+        chosen, places = np.unique(np.concatenate([*new, self.kept]), return_index=True)
+        self.kept = chosen[np.argsort(places)][:size]
+        return np.sort(self.kept), slope
 
 
 class CycleRounds(Rounds):
     """Steps along cycles of classes."""
 
-    @staticmethod
-    def size(rows):
-        return min(WORKING_SET, rows.capacity)
+    @property
+    def size(self):
+        return min(WORKING_SET, self.state.cache.capacity)
 
-    @staticmethod
-    def improve(start, C, beta, F, K, biases, slope):
+    def improve(self, start, C, beta, F, K, slope):
         CycleSteps(start, C, beta, F, K).run(SHARE * slope, CYCLE_STEPS * F.size)
 
 
@@ -95,14 +297,13 @@ class FrankWolfeRounds(Rounds):
     by_gain = True
     least = 4
 
-    @staticmethod
-    def size(rows):
-        return rows.capacity
+    @property
+    def size(self):
+        return self.state.cache.capacity
 
-    @staticmethod
-    def improve(start, C, beta, F, K, biases, slope):
+    def improve(self, start, C, beta, F, K, slope):
         programme = Circulation(start, C, beta.sum(axis=1))
-        programme.biases[:] = biases
+        programme.biases[:] = self.state.programme.biases
         corner = np.empty_like(beta)
         own = np.repeat(np.arange(len(beta)), np.diff(start)), np.arange(len(C))
         enough = None
@@ -120,208 +321,3 @@ class FrankWolfeRounds(Rounds):
             t = 1.0 if gap >= curvature else gap / curvature
             beta += t * direction
             F += t * change
-
-
-SOLVERS: dict[str, type[Rounds]] = {"cycles": CycleRounds, "frank_wolfe": FrankWolfeRounds}
-
-
-class WestonWatkinsRun:
-    """A training run: the dual point over all examples, which stand class by class.
-
-    Parameters
-    ----------
-    rows : GramRows
-        In that order.
-    start : ndarray of shape (n_classes + 1,), int64
-        Where the examples of each class begin; no class is empty.
-    C : ndarray of shape (n_samples,), float64
-        Weight of each example's slacks, > 0.
-    solver : {"cycles", "frank_wolfe"}
-
-    Attributes
-    ----------
-    beta : ndarray of shape (n_classes, n_samples)
-        The dual point.
-    owner : ndarray of shape (n_samples,)
-        The examples' classes; `own` is the index of their entries in `beta`.
-    biases : ndarray of shape (n_classes,)
-        Optimal for the dual point; after `solve` the middle of those that are.
-    primal, dual : float
-    n_iter : int
-        Rounds.
-    status : str
-        As in `Result`.
-    """
-
-    has_dual = True
-
-    def __init__(self, rows, start, C, solver="cycles"):
-        n, Q = len(C), len(start) - 1
-        if n * Q > LARGEST_MATRIX:
-            raise ValueError(
-                f"{n} examples times {Q} classes are more than the {LARGEST_MATRIX} coefficients that a batch solver "
-                "keeps here; LaRankClassifier keeps those of support vectors alone"
-            )
-        least = SOLVERS[solver].least * Q
-        if rows.capacity < min(n, least):
-            raise ValueError(
-                f"cache_size has room for {rows.capacity} rows of {n} kernel values; solver={solver!r} needs "
-                f"{least} for {Q} classes: raise it to {4e-6 * n * (least + 1):.3g} MB at least"
-            )
-        self.rows, self.start, self.C, self.solver = rows, start, C, SOLVERS[solver]
-        self.owner = np.repeat(np.arange(Q), np.diff(start))
-        self.own = self.owner, np.arange(n)
-        self.beta, self.F = np.zeros((Q, n)), np.zeros((Q, n))
-        self.programme = Circulation(start, C, np.zeros(Q))
-        self.kept = np.empty(0, dtype=np.int64)
-        self.history = History()
-        self.n_iter, self.seconds, self.status = 0, 0.0, "running"
-        self.primal = self.dual = np.nan
-
-    def solve(self, tol, max_iter, monitor=None):
-        """Do rounds until the relative duality gap is at most `tol`, or `max_iter` of them; returns self.
-
-        Ctrl-C ends training with the status "interrupted" and a usable state.
-        """
-        monitor = Monitor() if monitor is None else monitor
-        self.begin = time.perf_counter()
-        try:
-            self.certify()
-            while self.status == "running":
-                monitor.begin_pass(self)
-                self.round()
-                self.n_iter += 1
-                self.certify()
-                monitor.tick(self)
-                if relative_gap(self.primal, self.dual) <= tol:
-                    self.status = "converged"
-                elif self.n_iter == max_iter:
-                    self.status = "max_iter"
-                if monitor.end_pass(self) and self.status == "running":
-                    self.status = "stopped"
-        except KeyboardInterrupt:
-            self.status = "interrupted"
-        finally:
-            monitor.close()
-        self.recompute()
-        if self.status == "max_iter":
-            warnings.warn(
-                f"training stopped after {max_iter} rounds at a relative gap of "
-                f"{relative_gap(self.primal, self.dual):.3g}, above tol={tol:g}: raise max_iter, or loosen tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
-
-    # ---- certificates ---------------------------------------------------------------------------
-
-    def certify(self):
-        """Compute both objectives; the primal at the biases that are best for the present h."""
-        half_norm = 0.5 * float(np.vdot(self.beta, self.F))
-        self.dual = float(self.beta[self.own].sum()) - half_norm
-        self.primal = half_norm + self.programme.solve(self.F)
-        self.half_norm = half_norm
-        self.seconds = time.perf_counter() - self.begin
-        self.history.add(
-            seconds=self.seconds,
-            n_iter=self.n_iter,
-            primal=self.primal,
-            dual=self.dual,
-            gap=self.primal - self.dual,
-            n_support=self.n_support,
-        )
-
-    def recompute(self):
-        """Compute scores and certificate afresh from beta alone, and take the middle of the optimal biases."""
-        self.beta[self.own] = 0.0
-        self.beta[self.own] = -self.beta.sum(axis=0)
-        self.F[:] = 0.0
-        support = np.flatnonzero(self.beta.any(axis=0))
-        for first in range(0, len(support), self.rows.capacity):
-            part = support[first : first + self.rows.capacity]
-            self.add_scores(part, self.beta[:, part])
-        self.certify()
-        self.programme.centre(self.F)
-
-    @property
-    def biases(self):
-        return self.programme.biases
-
-    @property
-    def n_support(self):
-        """Coefficients alpha that are not zero."""
-        return int(np.count_nonzero(self.beta < 0.0))
-
-    @property
-    def progress(self):
-        """Rounds done."""
-        return self.n_iter
-
-    @property
-    def state(self):
-        """Where a progress bar finds the dual."""
-        return self
-
-    def result(self):
-        """Return the `Result` as of now."""
-        return Result(
-            primal=self.primal,
-            dual=self.dual,
-            gap=self.primal - self.dual,
-            n_iter=self.n_iter,
-            n_argmax=0,
-            n_support=self.n_support,
-            seconds=self.seconds,
-            status=self.status,
-            primal_norm=self.half_norm,
-            dual_norm=self.half_norm,
-            history=self.history.arrays(),
-        )
-
-    # ---- rounds ---------------------------------------------------------------------------------
-
-    def round(self):
-        """Improve the dual on a working set."""
-        chosen, slope = self.working_set(self.solver.size(self.rows))
-        start = np.searchsorted(self.owner[chosen], np.arange(len(self.start)))
-        K = self.rows.table[np.ix_(self.rows.fetch(chosen), chosen)].astype(np.float64)
-        beta, F = self.beta.take(chosen, axis=1), self.F.take(chosen, axis=1)
-        self.solver.improve(start, self.C[chosen], beta, F, K, self.biases, slope)
-        change = beta - self.beta[:, chosen]
-        moved = np.flatnonzero(change.any(axis=0))
-        self.beta[:, chosen] = beta
-        self.add_scores(chosen[moved], change[:, moved])
-
-    def add_scores(self, numbers, change):
-        """F += change K for the rows of some examples."""
-        places = self.rows.fetch(numbers)
-        for first in range(0, self.F.shape[1], STRIP):
-            self.F[:, first : first + STRIP] += change @ self.rows.table[places, first : first + STRIP].astype(
-                np.float64
-            )
-
-    def working_set(self, size):
-        """Return up to `size` examples in ascending order, and the slope of the steepest cycle of all examples.
-
-        Those on that cycle are among them, so every round improves the dual. Half of the others are new: from each
-        class as many that want to rise most, and as many that want to fall most, whether they violate anything or
-        not, since what rises must find what falls. (Relative to the optimal biases, the slope of alpha_ik is d_ik =
-        g_ik - (b_{y_i} - b_k).) The rest are those that were chosen last before.
-        """
-        n, Q = len(self.owner), len(self.start) - 1
-        cycle, slope = Arcs(self.start, self.C, self.beta, self.F).steepest_cycle()
-        if size >= n:
-            return np.arange(n), slope
-        d = 1.0 - self.F[self.own] + self.F - (self.biases[self.owner] - self.biases[:, None])
-        above, below = self.C + self.beta, -self.beta
-        above[self.own] = 0.0
-        rise = np.where(above > 0.0, d * above if self.solver.by_gain else d, -np.inf)
-        fall = np.where(below > 0.0, -d * below if self.solver.by_gain else -d, -np.inf)
-        quota = max(size // (4 * Q) if len(self.kept) else size // (2 * Q), 1)
-        new = [cycle]
-        for end in (rise.max(axis=0), fall.max(axis=0)):
-            for first, last in zip(self.start[:-1], self.start[1:]):
-                new.append(first + np.argpartition(-end[first:last], min(quota, last - first) - 1)[:quota])
-        chosen, places = np.unique(np.concatenate([*new, self.kept]), return_index=True)
-        self.kept = chosen[np.argsort(places)][:size]
-        return np.sort(self.kept), slope
