@@ -118,8 +118,9 @@ def structsvm(task):
     """The same, as the command line does it (without scikit-learn)."""
     from _sequence_data import C, default_settings
 
+    from structsvm.solvers.choice import make_solver
     from structsvm.tasks.sequence_model import SequenceModel
-    from structsvm.tasks.sequence_parameters import make_oracle, make_solver
+    from structsvm.tasks.sequence_parameters import make_oracle
 
     defaults = {} if task["settings"].get("solver") == "perceptron" else {"C": C}
     settings = default_settings(**defaults | task["settings"])

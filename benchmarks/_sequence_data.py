@@ -17,9 +17,9 @@ from structsvm.metrics import chunk_scores, token_accuracy
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
+from structsvm.solvers.choice import make_solver
 from structsvm.tasks.sequence_labels import encode_labels
 from structsvm.tasks.sequence_model import SequenceModel
-from structsvm.tasks.sequence_parameters import make_solver
 
 C = 0.1
 SEED = 0

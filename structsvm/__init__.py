@@ -24,6 +24,7 @@ _HOMES = {
     "Result": "structsvm.result",
     "SlackSearch": "structsvm.slack_search",
     "StructuredSVM": "structsvm.estimator",
+    "Taxonomy": "structsvm.taxonomy",
     "UnsupportedFormulation": "structsvm.protocol",
     "load": "structsvm.estimator",
 }

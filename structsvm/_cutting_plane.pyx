@@ -14,36 +14,27 @@ cdef int64_t LOOK = 32      # examples between two looks at signals
 
 
 cdef class WorkingSets:
-    """Algorithm 1 of SVMstruct on a dual state: constraints join, and the dual is optimised over all of them.
-
-    Parameters
-    ----------
-    state : DualState
-    epsilon : float
-        A constraint joins if it is violated by more than the example's slack and epsilon.
-    """
+    """Algorithm 1 of SVMstruct on a dual state: constraints join, and the dual is optimised over all of them."""
 
     cdef DualState state
-    cdef double epsilon
     cdef double[::1] last       # (n,) what each example was seen to add to the gap over the working sets
     cdef int32_t[::1] rest      # (n,) sweeps that an example was last left out for
     cdef int32_t[::1] due       # (n,) sweeps that it still is
     cdef int64_t[::1] order     # examples, in the order of a sweep
 
-    def __init__(self, DualState state not None, double epsilon=0.0):
+    def __init__(self, DualState state not None):
         n = state.problem.n_samples
         self.state = state
-        self.epsilon = epsilon
         self.last = np.zeros(n)
         self.rest = np.zeros(n, dtype=np.int32)
         self.due = np.zeros(n, dtype=np.int32)
         self.order = np.arange(n, dtype=np.int64)
 
     def join(self, Py_ssize_t start, const float64_t[:, ::1] terms, const int64_t[::1] bounds,
-             const int32_t[::1] words):
+             const int32_t[::1] words, double epsilon):
         """Offer the constraints of `collect` (lines 7 to 9; each is optimised over its own working set at once).
 
-        Returns how many joined.
+        One joins if it is violated by more than the example's slack and epsilon. Returns how many did.
         """
         cdef Py_ssize_t k, i, joined = 0
         cdef Cut cut
@@ -64,7 +55,7 @@ cdef class WorkingSets:
                 if not self.state.problem.c_valid(i, &cut):
                     with gil:
                         raise ValueError(f"a constraint of example {i} came back damaged")
-                joined += self.state.take(i, &cut, self.epsilon)
+                joined += self.state.take(i, &cut, epsilon)
                 if k % LOOK == 0:
                     with gil:
                         PyErr_CheckSignals()

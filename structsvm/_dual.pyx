@@ -42,13 +42,6 @@ cdef inline bint same(const Cut* a, const Cut* b) noexcept nogil:
             and memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) == 0)
 
 
-cdef inline bint comes_before(const Cut* a, const Cut* b) noexcept nogil:
-    """A fixed order of cuts, so that inner products are summed in one way only."""
-    if a.n_words != b.n_words:
-        return a.n_words < b.n_words
-    return memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) <= 0
-
-
 cdef int no_memory() except -1 nogil:
     with gil:
         raise MemoryError("no memory for another constraint")
@@ -219,8 +212,7 @@ cdef class DualState(WeightState):
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil:
         """Copy a cut with alpha = 0 to the end of example i's working set; return its place."""
         cdef WorkingSet* s = &self.sets[i]
-        cdef Py_ssize_t k = s.n, c, capacity
-        cdef double* row
+        cdef Py_ssize_t k = s.n, capacity
         cdef Cut* new
         cdef void* block
         if s.n == s.capacity:
@@ -249,12 +241,7 @@ cdef class DualState(WeightState):
         if new.words == NULL:
             no_memory()
         memcpy(new.words, cut.words, cut.n_words * sizeof(int32_t))
-        row = s.gram + k * (k + 1) // 2
-        for c in range(k + 1):
-            if comes_before(&s.cuts[c], new):
-                row[c] = self.problem.c_inner(i, &s.cuts[c], new)
-            else:
-                row[c] = self.problem.c_inner(i, new, &s.cuts[c])
+        self.problem.c_inners(i, s.cuts, k + 1, new, s.gram + k * (k + 1) // 2)
         if k == 0:
             self.position[i] = self.n_patterns
             self.support[self.n_patterns] = i
@@ -621,7 +608,7 @@ cdef class DualState(WeightState):
             count[i] += 1
             products += count[i]
             if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
-                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b > 0.0 and cut.scale > 0.0
+                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
                     and total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"cut {c} of the training state does not fit example {i}")
         if products > MANY_PRODUCTS + 1000 * n_cuts:

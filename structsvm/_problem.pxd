@@ -63,6 +63,9 @@ cdef class Problem:
     # <psi, psi'> of two cuts of example i.
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil
 
+    # out[k] = <psi_k, psi> for n cuts of example i and one more. The order of two cuts makes no difference.
+    cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil
+
     # Whether the words are a cut of example i that the other verbs can take (they check nothing).
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil
 

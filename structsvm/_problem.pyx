@@ -6,7 +6,7 @@ with a tighter encoding overrides all of them.
 """
 
 from libc.math cimport isfinite, sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -35,6 +35,13 @@ cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut)
         loss = sqrt(loss)
     cut.b = loss
     cut.scale = loss if rescaling == RESCALE_SLACK else 1.0
+
+
+cdef inline bint comes_before(const Cut* a, const Cut* b) noexcept nogil:
+    """A fixed order of cuts, so that inner products are summed in one way only."""
+    if a.n_words != b.n_words:
+        return a.n_words < b.n_words
+    return memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) <= 0
 
 
 cdef double dot(const Cut* cut, const real* w) noexcept nogil:
@@ -93,7 +100,7 @@ cdef class Problem:
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         """The constructor's positional arguments for a problem of examples start .. stop - 1 alone."""
         raise NotImplementedError(f"{type(self).__name__} does not implement examples, and so neither shards nor "
-                                  "pickles: n_jobs and one_slack need it")
+                                  "pickles: n_jobs needs it")
 
     def fingerprint(self):
         """A checksum that tells these training data from others.
@@ -161,6 +168,15 @@ cdef class Problem:
             else:
                 q += 1
         return a.scale * b.scale * total
+
+    cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:
+        cdef Py_ssize_t k
+        for k in range(n):
+            if comes_before(&cuts[k], cut):
+                out[k] = self.c_inner(i, &cuts[k], cut)
+            else:
+                out[k] = self.c_inner(i, cut, &cuts[k])
+        return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t e, size = cut.n_words // 3

@@ -97,34 +97,3 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
     finally:
         free(words)
     return np.asarray(violation), np.asarray(terms), np.asarray(bounds), np.asarray(out)
-
-
-def collect_sum(Problem problem not None, weights, const double[::1] C):
-    """The sum over all examples of C_i times their most violated constraint.
-
-    Returns
-    -------
-    violations : ndarray of shape (n_samples,), float64
-    b : float
-    indices : ndarray of int32, ascending
-    values : ndarray of float64
-        The non-zero entries of sum_i C_i psi_i.
-    """
-    cdef cnp.ndarray array = lent(problem, weights)
-    cdef const void* w = cnp.PyArray_DATA(array)
-    cdef float64_t[::1] violation = np.empty(problem.n_samples)
-    cdef float64_t[::1] total = np.zeros(problem.n_features)
-    cdef double b = 0.0
-    cdef Py_ssize_t i
-    cdef Cut cut
-    if C.shape[0] != problem.n_samples:
-        raise ValueError(f"C has {C.shape[0]} entries for {problem.n_samples} examples")
-    with nogil:
-        for i in range(problem.n_samples):
-            separate(problem, i, w, &cut, &violation[i])
-            if violation[i] > 0.0 and C[i] > 0.0:
-                problem.c_accumulate(i, &cut, C[i], &total[0])
-                b += C[i] * cut.b
-    sums = np.asarray(total)
-    indices = np.flatnonzero(sums).astype(np.int32)
-    return np.asarray(violation), b, indices, sums[indices]

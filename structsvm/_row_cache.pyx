@@ -70,6 +70,11 @@ cdef class RowCache:
         return 1.0 - <double>self.n_missed / self.n_asked if self.n_asked else 1.0
 
     @property
+    def capacity(self):
+        """Rows of the present length that there is room for."""
+        return self.n_places
+
+    @property
     def members(self):
         """The examples that are members, by slot."""
         return np.array(self.member[:self.n_members])
@@ -117,6 +122,18 @@ cdef class RowCache:
             free(rows)
         self.n_missed += m
         return 0
+
+    def rows(self, slots):
+        """Rows of members, in the order asked for: float32 array (len(slots), n_members)."""
+        cdef const int64_t[::1] wanted = row_numbers(slots, self.n_members)
+        cdef Py_ssize_t k, n = wanted.shape[0]
+        cdef cnp.ndarray out = np.empty((n, self.n_members), dtype=np.float32)
+        for k in range(n):
+            if self.place[wanted[k]] < 0:
+                self.fetch(&wanted[k], min(n - k, AT_ONCE))
+            memcpy(<float*>cnp.PyArray_DATA(out) + k * self.n_members, self.row(wanted[k]),
+                   self.n_members * sizeof(float))
+        return out
 
     cdef void hold(self, Py_ssize_t p, Py_ssize_t slot) noexcept nogil:
         self.now += 1

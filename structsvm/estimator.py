@@ -243,8 +243,14 @@ def load(path, *, oracle=None, mmap=False):
             raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
     # Tasks with several estimators say in the file which one it was.
-    name = {"sequence": "SequenceLabeler", "multiclass": file.meta.get("estimator")}.get(kind)
+    name = {
+        "alignment": "SequenceAligner",
+        "grammar": "GrammarParser",
+        "multiclass": file.meta.get("estimator"),
+        "sequence": "SequenceLabeler",
+        "taxonomy": "TaxonomyClassifier",
+    }.get(kind)
     tasks = importlib.import_module("structsvm.tasks")
-    if name not in tasks.__all__:
+    if not isinstance(name, str) or name not in tasks.__all__:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
     return getattr(tasks, name).load(path, mmap=mmap)

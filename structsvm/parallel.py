@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from structsvm._rounds import collect, collect_sum, violations
+from structsvm._rounds import collect, violations
 
 N_SHARDS = 16
 
@@ -67,14 +67,6 @@ class Rounds:
         if self._alone():
             return [(a, collect(self.problem, w, a, a + stop - start)) for a, (start, stop) in zip(firsts, spans)]
         return list(zip(firsts, self._map(collect, w, spans)))
-
-    def collect_sum(self, w, C):
-        """Violations of all examples, and ``(b, psi)``: the sum of C_i times each most violated constraint."""
-        parts = self._map(collect_sum, w, [(C[a:b],) for a, b in pairwise(self.bounds)])
-        psi = np.zeros(self.problem.n_features)
-        for _, _, indices, values in parts:
-            psi[indices] += values
-        return np.concatenate([part[0] for part in parts]), float(sum(part[1] for part in parts)), psi
 
     def _alone(self):
         # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.

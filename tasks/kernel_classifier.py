@@ -54,10 +54,15 @@ def kernel_of(params, n_features, variance):
 
 
 def variance_of(X):
-    """The variance of all entries of a matrix, zeros included."""
-    if hasattr(X, "indptr"):
-        return float(X.multiply(X).mean() - X.mean() ** 2)
-    return float(np.var(X, dtype=np.float64))
+    """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if hasattr(X, "indptr"):
+            variance = float(X.multiply(X).mean() - X.mean() ** 2)
+        else:
+            variance = float(np.var(X, dtype=np.float64))
+    if not np.isfinite(variance):
+        raise ValueError("gamma='scale' asks for the variance of X, which overflows; scale the features down")
+    return variance
 
 
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -132,14 +137,17 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _validated(self, X, y, *, reset):
-        X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        X, y = validate_data(self, X, y, reset=reset, **self._accepted)
         check_classification_targets(y)
-        if self.kernel == "precomputed" and (hasattr(X, "indptr") or X.shape[0] != X.shape[1]):
-            raise ValueError(
-                f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix, "
-                "dense ones only"
-            )
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
         return X, y
+
+    @property
+    def _accepted(self):
+        """The matrices that `validate_data` takes or makes: a precomputed kernel is dense."""
+        sparse = False if self.kernel == "precomputed" else "csr"
+        return {"accept_sparse": sparse, "dtype": [np.float64, np.float32], "order": "C"}
 
     def _new_model(self, labels, X):
         kernel = kernel_of(self, X.shape[1], lambda: variance_of(X))
@@ -182,7 +190,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _test(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        return validate_data(self, X, reset=False, **self._accepted)
 
     # ---- views, files ---------------------------------------------------------------------------
 

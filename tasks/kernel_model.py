@@ -132,6 +132,7 @@ class KernelModel:
         self.support = members[order]
         self.vectors = X[:0] if self.kernel.name == "precomputed" else X[self.support]
         self.coef = csr_array((beta, (labels, place[slots])), shape=(len(self.labels), len(members)))
+        self.intercept = run.intercept
         self.support_labels = run.problem.y[self.support]
         self.box = np.ones(len(members)) if run.C is None else run.C[self.support]
         self.support = np.where(self.support < first, -1, self.support - first)

@@ -16,10 +16,10 @@ from structsvm.model_file import ModelFileError
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.tasks.sequence_constraints import allowed_masks
 from structsvm.tasks.sequence_labels import label_array
 from structsvm.tasks.sequence_model import SequenceModel, prepare
-from structsvm.tasks.sequence_parameters import SOLVERS, make_solver
 
 
 class SequenceLabeler(CallbackSupportMixin, BaseEstimator):

@@ -1,4 +1,4 @@
-"""What the parameters of `SequenceLabeler` ask for: the solver, the oracle; and what model files keep of them.
+"""What the parameters of `SequenceLabeler` ask for: the oracle; and what model files keep of them.
 
 They are read as attributes: of the estimator, or of what the command line makes of its options.
 """
@@ -11,40 +11,10 @@ from structsvm.features import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.parameters import plain
-from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron, Solver
+from structsvm.solvers import Solver
 from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.tasks.sequence_constraints import label_masks
 from structsvm.tasks.sequence_labels import label_costs, label_from_json, label_to_json
-
-SOLVERS = {
-    "larank": LaRank,
-    "cutting_plane": CuttingPlane,
-    "frank_wolfe": FrankWolfe,
-    "passive_aggressive": PassiveAggressive,
-    "perceptron": Perceptron,
-}
-DEFAULT_C = 0.1
-
-
-def make_solver(params):
-    """The solver that parameters ask for."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
-    given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(params.solver, Solver):
-        if given:
-            raise ValueError(
-                f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
-                f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
-            )
-        return params.solver
-    kind = SOLVERS[params.solver]
-    given["checkpoint_every"] = params.checkpoint_every
-    if kind is Perceptron:
-        wrong = sorted(given.keys() & {"C", "tol"})
-        if wrong:
-            raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
-        return Perceptron(**given)
-    return kind(**{"C": DEFAULT_C, "n_jobs": params.n_jobs} | given)
 
 
 def make_oracle(params, encoder, labels, numbers):

@@ -25,6 +25,7 @@ from structsvm._problem import Problem
 from structsvm._schedules import FixedSchedule, PerceptronSchedule
 from structsvm._weights import WeightState
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,6 +106,8 @@ def states_and_their_parts():
         problem = oracle.bind(X, Y)
         state = DualState(problem, np.ones(problem.n_samples))
         yield from (problem.chain, state, FixedSchedule(state, 1, 10))
+    problem = TaxonomyOracle(structsvm.Taxonomy.flat("ab"), 2).bind(np.eye(2), [0, 1])
+    yield from (problem.decoder, DualState(problem, np.ones(2)))
     problem = Sign().bind(np.eye(2), [1, -1])
     state = WeightState(problem)
     yield from (state, PerceptronSchedule(state))

@@ -9,6 +9,7 @@ from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.solvers.larank import LaRank
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
+from structsvm.solvers.weston_watkins import WestonWatkins
 
 __all__ = [
     "CrammerSinger",
@@ -21,4 +22,5 @@ __all__ = [
     "Perceptron",
     "Run",
     "Solver",
+    "WestonWatkins",
 ]

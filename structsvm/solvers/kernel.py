@@ -26,6 +26,11 @@ class KernelRun(Run):
         """Of a kernel expansion: see `KernelDual.coefficients`."""
         return self.state.coefficients()
 
+    @property
+    def intercept(self):
+        """Biases of the labels: array (n_labels,)."""
+        return np.zeros(self.problem.n_labels)
+
     def start_pass(self):
         self.solver.prepare_pass(self)
         self.schedule.start_pass()

@@ -24,6 +24,10 @@ class KernelPerceptronRun(Run):
     def n_support(self):
         return self.state.n_vectors
 
+    @property
+    def intercept(self):
+        return np.zeros(self.problem.n_labels)
+
     def norms(self):
         return np.nan, np.nan
 

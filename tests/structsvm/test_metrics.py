@@ -275,5 +275,5 @@ def test_light_import():
         "import sys, structsvm.metrics, structsvm.plotting, structsvm.datasets;"
         "print({'sklearn', 'scipy', 'matplotlib', 'pooch'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

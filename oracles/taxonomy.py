@@ -1,0 +1,286 @@
+"""Classes in a taxonomy: the oracle for taxonomic and for flat classification.
+
+Tsochantaridis and others 2004, sections 5.1 and 5.2.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm._lattice import NODE_LOSSES
+from structsvm.matrices import encode_rows, is_sparse
+from structsvm.oracles._taxonomy import OutputAttributes, TaxonomyDecoder, TaxonomyProblem
+from structsvm.protocol import Oracle
+from structsvm.tokens import Tokens
+
+ATTRIBUTES = ("ancestors", "normalized", "flat")
+
+
+class TaxonomyOracle(Oracle):
+    """Nodes of a taxonomy as outputs; the joint feature is ``Psi(x, y) = Phi(x) (x) L(y)``.
+
+    An output is its number, 0 .. n_outputs - 1. Inputs are rows of numbers: dense, sparse, or `Tokens` of one token
+    a document.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy
+    n_input_features : int
+        Length of Phi(x).
+    outputs : array-like of int, optional
+        Places in ``taxonomy.nodes`` of the nodes that are outputs. Default: the leaves.
+    loss : {"zero_one", "tree", "path"} or array of shape (n_outputs, n_outputs), default="tree"
+        See `Taxonomy`; or the loss of each true output (row) and predicted one, positive but for a zero diagonal.
+    attributes : {"ancestors", "normalized", "flat"} or array (n_outputs, n_attributes), default="ancestors"
+        L(y): indicators of y and its ancestors but the root, which all outputs share; these divided by the square
+        root of their number, so that |L(y)| = 1; indicators of y alone; or rows of numbers, dense or sparse.
+    lists : (int64 array, int32 array), optional
+        For the last input features, the attributes for which each has a weight, ascending, as indptr and indices of
+        a CSR matrix. All other features have one for every attribute.
+
+    Attributes
+    ----------
+    n_features : int
+        Length of w: ``n_full * stride``, and one for each entry of `lists`; at least 1.
+    stride : int
+        Floats in a full row: the number of attributes rounded up to a multiple of 8.
+    attributes : OutputAttributes
+
+    Notes
+    -----
+    Exact for both rescalings and all penalties: a document costs its entries times the attributes, and one pass over
+    the nodes. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
+    """
+
+    is_exact = True
+    rescalings = ("margin", "slack")
+    penalties = ("linear", "quadratic", None)
+
+    def __init__(self, taxonomy, n_input_features, *, outputs=None, loss="tree", attributes="ancestors", lists=None):
+        if not isinstance(n_input_features, (int, np.integer)) or n_input_features < 1:
+            raise ValueError(
+                "The 'n_input_features' parameter of TaxonomyOracle must be an integer of at least 1. "
+                f"Got {n_input_features!r} instead."
+            )
+        if outputs is None:
+            outputs = [taxonomy.number(leaf) for leaf in taxonomy.leaves]
+        self.taxonomy, self.n_input_features = taxonomy, int(n_input_features)
+        self.outputs = _checked_outputs(outputs, len(taxonomy))
+        self.loss_name, self.loss_matrix = _checked_loss(loss, len(self.outputs))
+        self.attributes = _attributes(taxonomy, self.outputs, attributes)
+        self.stride = -(-self.attributes.n_attributes // 8) * 8
+        indptr, listed = (np.zeros(1), np.empty(0)) if lists is None else lists
+        self.n_full = self.n_input_features - (len(indptr) - 1)
+        # Where in w each listed row begins.
+        self.list_places = np.ascontiguousarray(indptr, dtype=np.int64) + self.n_full * self.stride
+        self.listed = np.ascontiguousarray(listed, dtype=np.int32)
+        self._check_lists()
+        self.n_features = max(int(self.list_places[-1]), 1)
+        if self.n_features >= 2**31:
+            raise ValueError(
+                f"{self.n_input_features} features with {self.attributes.n_attributes} attributes need "
+                f"{self.n_features} weights, more than 2**31: leave out rare features, or list the attributes that "
+                "they have weights for"
+            )
+
+    def _check_lists(self):
+        places, listed, full = self.list_places, self.listed, self.n_full * self.stride
+        steps = np.diff(listed)
+        steps[places[1:-1][(places[1:-1] > full) & (places[1:-1] < full + len(listed))] - full - 1] = 1
+        if (
+            self.n_full < 0
+            or (np.diff(places) < 0).any()
+            or (places[0], places[-1]) != (full, full + len(listed))
+            or (steps <= 0).any()
+            or (len(listed) and not 0 <= listed.min() <= listed.max() < self.attributes.n_attributes)
+        ):
+            raise ValueError(
+                "The 'lists' parameter of TaxonomyOracle must be indptr and indices of a CSR matrix with at most "
+                f"{self.n_input_features} rows and {self.attributes.n_attributes} columns, ascending in each row."
+            )
+
+    @property
+    def n_outputs(self):
+        return len(self.outputs)
+
+    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+        """Bind training documents; see `Oracle.bind`.
+
+        X is `Tokens`, a matrix or a list of rows; Y the numbers of their outputs.
+        """
+        self.check_formulation(rescaling, penalty)
+        return TaxonomyProblem(self, as_documents(X), Y, rescaling=rescaling, penalty=penalty)
+
+    def decoder(self, X):
+        """Return a `TaxonomyDecoder` for documents without labels."""
+        return TaxonomyDecoder(self, as_documents(X))
+
+    # ---- the protocol on single objects ---------------------------------------------------------
+
+    def joint_feature(self, x, y):
+        document = as_documents([x])
+        self.check_documents(document)
+        vector = self.attributes.vector(y)
+        psi = np.zeros(self.n_features)
+        for f, value in zip(
+            document.indices, np.ones(document.n_entries) if document.values is None else document.values
+        ):
+            if f < self.n_full:
+                psi[f * self.stride : f * self.stride + len(vector)] = float(value) * vector
+            else:
+                a, b = self.list_places[f - self.n_full : f - self.n_full + 2]
+                psi[a:b] = float(value) * vector[self.listed[a - self.list_places[0] : b - self.list_places[0]]]
+        return psi
+
+    def loss(self, y_true, y):
+        if self.loss_matrix is not None:
+            return float(self.loss_matrix[y_true, y])
+        return float(self.taxonomy.lattice.losses(self.loss_name, self.outputs[y_true])[self.outputs[y]])
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        if y_true is None:
+            return int(self.decoder([x]).decode(w)[0])
+        return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
+
+    # ---- what the compiled code relies on --------------------------------------------------------
+
+    def check_documents(self, documents):
+        """Raise ValueError unless the documents have this oracle's features, one token each."""
+        indptr, indices, values = documents.indptr, documents.indices, documents.values
+        if documents.n_features != self.n_input_features:
+            raise ValueError(f"the documents have {documents.n_features} features, the oracle {self.n_input_features}")
+        sound = (
+            np.array_equal(documents.offsets, np.arange(len(indptr)))
+            and indptr[0] == 0
+            and indptr[-1] == len(indices)
+            and not (indptr[1:] < indptr[:-1]).any()
+            and (values is None or len(values) == len(indices))
+            and (len(indices) == 0 or 0 <= indices.min() <= indices.max() < self.n_input_features)
+            and all(a.flags.c_contiguous and a.flags.aligned for a in (indptr, indices, values) if a is not None)
+            and [a.dtype for a in (indptr, indices)] == [np.int64, np.int32]
+            and (values is None or values.dtype == np.float32)
+        )
+        # A document's features ascend: those with full rows come first.
+        steps = np.diff(indices)
+        bounds = indptr[1:-1]
+        steps[bounds[(bounds > 0) & (bounds < len(indices))] - 1] = 1
+        if not sound or (steps <= 0).any():
+            raise ValueError("the documents must be Tokens of one token each, with features that ascend")
+
+    def check_labels(self, documents, labels):
+        """Return the labels as int32 array of numbers of outputs, or raise ValueError."""
+        labels = np.asarray(labels)
+        if labels.shape != (len(documents),):
+            raise ValueError(f"labels have shape {labels.shape}, expected ({len(documents)},)")
+        if len(labels) and labels.dtype.kind not in "iu":
+            raise ValueError(f"labels are of type {labels.dtype}, expected integers")
+        if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_outputs:
+            raise ValueError(f"labels lie in {labels.min()}..{labels.max()}, expected 0..{self.n_outputs - 1}")
+        return np.ascontiguousarray(labels, dtype=np.int32)
+
+    def check_weights(self, w):
+        """Return the weights as float32 array of n_features values, or raise ValueError."""
+        weights = np.ascontiguousarray(w, dtype=np.float32)
+        if weights.shape != (self.n_features,):
+            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        return weights
+
+
+def as_documents(X):
+    """Return a matrix, dense or sparse, or a list of rows, as `Tokens` of one token a document."""
+    if isinstance(X, Tokens):
+        return X
+    if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
+        dense = [x.toarray().ravel() if is_sparse(x) else np.ravel(x) for x in X]
+        X = np.array(dense) if dense else np.empty((0, 0))
+    if X.shape[0] == 0:
+        return Tokens(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int32), None, X.shape[1])
+    rows = encode_rows([X])
+    return Tokens(np.arange(len(rows.indptr)), rows.indptr, rows.indices, rows.values, rows.n_features)
+
+
+def _checked_outputs(outputs, n_nodes):
+    outputs = np.asarray(outputs)
+    if (
+        outputs.ndim != 1
+        or outputs.dtype.kind not in "iu"
+        or not 0 <= outputs.min() <= outputs.max() < n_nodes
+        or len(np.unique(outputs)) != len(outputs)
+    ):
+        raise ValueError(
+            "The 'outputs' parameter of TaxonomyOracle must hold distinct places of nodes, "
+            f"0 .. {n_nodes - 1}. Got {outputs!r:.80} instead."
+        )
+    return np.ascontiguousarray(outputs, dtype=np.int32)
+
+
+def _checked_loss(loss, n_outputs):
+    """Name and matrix, one of them None."""
+    if isinstance(loss, str):
+        if loss not in NODE_LOSSES:
+            raise ValueError(
+                "The 'loss' parameter of TaxonomyOracle must be 'zero_one', 'tree', 'path' or a matrix. "
+                f"Got {loss!r} instead."
+            )
+        return loss, None
+    matrix = np.ascontiguousarray(loss, dtype=np.float32)
+    if matrix.shape != (n_outputs, n_outputs) or not np.isfinite(matrix).all():
+        raise ValueError(
+            f"The 'loss' matrix must be finite and of shape ({n_outputs}, {n_outputs}). Got shape {matrix.shape}."
+        )
+    if matrix.diagonal().any() or (matrix[~np.eye(n_outputs, dtype=bool)] <= 0.0).any():
+        raise ValueError("The 'loss' matrix must be 0 on the diagonal and positive everywhere else.")
+    return None, matrix
+
+
+def _attributes(taxonomy, outputs, attributes):
+    """L(y) of all outputs as a programme; see the head of `_taxonomy.pyx`."""
+    if isinstance(attributes, str):
+        if attributes not in ATTRIBUTES:
+            raise ValueError(
+                f"The 'attributes' parameter of TaxonomyOracle must be one of {', '.join(map(repr, ATTRIBUTES))} or a "
+                f"matrix. Got {attributes!r} instead."
+            )
+        if attributes != "flat":
+            return _ancestor_attributes(taxonomy, outputs, normalized=attributes == "normalized")
+        first, columns, values, n_attributes = np.arange(len(outputs) + 1), np.arange(len(outputs)), [], len(outputs)
+    else:
+        from scipy.sparse import csr_array
+
+        matrix = csr_array(attributes, dtype=np.float32)
+        matrix.sum_duplicates()
+        if matrix.shape[0] != len(outputs) or matrix.shape[1] < 1 or not np.isfinite(matrix.data).all():
+            raise ValueError(
+                f"The 'attributes' matrix must be finite and have {len(outputs)} rows, one an output, and at least one "
+                f"column. Got shape {matrix.shape}."
+            )
+        first, columns, values, n_attributes = matrix.indptr, matrix.indices, matrix.data, matrix.shape[1]
+    n = len(outputs)
+    return _programme(np.zeros(n), first, columns, values, np.ones(n), np.arange(n), n_attributes)
+
+
+def _ancestor_attributes(taxonomy, outputs, *, normalized):
+    """Node k > 0 is attribute k - 1. A node's base is the parent of most ancestors; it adds what that one has not."""
+    base, lists, count = [0], [np.empty(0, dtype=np.int64)], [0]
+    for node in taxonomy.nodes[1:]:
+        parents = taxonomy.parents(node)
+        chosen = max(parents, key=lambda p: count[taxonomy.number(p)])
+        rest = taxonomy.ancestors(node) - taxonomy.ancestors(chosen) if len(parents) > 1 else {node}
+        base.append(taxonomy.number(chosen) + 1)
+        lists.append(np.sort([taxonomy.number(a) - 1 for a in rest]))
+        count.append(count[taxonomy.number(chosen)] + len(rest))
+    first = np.cumsum([0, *map(len, lists)])
+    scale = 1.0 / np.sqrt(np.maximum(count, 1.0)) if normalized else np.ones(len(count))
+    return _programme(base, first, np.concatenate(lists), [], scale, outputs, len(taxonomy) - 1)
+
+
+def _programme(base, first, columns, values, scale, position, n_attributes):
+    return OutputAttributes(
+        np.array(base, dtype=np.int32),
+        np.array(first, dtype=np.int32),
+        np.array(columns, dtype=np.int32),
+        np.array(values, dtype=np.float32),
+        np.array(scale, dtype=np.float32),
+        np.array(position, dtype=np.int32),
+        int(n_attributes),
+    )

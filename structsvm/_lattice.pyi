@@ -1,0 +1,16 @@
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+NODE_LOSSES: Mapping[str, int]
+
+class Lattice:
+    @property
+    def indptr(self) -> NDArray[np.int32]: ...
+    @property
+    def parents(self) -> NDArray[np.int32]: ...
+    @property
+    def height(self) -> NDArray[np.int32]: ...
+    def __init__(self, indptr: NDArray[np.int32], parents: NDArray[np.int32], height: NDArray[np.int32]) -> None: ...
+    def losses(self, loss: str, true: int) -> NDArray[np.float32]: ...

@@ -1,0 +1,183 @@
+"""The command line for taxonomies: in this process, and once end to end in processes of its own."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import structsvm
+from structsvm.cli import main
+from structsvm.datasets import make_taxonomy, write_documents
+from structsvm.metrics import hierarchical_scores, tree_loss
+from structsvm.tasks import TaxonomyClassifier
+
+# Click 8.4 says so; how output is written is tested with the command line for sequences.
+pytestmark = pytest.mark.filterwarnings("ignore:'get_text_stream' is deprecated:DeprecationWarning")
+
+SIZE = {"n_leaves": 12, "depth": 2, "n_words": 300}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with documents, edges, and a model of them."""
+    folder = tmp_path_factory.mktemp("taxonomy")
+    for name, n, seed in (("train.txt", 200, 0), ("test.txt", 60, 1)):
+        X, y, taxonomy = make_taxonomy(n, **SIZE, random_state=seed)
+        write_documents(folder / name, X, y, taxonomy, folder / "edges.tsv")
+    run(folder, "train", "taxonomy", "train.txt", "--taxonomy", "edges.tsv", "--model", "m", "--quiet")
+    return folder
+
+
+def run(folder, *args, status=0, text=None):
+    """Standard output and error; the errors that a user can make are one line."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(main, [str(a) for a in args], input=text, catch_exceptions=False)
+    assert done.exit_code == status, (done.stdout, done.stderr)
+    if status == 1:
+        assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stdout, done.stderr
+
+
+def own_model(**params):
+    X, y, taxonomy = make_taxonomy(200, **SIZE, random_state=0)
+    vectorizer = TfidfVectorizer(sublinear_tf=True)
+    return TaxonomyClassifier(taxonomy, vectorizer=vectorizer, random_state=0, **params).fit(X, y)
+
+
+def test_train_says_what_it_did(data, tmp_path):
+    args = ["train", "taxonomy", "train.txt", "--taxonomy", "edges.tsv", "--model", tmp_path / "m"]
+    out, err = run(data, *args, "--plot", tmp_path / "h.png")
+    assert "200 documents, 12 labels in a taxonomy of 16 nodes and 12 leaves\n" in out
+    assert "primal" in out and "gap" in out and f"model: {tmp_path / 'm'}" in out and err == ""
+    assert (tmp_path / "h.png").stat().st_size > 1000
+    X, y, taxonomy = make_taxonomy(60, **SIZE, random_state=1)
+    model = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(model.decision_function(X).shape, own_model().decision_function(X).shape)
+    np.testing.assert_array_equal(model.predict(X), own_model().predict(X))
+    assert model.taxonomy_ == taxonomy and model.score(X, y) > 0.5
+
+
+def test_options_reach_the_model(data, tmp_path):
+    args = ["--any-node", "--balanced", "--loss", "path", "--attributes", "normalized", "-C", "0.5", "--min-count", "2"]
+    args += ["--ngrams", "2", "--max-weights", "2000", "--max-iter", "2", "--seed", "3"]
+    run(data, "train", "taxonomy", "train.txt", "--taxonomy", "edges.tsv", "-m", tmp_path / "m", "-q", *args)
+    params = structsvm.load(tmp_path / "m").get_params()
+    wanted = {
+        "leaf_only": False, "class_weight": "balanced", "loss": "path", "attributes": "normalized", "C": 0.5,
+        "vectorizer__min_df": 2, "vectorizer__ngram_range": (1, 2), "max_weights": 2000, "max_iter": 2,
+        "random_state": 3,
+    }  # fmt: skip
+    assert {name: params[name] for name in wanted} == wanted
+
+
+def test_predict(data, tmp_path):
+    X = make_taxonomy(60, **SIZE, random_state=1)[0]
+    labels = structsvm.load(data / "m").predict(X).tolist()
+    out, _ = run(data, "predict", "m", "test.txt")
+    assert out.splitlines() == labels
+    assert run(data, "predict", "m", "-", text="".join(f"{text}\n" for text in X))[0] == out
+    run(data, "predict", "m", "test.txt", "-o", tmp_path / "p")
+    assert (tmp_path / "p").read_text() == out
+    best = [line.split("\t") for line in run(data, "predict", "m", "test.txt", "--kbest", "3")[0].splitlines()]
+    assert [row[0].split()[0] for row in best] == labels and {len(row) for row in best} == {3}
+    scores = np.array([[float(cell.split()[1]) for cell in row] for row in best])
+    assert (np.diff(scores, axis=1) <= 0.0).all()
+
+
+def test_evaluate(data, tmp_path):
+    X, y, taxonomy = make_taxonomy(60, **SIZE, random_state=1)
+    predicted = structsvm.load(data / "m").predict(X)
+    scores = json.loads(run(data, "evaluate", "m", "test.txt", "--json")[0])
+    assert scores["accuracy"] == pytest.approx(np.mean(predicted == y))
+    assert scores["tree_loss"] == pytest.approx(tree_loss(y, predicted, taxonomy))
+    assert scores["hierarchical_f1"] == pytest.approx(hierarchical_scores(y, predicted, taxonomy).f1)
+    assert scores["n_documents"] == 60
+    out, err = run(data, "evaluate", "m", "test.txt", "--plot", tmp_path / "c.png")
+    assert f"60 documents: accuracy {100 * scores['accuracy']:.2f}%" in out and "c.png" in err
+    assert (tmp_path / "c.png").stat().st_size > 1000
+
+
+def test_inspect(data):
+    out, _ = run(data, "inspect", "m", "--top", "3")
+    assert "task: taxonomy, 12 classes in Taxonomy(16 nodes, 12 leaves, height 2)" in out
+    assert "features of texts" in out and "primal" in out and out.count("\n  + ") == 15
+    leaf = structsvm.load(data / "m").classes_[0]
+    one, _ = run(data, "inspect", "m", "--label", leaf)
+    assert one.count("\n  + ") == 1 and f"\n{leaf}\n  + w" in one
+    assert "'x' is not one of the nodes" in run(data, "inspect", "m", "--label", "x", status=1)[1]
+
+
+def test_svmlight_and_flat_classes(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{k} {k + 1}:1 {rng.integers(5, 9)}:0.5\n" for k in rng.integers(0, 4, 80)]
+    (tmp_path / "train.svm").write_text("".join(lines))
+    (tmp_path / "test.svm").write_text("3 4:2 99:1\n0 1:1\n")
+    assert "80 documents, 4 classes without a taxonomy" in run(tmp_path, "train", "taxonomy", "train.svm", "-m", "m")[0]
+    assert run(tmp_path, "predict", "m", "test.svm")[0] == "3\n0\n"
+    assert json.loads(run(tmp_path, "evaluate", "m", "test.svm", "--json")[0])["accuracy"] == 1.0
+    assert "4 classes\n" in run(tmp_path, "inspect", "m")[0]
+    (tmp_path / "text").write_text("3\tsome text\n")
+    assert "was trained on features in svmlight's form" in run(tmp_path, "predict", "m", "text", status=1)[1]
+
+
+def test_demo(tmp_path):
+    out, _ = run(tmp_path, "demo", "taxonomy", "-o", "d.png")
+    losses = [float(line.rsplit(" ", 1)[1]) for line in out.splitlines() if "mean tree loss" in line]
+    assert losses[1] < losses[0] and (tmp_path / "d.png").stat().st_size > 1000
+
+
+def test_bad_input(data, tmp_path):
+    edges = (data / "edges.tsv").read_text()
+    for name, text in (
+        ("cycle.tsv", edges + "ROOT\t1.0\n"),
+        ("twice.tsv", edges + edges.splitlines()[0] + "\n"),
+        ("roots.tsv", edges + "a\tb\n"),
+        ("one.txt", "1.0/2.0\tw1\n1.0/2.0\tw2\n"),
+        ("inner.txt", "1.0/2.0\tw1\n1.0\tw2\n"),
+        ("unknown.txt", "1.0/2.0\tw1\nlinux\tw2\n"),
+        ("bare.txt", "w1\nw2\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    good = {"docs": data / "train.txt", "edges": data / "edges.tsv"}
+    for message, files in (
+        ("the taxonomy has a cycle", {"edges": "cycle.tsv"}),
+        ("stands there twice", {"edges": "twice.tsv"}),
+        ("2 roots", {"edges": "roots.tsv"}),
+        ("needs at least 2 classes", {"docs": "one.txt"}),
+        ("'1.0' is an inner node", {"docs": "inner.txt"}),
+        ("the label 'linux' is no node", {"docs": "unknown.txt"}),
+        ("the documents have no labels", {"docs": "bare.txt"}),
+    ):
+        used = good | files
+        args = ["train", "taxonomy", used["docs"], "--taxonomy", used["edges"], "-m", tmp_path / "m"]
+        assert message in run(tmp_path, *args, status=1)[1]
+        assert not (tmp_path / "m").exists()
+    assert "is no node of the model" in run(tmp_path, "evaluate", data / "m", "unknown.txt", status=1)[1]
+    assert "no labels to compare" in run(tmp_path, "evaluate", data / "m", "bare.txt", status=1)[1]
+
+
+def test_ctrl_c_leaves_a_model(tmp_path):
+    X, y, taxonomy = make_taxonomy(3000, n_leaves=60, random_state=0)
+    write_documents(tmp_path / "docs", X, y, taxonomy, tmp_path / "edges")
+    args = ["train", "taxonomy", "docs", "--taxonomy", "edges", "-m", "m", "--max-iter", "1000000", "--checkpoint", "c"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "structsvm", *args],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "c").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert "interrupted: m holds the partial model" in err and "Traceback" not in err
+    assert structsvm.load(tmp_path / "m").score(X, y) > 0.9
