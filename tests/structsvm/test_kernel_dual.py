@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kernel_reference import Machine, kernel_matrix
 
@@ -94,11 +94,13 @@ def test_invariants(schedule, selection, general, seed, tau):
 @given(seed=st.integers(0, 10**6), selection=st.sampled_from(["random", "gain"]))
 @settings(max_examples=3)
 def test_the_optimum_is_that_of_a_general_solver(kernel, general, seed, selection):
-    """The sigmoid kernel is not positive semidefinite; these small coefficients keep it near enough to one."""
-    found, machine = problem(seed, n=7, kernel=kernel, general=general)
+    """The sigmoid kernel has a concave dual on few examples only."""
+    n = 3 if kernel == "sigmoid" else 7
+    found, machine = problem(seed, n=n, kernel=kernel, general=general)
     if kernel == "sigmoid":
-        found.gram = Gram(Kernel("sigmoid", gamma=1e-3, coef0=0.5), found.gram.rows)
-        machine.K = found.gram.block(range(7), range(7)).astype(np.float64)
+        found.gram = Gram(Kernel("sigmoid", gamma=0.3), found.gram.rows)
+        machine.K = found.gram.block(range(n), range(n)).astype(np.float64)
+        assume(np.linalg.eigvalsh(machine.K).min() > -1e-9)
     state = state_of(found, machine, selection=selection, seed=seed)
     plan = FixedSchedule(state, 2, 20)
     for _ in range(400):
