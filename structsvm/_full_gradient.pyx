@@ -1,16 +1,15 @@
 """The dual of multiclass kernel machines with its whole gradient, row by row (Crammer and Singer 2001).
 
-For k(x, x') delta(y, y') and zero-one loss. With all derivatives g_i(y) at hand, the dual restricted to the coefficients
-of one example is solved exactly: with k = k(x_i, x_i) and v = beta_i + g_i / k it is the projection of v,
+For k(x, x') delta(y, y') and zero-one loss. With all derivatives g_i(y) at hand, the dual restricted to the
+coefficients of one example is solved exactly: with k = k(x_i, x_i) and v = beta_i + g_i / k it is the projection of v,
 
     beta_i^y = min(C_i delta(y, y_i), v_y - theta),   sum_y beta_i^y = 0.
 
 With d_y = k (v_y - C_i delta(y, y_i)) that is sum_y max(0, theta - d_y) = k C_i, for another theta: the mean
-(k C_i + sum of d_y) / |A| over the set A of the d_y below it, which is found from all of them by leaving out, again and
-again, those that are not below.
+(k C_i + sum of d_y) / |A| over the set A of the d_y below it, which is found from all of them by leaving out, again
+and again, those that are not below.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 
 import numpy as np

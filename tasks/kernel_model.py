@@ -61,7 +61,7 @@ class KernelModel:
     def __init__(self, labels, kernel: Kernel, *, estimator="LaRankClassifier", params=None):
         self.labels, self.kernel = labels, kernel
         self.estimator, self.params = estimator, {} if params is None else params
-        self.result: Result | None = None
+        self.result: Any = None
         self.state: dict[str, np.ndarray] | None = None
         self.fingerprint = self.n_kernel = 0
         self.hit_rate = 1.0
@@ -143,13 +143,13 @@ class KernelModel:
 
     def scores(self, X):
         """Yield ``(first, scores)`` of blocks of rows: float64 arrays (rows of the block, n_labels)."""
+        # The columns of a precomputed kernel are training examples.
         precomputed = self.kernel.name == "precomputed"
-        vectors = None if precomputed else Rows(self.vectors)
-        columns = self.support if precomputed else np.arange(len(self.support))
+        vectors, columns = Rows(self.vectors), self.support if precomputed else np.arange(len(self.support))
         size = max(1, BLOCK_VALUES // max(1, len(columns)))
         for first in range(0, X.shape[0], size):
             part = Rows(alike(X[first : first + size], self.vectors))
-            values = self.kernel.block(part, np.arange(part.n_rows), part if precomputed else vectors, columns)
+            values = self.kernel.block(part, np.arange(part.n_rows), vectors, columns)
             yield first, (self.coef @ values.T.astype(np.float64)).T + self.intercept
 
     def decision_function(self, X):
