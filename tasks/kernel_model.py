@@ -258,6 +258,29 @@ class KernelModel:
         return model
 
 
+def kernel_of(params, X):
+    """The `Kernel` that parameters ask for; gamma as scikit-learn's SVC understands it."""
+    gamma = params.gamma
+    if gamma == "auto":
+        gamma = 1.0 / X.shape[1]
+    elif gamma == "scale":
+        variance = variance_of(X) if params.kernel in ("rbf", "poly", "sigmoid") else 0.0
+        gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
+
+
+def variance_of(X):
+    """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if hasattr(X, "indptr"):
+            variance = float(X.multiply(X).mean() - X.mean() ** 2)
+        else:
+            variance = float(np.var(X, dtype=np.float64))
+    if not np.isfinite(variance):
+        raise ValueError("gamma='scale' asks for the variance of X, which overflows; scale the features down")
+    return variance
+
+
 # ---- rows of one kind -----------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Data sets: real ones, fetched on first use, and simulated ones."""
 
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
+from structsvm.datasets._classes import LabelledRows, fetch_letter, fetch_mnist, fetch_usps
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_homologues, write_alignments
 from structsvm.datasets._sequences import (
@@ -26,6 +27,7 @@ __all__ = [
     "AlignmentPairs",
     "DatasetUnavailableError",
     "Homologues",
+    "LabelledRows",
     "LetterSequences",
     "TaxonomyDocuments",
     "TextSequences",
@@ -35,11 +37,14 @@ __all__ = [
     "fetch_conll2000",
     "fetch_conll2002",
     "fetch_imclef07a",
+    "fetch_letter",
+    "fetch_mnist",
     "fetch_ocr_letters",
     "fetch_oxbench",
     "fetch_prefab",
     "fetch_substitution_matrix",
     "fetch_treebank_tags",
+    "fetch_usps",
     "fetch_wsj_sample",
     "make_homologues",
     "make_sequences",

