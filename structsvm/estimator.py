@@ -21,6 +21,12 @@ from structsvm.solvers.stored import solver_from_json, solver_to_json
 
 KIND = "structured"
 
+# Model files of the tasks: their kind, and the estimator that opens it.
+HOMES = {
+    "ambiguous": ("structsvm.tasks.ambiguous", "AmbiguousClassifier"),
+    "sequence": ("structsvm.tasks.sequence", "SequenceLabeler"),
+}
+
 
 def checked_sample_weight(sample_weight, n_samples):
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0 and one a sample."""
@@ -241,7 +247,7 @@ def load(path, *, oracle=None, mmap=False):
         if oracle is None:
             raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
-    home = {"sequence": ("structsvm.tasks.sequence", "SequenceLabeler")}.get(kind)
+    home = HOMES.get(kind)
     if home is None:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
     return getattr(importlib.import_module(home[0]), home[1]).load(path, mmap=mmap)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
+    "AmbiguousClassifier": "structsvm.tasks.ambiguous",
     "SequenceLabeler": "structsvm.tasks.sequence",
 }
 

@@ -1,5 +1,6 @@
 """Data sets: real ones, fetched on first use, and simulated ones."""
 
+from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._sequences import (
     LetterSequences,
@@ -12,11 +13,14 @@ from structsvm.datasets._sequences import (
 from structsvm.datasets._simulate import make_sequences, write_columns
 
 __all__ = [
+    "CandidateLabels",
     "DatasetUnavailableError",
     "LetterSequences",
     "TextSequences",
     "fetch_conll2000",
     "fetch_conll2002",
+    "fetch_lost",
+    "fetch_msrcv2",
     "fetch_ocr_letters",
     "fetch_treebank_tags",
     "make_sequences",

@@ -44,15 +44,16 @@ class Source:
         File name to the hash of its content.
     url : str
         Public address of the archive that the files are made from.
-    convert : callable
-        Path of the downloaded archive -> dict of file name to the bytes of that file.
+    convert : callable or None
+        Path of the downloaded archive -> dict of file name to the bytes of that file. None: the files were laid out
+        by hand, and must be put into the data folder.
     licence : str
     """
 
     folder: str
     sha256: dict[str, str]
     url: str
-    convert: Callable[[Path], dict[str, bytes]]
+    convert: Callable[[Path], dict[str, bytes]] | None
     licence: str
 
 
@@ -81,18 +82,20 @@ def fetch(name: str, data_home=None) -> dict[str, tuple[Path, bytes]]:
     home = data_home or os.environ.get("STRUCTSVM_DATA") or Path.home() / "structsvm_data"
     folder = Path(home).expanduser() / source.folder
     missing = [file for file in source.sha256 if not (folder / file).is_file()]
+    if missing and source.convert is None:
+        raise DatasetUnavailableError(_advice(name, source, folder, missing, "its origin has it in another form"))
     if missing:
         try:
             _download(source, folder, missing)
         except DatasetUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever network, archive or disk may bring
-            raise DatasetUnavailableError(_advice(name, source, folder, missing, error)) from None
+            reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise DatasetUnavailableError(_advice(name, source, folder, missing, reason)) from None
     return {file: (folder / file, _checked_file(source, folder / file)) for file in source.sha256}
 
 
-def _advice(name, source, folder, missing, error):
-    reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+def _advice(name, source, folder, missing, reason):
     return (
         f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed "
         f"({reason}).\n"
@@ -143,8 +146,10 @@ def _checked(source, file, raw, where, advice=""):
 def _content(file, raw):
     if file.endswith(".gz"):
         return gzip.decompress(raw)
-    with np.load(io.BytesIO(raw)) as arrays:  # .npz: the bytes of its arrays by name
-        return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
+    if file.endswith(".npz"):  # the bytes of its arrays by name
+        with np.load(io.BytesIO(raw)) as arrays:
+            return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
+    return raw
 
 
 # --- from the origins to our files -----------------------------------------------------------
@@ -213,6 +218,10 @@ def _ocr_letters(path):
 # --- the table -------------------------------------------------------------------------------
 
 _NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
+_PARTIAL_LABELS = (
+    "https://raw.githubusercontent.com/agapiR/partial-label-learning/003e9f8b11eae8a135fe42ab19c74ce5bff7cb6a/"
+    "data/realworld/"
+)
 
 SOURCES = {
     "conll2000": Source(
@@ -251,6 +260,20 @@ SOURCES = {
         sha256={"ocr.npz": "6627ef5b6f95d90c3dc7d782876cd9b51eb454217f6f8634ad350f2c2daa0055"},
         url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
         convert=_ocr_letters,
+        licence="none stated (public benchmark)",
+    ),
+    "lost": Source(
+        folder="pl_lost",
+        sha256={"pl_lost.npz": "5409c146f574e19f4c0f15a82ee7f57aaa0a94afa3d0f1a766707910e8defd27"},
+        url=_PARTIAL_LABELS + "lost.mat",
+        convert=None,
+        licence="none stated (public benchmark)",
+    ),
+    "msrcv2": Source(
+        folder="pl_msrcv2",
+        sha256={"pl_msrcv2.npz": "a76ee9852d4b10797e1f2cf7f9b8a85676841287f3ae58eac8c972c1b868c6ad"},
+        url=_PARTIAL_LABELS + "MSRCv2.mat",
+        convert=None,
         licence="none stated (public benchmark)",
     ),
 }
