@@ -2,6 +2,7 @@
 
 from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
 from structsvm.datasets._fetch import DatasetUnavailableError
+from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._sequences import (
     LetterSequences,
     TextSequences,
@@ -13,6 +14,7 @@ from structsvm.datasets._sequences import (
 from structsvm.datasets._simulate import make_sequences, write_columns
 
 __all__ = [
+    "AmbiguousSentences",
     "CandidateLabels",
     "DatasetUnavailableError",
     "LetterSequences",
@@ -23,6 +25,7 @@ __all__ = [
     "fetch_msrcv2",
     "fetch_ocr_letters",
     "fetch_treebank_tags",
+    "make_ambig_house",
     "make_sequences",
     "write_columns",
 ]
