@@ -29,19 +29,17 @@ def split_sentence(sentence, where, *, lowercase):
 
 
 def symbol_attributes(tokens, window, ngrams):
-    """Attributes of each word: every column within `window` words, and the words' n-grams that hold this word."""
+    """Attributes of each word: every column within `window` words, and the words' n-grams that end with this word."""
     n = len(tokens)
     if window == 0 and ngrams == 1 and len(tokens[0]) == 1:
         return [[word] for (word,) in tokens]
     columns = [[PADDING] * window + [token[c] for token in tokens] + [PADDING] * window for c in range(len(tokens[0]))]
-    words = [PADDING] * (ngrams - 1) + [token[0] for token in tokens] + [PADDING] * (ngrams - 1)
+    words = [PADDING] * (ngrams - 1) + [token[0] for token in tokens]
     out = []
     for t in range(n):
         found = [f"{c}:{o - window}:{column[t + o]}" for c, column in enumerate(columns) for o in range(2 * window + 1)]
         for size in range(2, ngrams + 1):
-            for back in range(size):
-                at = t + ngrams - 1 - back
-                found.append(f"{size}.{back}:" + "\x01".join(words[at : at + size]))
+            found.append(f"{size}:" + "\x01".join(words[t + ngrams - size : t + ngrams]))
         out.append(found)
     return out
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from structsvm.tasks.semantics_features import Encoder, role_attributes, split_s
 
 EMPTY = Symbol("-", None)
 NO_ROLE: tuple[int, ...] = ()
+
+# Relations that are tried for a sentence whose symbols make no whole.
+MAX_CHANGES = 20
 
 
 class Tagger:
@@ -88,6 +92,7 @@ class SemanticModel:
         self.params, self.grammar = params, grammar
         self.symbols = Tagger(EMPTY, params)
         self.roles = Tagger(NO_ROLE, params)
+        self.relation_roles = defaultdict(set)  # relation -> the roles that its arguments were seen in
         self.n_sentences = 0
 
     # ---- training -------------------------------------------------------------------------------
@@ -147,6 +152,8 @@ class SemanticModel:
             numbers = taken[at : at + len(sentence)]
             at += len(sentence)
             instances = relations_in(trees)
+            for relation, found in instances.items():
+                self.relation_roles[relation].update(role for roles in found for role in roles.values())
             meant = [self.symbols.labels[k].name if k > 0 else "" for k in numbers]
             for t, number in enumerate(numbers):
                 relation = self.symbols.labels[number] if number > 0 else EMPTY
@@ -178,18 +185,29 @@ class SemanticModel:
     # ---- prediction -----------------------------------------------------------------------------
 
     def align(self, tokens):
-        """The symbol of each word of each sentence (a list of lists), and the margins over the empty symbol."""
+        """The symbol of each word of each sentence: a list of lists."""
+        return [[self.symbols.labels[k] for k in scores.argmax(axis=1)] for scores in self._symbol_scores(tokens)]
+
+    def _symbol_scores(self, tokens):
+        """For each sentence an array (n_words, n_symbols)."""
         attributes = (symbol_attributes(sentence, self.params.window, self.params.ngrams) for sentence in tokens)
         scores, offsets = self.symbols.scores(attributes)
-        best = scores.argmax(axis=1)
-        margins = (scores[np.arange(len(best)), best] - scores[:, 0]).tolist()
-        labels = [self.symbols.labels[k] for k in best.tolist()]
-        bounds = list(pairwise(offsets))
-        return [labels[a:b] for a, b in bounds], [margins[a:b] for a, b in bounds]
+        return [scores[a:b] for a, b in pairwise(offsets)]
 
     def parse(self, tokens):
         """The meaning representations of each sentence, as a list of lists of trees."""
-        alignment, margins = self.align(tokens)
+        scores = self._symbol_scores(tokens)
+        numbers = [table.argmax(axis=1).tolist() for table in scores]
+        parsed = self._parse_labelled(tokens, scores, numbers)
+        if self.params.complete:
+            for s, parse in enumerate(parsed):
+                if parse.n_words < sum(k > 0 for k in numbers[s]) or not parse.trees:
+                    parsed[s] = self._parse_changed(tokens[s], scores[s], numbers[s], parse)
+        return [parse.trees for parse in parsed]
+
+    def _parse_labelled(self, tokens, scores, numbers):
+        """The trees of sentences whose words have these symbols (their numbers)."""
+        alignment = [[self.symbols.labels[k] for k in sentence] for sentence in numbers]
         sequences, places = [], []
         for s, symbols in enumerate(alignment):
             meant = ["" if symbol == EMPTY else symbol.name for symbol in symbols]
@@ -200,44 +218,66 @@ class SemanticModel:
                     places.append((s, t, others))
         found = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
         if sequences:
-            scores, offsets = self.roles.scores(sequences)
-            for (s, t, others), a, b in zip(places, offsets[:-1], offsets[1:], strict=True):
-                found[s][t] = others, scores[a:b]
-        return [self._assemble(symbols, margins[s], found[s]) for s, symbols in enumerate(alignment)]
+            role_scores, offsets = self.roles.scores(sequences)
+            for (s, t, others), (a, b) in zip(places, pairwise(offsets), strict=True):
+                found[s][t] = others, role_scores[a:b].tolist()
+        parsed = []
+        for s, symbols in enumerate(alignment):
+            margins = [float(row[k] - row[0]) for row, k in zip(scores[s], numbers[s], strict=True)]
+            parsed.append(self._assemble(symbols, margins, found[s]))
+        return parsed
+
+    def _parse_changed(self, tokens, scores, numbers, parse):
+        """The parse of highest value after at most one word has become a relation.
+
+        For each relation the word that loses least by it is tried.
+        """
+        cost = scores.max(axis=1)[:, None] - scores
+        words = cost.argmin(axis=0)
+        least = cost[words, np.arange(len(words))]
+        changed = []
+        for k in np.argsort(least, kind="stable").tolist():
+            t = int(words[k])
+            if self.symbols.labels[k].arity is not None and numbers[t] != k:
+                changed.append([*numbers[:t], k, *numbers[t + 1 :]])
+            if len(changed) == MAX_CHANGES:
+                break
+        parses = self._parse_labelled([tokens] * len(changed), [scores] * len(changed), changed)
+        return max([parse, *parses], key=lambda parse: parse.value)
 
     def _assemble(self, symbols, margins, found):
-        """Trees out of symbols and role scores.
+        """The parse of words with these symbols.
 
         Relations choose their arguments in the order of what the choice gains; a relation can be the argument of one
         other only, and never of itself.
         """
         arguments, parent = {}, {}
         waiting = {t for t, symbol in enumerate(symbols) if symbol.arity is not None}
-        values = dict(enumerate(margins))
-        for t in [t for t in waiting if symbols[t].arity == 0]:
-            arguments[t] = []
-            waiting.remove(t)
+        choices = None
         while waiting:
-            choices = {}
-            for t in waiting:
-                if t in found:
-                    choice = self._choose(symbols, t, *found[t], parent)
-                    if choice is not None:
-                        choices[t] = choice
+            if choices is None:
+                choices = {t: self._choose(symbols, t, *found.get(t, ((), ())), parent) for t in sorted(waiting)}
+                choices = {t: choice for t, choice in choices.items() if choice is not None}
             if not choices:
                 break
-            t = max(sorted(choices), key=lambda t: choices[t][0])
-            gain, arguments[t] = choices[t]
-            values[t] += gain
-            parent |= {j: t for j in arguments[t] if symbols[j].arity is not None}
+            t = max(choices, key=lambda t: choices[t][0])
+            arguments[t] = choices.pop(t)[1]
             waiting.remove(t)
-        trees = {}
-        for t in sorted(arguments, key=lambda t: -values[t]):
+            owned = {j: t for j in arguments[t] if symbols[j].arity is not None}
+            if owned:
+                parent |= owned
+                choices = None  # they may have been counted on by others
+        parses = {}
+        for t in arguments:
             if t not in parent:
-                tree = self._tree(symbols, t, arguments)
+                words, tree = below(t, arguments), tree_of(t, symbols, arguments)
                 if tree is not None and (self.grammar is None or self.grammar.accepts(tree)):
-                    trees.setdefault(tree, t)
-        return sorted(list(trees)[: self.params.max_meanings], key=trees.get)
+                    value = sum(margins[j] for j in words)
+                    if tree not in parses or value > parses[tree][0]:
+                        parses[tree] = value, t, len(words)
+        kept = sorted(parses, key=lambda tree: -parses[tree][0])[: self.params.max_meanings]
+        value = sum(parses[tree][0] for tree in kept) if kept else -np.inf
+        return Parse(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
 
     def _choose(self, symbols, relation, others, scores, parent):
         """``(gain, arguments)``: the best words for all arguments of a relation, or None.
@@ -248,8 +288,8 @@ class SemanticModel:
         symbol = symbols[relation]
         whole = (1 << symbol.arity) - 1
         best = {0: (0.0, ())}
-        roles = [(k, role, sum(1 << a for a in role)) for k, role in enumerate(self.roles.labels)]
-        roles = [(k, role, mask) for k, role, mask in roles if role and max(role) < symbol.arity]
+        known, number = self.relation_roles.get(symbol, ()), self.roles.number
+        roles = [(number[role], role, sum(1 << a for a in role)) for role in known if role in number]
         for j, row in zip(others, scores, strict=True):
             if symbols[j].arity is not None and (j in parent or is_above(j, relation, parent)):
                 continue
@@ -268,15 +308,38 @@ class SemanticModel:
         words = {a: j for j, role in chosen for a in role}
         return gain, [words[a] for a in range(symbol.arity)]
 
-    def _tree(self, symbols, t, arguments):
-        """The tree under word t, None where an argument is missing."""
-        symbol = symbols[t]
-        if symbol.arity is None:
-            return parse_meaning(symbol.name)
-        if t not in arguments:
-            return None
-        parts = [self._tree(symbols, j, arguments) for j in arguments[t]]
-        return None if None in parts else (symbol.name, *parts)
+
+class Parse(NamedTuple):
+    """Trees of a sentence, and how good they are.
+
+    `value` is what their words gain over meaning nothing, minus infinity without trees; `n_words` is how many words they
+    explain.
+    """
+
+    trees: list
+    value: float
+    n_words: int
+
+
+def below(t, arguments):
+    """The words of the tree under word t."""
+    words, waiting = [], [t]
+    while waiting:
+        j = waiting.pop()
+        words.append(j)
+        waiting += dict.fromkeys(arguments.get(j, ()))
+    return words
+
+
+def tree_of(t, symbols, arguments):
+    """The tree under word t, None where the arguments of a relation are missing."""
+    symbol = symbols[t]
+    if symbol.arity is None:
+        return parse_meaning(symbol.name)
+    if t not in arguments:
+        return None
+    parts = [tree_of(j, symbols, arguments) for j in arguments[t]]
+    return None if None in parts else (symbol.name, *parts)
 
 
 def is_above(word, relation, parent):

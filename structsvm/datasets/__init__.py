@@ -1,6 +1,8 @@
 """Data sets: real ones, fetched on first use, and simulated ones."""
 
 from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
+from structsvm.datasets._child_world import make_ambig_child_world
+from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._sequences import (
@@ -19,13 +21,16 @@ __all__ = [
     "DatasetUnavailableError",
     "LetterSequences",
     "TextSequences",
+    "Universe",
     "fetch_conll2000",
     "fetch_conll2002",
     "fetch_lost",
     "fetch_msrcv2",
     "fetch_ocr_letters",
     "fetch_treebank_tags",
+    "make_ambig_child_world",
     "make_ambig_house",
+    "make_concept_world",
     "make_sequences",
     "write_columns",
 ]
