@@ -5,6 +5,7 @@ Each task has a module here; nothing of it is imported before its command runs, 
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -46,12 +47,12 @@ def train():
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
 
-def task_of(path):
-    """The task of a model file."""
+def commands_for(path):
+    """The module of the commands for a model file's task."""
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
-    return kind
+    return importlib.import_module(f"structsvm.cli.{kind}")
 
 
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
@@ -66,10 +67,7 @@ INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, all
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 def predict(model, input, output, kbest, jobs):
     """Label INPUT with MODEL."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.predict(model, input, output, kbest, jobs)
+    commands_for(model).predict(model, input, output, kbest, jobs)
 
 
 @main.command()
@@ -80,10 +78,7 @@ def predict(model, input, output, kbest, jobs):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
 def evaluate(model, input, as_json, jobs, plot):
     """Compare MODEL's predictions with the labels in INPUT."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.evaluate(model, input, as_json, jobs, plot)
+    commands_for(model).evaluate(model, input, as_json, jobs, plot)
 
 
 @main.command()
@@ -93,10 +88,7 @@ def evaluate(model, input, as_json, jobs, plot):
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and transitions as a picture.")
 def inspect(model, top, label, plot):
     """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    task_of(model)
-    from structsvm.cli import sequence
-
-    sequence.inspect(model, top, label, plot)
+    commands_for(model).inspect(model, top, label, plot)
 
 
 @main.command()
@@ -112,9 +104,7 @@ def inspect(model, top, label, plot):
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task, output, seed):
     """Train on simulated data, print metrics and certificate, save a picture."""
-    from structsvm.cli import sequence
-
-    sequence.demo(output, seed)
+    importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)
 
 
 @train.command("sequence")

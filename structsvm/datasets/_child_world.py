@@ -6,8 +6,6 @@ its last argument, so that one to four relations are nested.
 
 from __future__ import annotations
 
-
-
 from structsvm.datasets._house import AmbiguousSentences, checked_rng, pick
 
 __all__ = ["make_ambig_child_world"]

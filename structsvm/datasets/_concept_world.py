@@ -118,13 +118,9 @@ def execute(world, verb, arguments):
             world.location[name] = room
     if verb == "get":
         world.containedby[arguments[1]] = actor
-    elif verb == "give":
+    elif verb == "give" or verb == "put":
         world.containedby[arguments[1]] = arguments[2]
-    elif verb == "put":
-        world.containedby[arguments[1]] = arguments[2]
-    elif verb == "drop":
-        del world.containedby[arguments[1]]
-    elif verb == "bring":
+    elif verb == "drop" or verb == "bring":
         del world.containedby[arguments[1]]
     elif verb in ("sit", "sleep"):
         world.containedby[actor] = arguments[1]
