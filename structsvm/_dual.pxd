@@ -18,12 +18,10 @@ cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noex
 
 
 cdef class DualState(WeightState):
-    cdef readonly double dual               # current value of the dual objective
     cdef readonly int64_t n_cuts            # constraints with alpha > 0
     cdef readonly int64_t n_patterns        # examples with at least one of them
     cdef readonly double tau                # a direction with less slope is left alone
     cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
-    cdef readonly double cost               # work so far, in weight reads
     cdef object base                        # None, or float64 weights that training started from
     cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
     cdef double[::1] ridge                  # (n,) curvature added along that sum
@@ -36,9 +34,6 @@ cdef class DualState(WeightState):
 
     cdef int process(self, Py_ssize_t i) except -1 nogil
     cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
-    cdef int process_new(self, Py_ssize_t i) except -1 nogil
-    cdef int process_old(self) except -1 nogil
-    cdef int optimize(self, int n) except -1 nogil
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
     cdef int decode_once(self, Py_ssize_t i) except -1 nogil
 

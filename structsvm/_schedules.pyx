@@ -16,8 +16,8 @@ cimport numpy as cnp
 from structsvm._dual cimport DualState, WorkingSet, gram_at
 from structsvm._problem cimport Cut
 from structsvm._random cimport random_below, random_shuffle, random_unit
+from structsvm._state cimport State
 from structsvm._typedefs cimport int64_t
-from structsvm._weights cimport WeightState
 
 cnp.import_array()
 
@@ -36,20 +36,19 @@ cdef class Schedule:
     A visit may take many calls, each a bounded piece of work: `visit` returns 1 to be called again with
     the same example, 0 when done with it.
 
-    Examples that belong together (the problem's ``groups``: the tokens of a sentence) stay together
+    Examples that belong together (the state's ``groups``: the tokens of a sentence) stay together
     and in order; the groups are shuffled.
     """
 
-    cdef WeightState state
+    cdef State state
     cdef int64_t[::1] order         # examples in the order of this pass
     cdef readonly Py_ssize_t next   # how many of them have been visited
     cdef int64_t[::1] groups
     cdef int64_t[::1] shuffled      # the groups' order in this pass
     cdef Py_ssize_t block           # calls of visit between two looks at the time
 
-    def __init__(self, WeightState state):
-        n = state.problem.n_samples
-        groups = state.problem.groups
+    def __init__(self, State state):
+        n, groups = state.n_samples, state.groups
         self.state = state
         self.groups = np.arange(n + 1, dtype=np.int64) if groups is None else groups
         self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
@@ -90,6 +89,8 @@ cdef class Schedule:
                 self.order[at] = i
                 at += 1
         self.next = 0
+        if at > 0:
+            self.state.expect(&self.order[0], at)
 
     def run(self, double seconds):
         """Visit examples for about `seconds`; return whether the pass is complete.
@@ -126,7 +127,7 @@ cdef class PerceptronSchedule(Schedule):
 
     cdef double step
 
-    def __init__(self, WeightState state, double step=1.0):
+    def __init__(self, State state, double step=1.0):
         super().__init__(state)
         self.step = step
 
@@ -135,27 +136,46 @@ cdef class PerceptronSchedule(Schedule):
 
 
 cdef class FixedSchedule(Schedule):
-    """Algorithm 21: ProcessNew, then n_reprocess times (1 ProcessOld + 10 Optimize)."""
+    """Algorithm 21: ProcessNew, then `n_old` ProcessOld and `n_optimize` Optimize, one by ten as long as they last.
 
-    cdef DualState dual
-    cdef int n_reprocess
-    cdef int done           # pieces of the present visit: 1 ProcessNew, then the reprocesses
+    Both may be fractions, which are kept until they make a whole step: averages over examples.
+    """
 
-    def __init__(self, DualState state, int n_reprocess):
+    cdef double n_old, n_optimize
+    cdef double old_due, optimize_due
+    cdef bint begun
+
+    def __init__(self, State state, double n_old, double n_optimize):
         super().__init__(state)
-        self.dual = state
-        self.n_reprocess = n_reprocess
+        self.n_old, self.n_optimize = n_old, n_optimize
+
+    def get_state(self):
+        return np.array([self.old_due, self.optimize_due])
+
+    def set_state(self, numbers):
+        old, optimize = self._carried(numbers, 2)
+        if old >= 1.0 or optimize >= 1.0:  # no visit leaves a whole step
+            raise ValueError(f"the schedule of the training state has {max(old, optimize):.3g} steps still to do")
+        self.old_due, self.optimize_due = old, optimize
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        if self.done == 0:
-            self.dual.process_new(i)
+        cdef int n
+        if not self.begun:
+            self.state.process_new(i)
+            self.begun = True
+            self.old_due += self.n_old
+            self.optimize_due += self.n_optimize
         else:
-            self.dual.process_old()
-            self.dual.optimize(10)
-        self.done += 1
-        if self.done <= self.n_reprocess:
+            if self.old_due >= 1.0:
+                self.state.process_old()
+                self.old_due -= 1.0
+            if self.optimize_due >= 1.0:
+                n = <int>min(10.0, self.optimize_due)
+                self.state.optimize(n)
+                self.optimize_due -= n
+        if self.old_due >= 1.0 or self.optimize_due >= 1.0:
             return 1
-        self.done = 0
+        self.begun = False
         return 0
 
 
@@ -169,20 +189,18 @@ cdef class AdaptiveSchedule(Schedule):
     cost model, so that equal seeds give equal models.
     """
 
-    cdef DualState dual
     cdef double floor
     cdef double rates[3]
     cdef bint use_clock
 
-    def __init__(self, DualState state, *, double floor=0.05, bint use_clock=False):
+    def __init__(self, State state, *, double floor=0.05, bint use_clock=False):
         super().__init__(state)
-        self.dual = state
         self.floor = floor
         self.use_clock = use_clock
         self.rates[0] = self.rates[1] = self.rates[2] = 1.0
 
     cdef double now(self) noexcept nogil:
-        return clock() / <double>CLOCKS_PER_SEC if self.use_clock else 1e-9 * self.dual.cost
+        return clock() / <double>CLOCKS_PER_SEC if self.use_clock else 1e-9 * self.state.cost
 
     def get_state(self):
         return np.array([self.rates[0], self.rates[1], self.rates[2]])
@@ -195,19 +213,19 @@ cdef class AdaptiveSchedule(Schedule):
         cdef int s = 0
         cdef double least = ETA * (self.rates[0] + self.rates[1] + self.rates[2])
         cdef double new = max(self.rates[0], least), old = max(self.rates[1], least)
-        cdef double pick = random_unit(&self.dual.random) * (new + old + max(self.rates[2], least))
-        cdef double dual = self.dual.dual, begin = self.now()
+        cdef double pick = random_unit(&self.state.random) * (new + old + max(self.rates[2], least))
+        cdef double dual = self.state.dual, begin = self.now()
         if pick < new:
             s = 0
-            self.dual.process_new(i)
+            self.state.process_new(i)
         elif pick < new + old:
             s = 1
-            self.dual.process_old()
+            self.state.process_old()
         else:
             s = 2
-            self.dual.optimize(10)
+            self.state.optimize(10)
         self.rates[s] = max(
-            0.05 * (self.dual.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
+            0.05 * (self.state.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
             self.floor)
         return 1 if s != 0 else 0
 

@@ -1,5 +1,5 @@
 from structsvm._problem cimport Cut, Problem
-from structsvm._random cimport Random
+from structsvm._state cimport State
 from structsvm._typedefs cimport int64_t
 
 
@@ -16,19 +16,15 @@ cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept
 cdef int overflow(Py_ssize_t i) except -1 nogil
 
 
-cdef class WeightState:
+cdef class WeightState(State):
     cdef readonly Problem problem
     cdef readonly object weights            # ndarray (n_features,) of problem.weight_dtype
     cdef readonly object average_sum        # the same shape, or None
-    cdef readonly int64_t n_argmax
     cdef readonly int64_t n_updates
-    cdef readonly int64_t n_visits          # examples visited
     cdef void* w
     cdef void* u
     cdef Averaging averaging
     cdef int64_t average_from               # visits before the average begins
-    cdef Random random
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil
     cdef double tick(self) noexcept nogil
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil

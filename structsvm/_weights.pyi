@@ -5,10 +5,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
+from structsvm._state import State
 
 AVERAGINGS: Mapping[str | None, int]
 
-class WeightState:
+class WeightState(State):
     @property
     def problem(self) -> Problem: ...
     @property
@@ -16,11 +17,7 @@ class WeightState:
     @property
     def average_sum(self) -> NDArray[Any] | None: ...
     @property
-    def n_argmax(self) -> int: ...
-    @property
     def n_updates(self) -> int: ...
-    @property
-    def n_visits(self) -> int: ...
     def __init__(
         self,
         problem: Problem,

@@ -6,6 +6,7 @@ cimport numpy as cnp
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._random cimport random_seed
+from structsvm._state cimport State
 from structsvm._typedefs cimport int64_t, uint64_t
 
 cnp.import_array()
@@ -45,7 +46,7 @@ cdef int overflow(Py_ssize_t i) except -1 nogil:
         raise ValueError(f"example {i}: its scores overflow; scale the features down")
 
 
-cdef class WeightState:
+cdef class WeightState(State):
     """Weights of a bound problem, their running average, and the counters.
 
     Parameters
@@ -61,7 +62,7 @@ cdef class WeightState:
     """
 
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
-        self.problem = problem
+        self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
         self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
         problem.lend(self.weights)
         if base is not None:

@@ -1,5 +1,6 @@
 """The references are modules that tests share; nothing of the package is imported here."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -10,3 +11,6 @@ sys.path.insert(0, str(Path(__file__).parent / "reference"))
 # Tests assert results, not seconds: a busy machine is no failure.
 settings.register_profile("structsvm", deadline=None)
 settings.load_profile("structsvm")
+
+# A shell that runs the tests in the background may have them, and every process they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)

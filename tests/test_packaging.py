@@ -104,7 +104,7 @@ def states_and_their_parts():
     for oracle in (ViterbiOracle(2, 3), GreedyOracle(2, 3)):
         problem = oracle.bind(X, Y)
         state = DualState(problem, np.ones(problem.n_samples))
-        yield from (problem.chain, state, FixedSchedule(state, 1))
+        yield from (problem.chain, state, FixedSchedule(state, 1, 10))
     problem = Sign().bind(np.eye(2), [1, -1])
     state = WeightState(problem)
     yield from (state, PerceptronSchedule(state))
@@ -213,7 +213,7 @@ def test_an_oracle_compiled_by_another_project(tmp_path):
     x = rng.normal(size=(50, 4)) + y[:, None] * np.array([2.0, 0.0, -2.0, 0.0])
     problem = module.SignProblem(x, y, rescaling="margin", penalty="linear")
     state = DualState(problem, np.full(50, 1.0), seed=0)
-    schedule = FixedSchedule(state, 5)
+    schedule = FixedSchedule(state, 5, 50)
     schedule.start_pass()
     while not schedule.run(1.0):
         pass

@@ -102,5 +102,5 @@ class LaRank(DualSolver):
         if self.schedule == "decode-once":
             return DecodeOnceSchedule(state, self.n_reprocess)
         if self.schedule == "fixed":
-            return FixedSchedule(state, int(self.n_reprocess))
+            return FixedSchedule(state, self.n_reprocess, 10 * self.n_reprocess)
         return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")

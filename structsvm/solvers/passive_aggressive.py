@@ -44,4 +44,4 @@ class PassiveAggressive(DualSolver):
         self.checkpoint_every = checkpoint_every
 
     def schedule_on(self, state, rounds, C):
-        return FixedSchedule(state, 0)
+        return FixedSchedule(state, 0, 0)

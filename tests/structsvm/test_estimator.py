@@ -163,12 +163,8 @@ def test_ctrl_c_leaves_a_partial_model():
             return super().argmax(x, w, y_true, rescaling)
 
     model = StructuredSVM(Slow(), LaRank(C=0.5, max_iter=10_000, random_state=0), warm_start=True)
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt, match="the estimator holds the model as it was then"):
-            model.fit(X, y)
-    finally:
-        signal.signal(signal.SIGINT, previous)
+    with pytest.raises(KeyboardInterrupt, match="the estimator holds the model as it was then"):
+        model.fit(X, y)
     assert threading.current_thread() is threading.main_thread()
     assert Slow.calls < 1000
     assert model.result_.status == "interrupted"

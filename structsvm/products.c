@@ -1,0 +1,108 @@
+#include "products.h"
+
+#include <string.h>
+
+/* The widest vectors of the instruction set, in bytes, and tiles that fill its registers. */
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#define TILE_ROWS 4
+#define TILE_COLUMNS 6
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+#define TILE_ROWS 3
+#define TILE_COLUMNS 4
+#else
+#define VECTOR_BYTES 16
+#define TILE_ROWS 3
+#define TILE_COLUMNS 3
+#endif
+
+/* exp(x) for x <= 0: 2^k exp(r), k = round(x / ln 2), |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 7. */
+typedef float floats __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+
+static inline floats exponential_of(floats x) {
+    const floats magic = (floats){0} + 12582912.0f;    /* 1.5 * 2^23: adding it rounds to an integer */
+    ints low = x < (floats){0} - 87.0f;
+    floats bounded = (floats)((ints)x & ~low);
+    floats shifted = bounded * 1.44269504f + magic;
+    floats k = shifted - magic;
+    floats r = bounded - k * 0.693359375f;
+    r = r + k * 2.12194440e-4f;
+    floats y = r * (1.0f / 5040.0f) + (1.0f / 720.0f);
+    y = y * r + (1.0f / 120.0f);
+    y = y * r + (1.0f / 24.0f);
+    y = y * r + (1.0f / 6.0f);
+    y = y * r + 0.5f;
+    y = y * r + 1.0f;
+    y = y * r + 1.0f;
+    ints exponent = ((ints)shifted - (ints)magic) << 23;
+    return (floats)(((ints)y + exponent) & ~low);
+}
+
+static void exponential(float *x, int64_t n) {
+    const int64_t width = VECTOR_BYTES / 4;
+    int64_t k = 0;
+    for (; k + width <= n; k += width) *(floats *)(x + k) = exponential_of(*(floats *)(x + k));
+    if (k < n) {
+        floats rest = {0};
+        memcpy(&rest, x + k, (n - k) * sizeof(float));
+        rest = exponential_of(rest);
+        memcpy(x + k, &rest, (n - k) * sizeof(float));
+    }
+}
+
+#define real float
+#define VECTOR (VECTOR_BYTES / 4)
+#define TYPED(name) name##_float
+#include "products_rows.h"
+#undef real
+#undef VECTOR
+#undef TYPED
+
+#define real double
+#define VECTOR (VECTOR_BYTES / 8)
+#define TYPED(name) name##_double
+#include "products_rows.h"
+#undef real
+#undef VECTOR
+#undef TYPED
+
+static double gather(const float *row, const int32_t *slot, const double *beta, int64_t n) {
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};    /* sums that do not wait for each other */
+    int64_t e = 0;
+    for (; e + 4 <= n; e += 4)
+        for (int k = 0; k < 4; k++) sum[k] += beta[e + k] * row[slot[e + k]];
+    for (; e < n; e++) sum[0] += beta[e] * row[slot[e]];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static void scatter(const float *row, const int32_t *slot, double *g, int64_t n, double step) {
+    for (int64_t e = 0; e < n; e++) g[e] -= step * row[slot[e]];
+}
+
+#define JOIN(a, b) a##b
+#define NAMED(set) JOIN(products_, set)
+#define TEXT(x) #x
+#define QUOTED(x) TEXT(x)
+
+/* PRODUCTS is the name of the instruction set this file is being compiled for. */
+const products NAMED(PRODUCTS) = {
+    QUOTED(PRODUCTS), dense_float, dense_double, sparse_float, sparse_double,
+    radial_float, radial_double, gather, scatter,
+};
+
+#ifdef PRODUCTS_CHOOSE
+#ifdef PRODUCTS_HAVE_x86
+extern const products products_avx2, products_avx512;
+#endif
+
+const products *products_best(void) {
+#ifdef PRODUCTS_HAVE_x86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f")) return &products_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &products_avx2;
+#endif
+    return &products_baseline;
+}
+#endif
