@@ -24,6 +24,7 @@ KIND = "structured"
 # Model files of the tasks: their kind, and the estimator that opens it.
 HOMES = {
     "ambiguous": ("structsvm.tasks.ambiguous", "AmbiguousClassifier"),
+    "semantics": ("structsvm.tasks.semantics", "SemanticParser"),
     "sequence": ("structsvm.tasks.sequence", "SequenceLabeler"),
 }
 

@@ -3,7 +3,8 @@
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
-runs per token once the labels are numbered.
+runs per token once the labels are numbered. The scores for meanings stand in `structsvm.meaning_metrics`, and have
+their names here too.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structsvm.meaning_metrics import MeaningScores, alignment_error, meaning_scores
+
 __all__ = [
     "ChunkScores",
     "LabelScore",
+    "MeaningScores",
+    "alignment_error",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",
@@ -29,6 +34,7 @@ __all__ = [
     "chunk_recall_scorer",
     "chunk_scores",
     "label_report",
+    "meaning_scores",
     "token_accuracy",
     "token_accuracy_scorer",
 ]

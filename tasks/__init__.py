@@ -9,6 +9,7 @@ import importlib
 
 _HOMES = {
     "AmbiguousClassifier": "structsvm.tasks.ambiguous",
+    "SemanticParser": "structsvm.tasks.semantics",
     "SequenceLabeler": "structsvm.tasks.sequence",
 }
 

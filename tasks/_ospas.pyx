@@ -70,8 +70,8 @@ cdef class Ospas:
     cdef int64_t[::1] left          # words of the sentence that have no label yet
     cdef int32_t[::1] bag           # what each bag still holds of each of its labels
 
-    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, *, double C=0.1, strategy="random", bint average=False,
-                 uint64_t seed=0):
+    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, *, double C=0.1, strategy="random",
+                 bint average=False, uint64_t seed=0):
         self.C = C
         self.strategy = STRATEGIES[strategy]
         self.average = average
@@ -140,7 +140,8 @@ cdef class Ospas:
         return np.asarray(labels)[:rows.n]
 
     cdef int sentence(self, Rows rows, Py_ssize_t begin, Py_ssize_t end, const int64_t[::1] bag_of,
-                      const int64_t[::1] bag_indptr, const int32_t[::1] bag_labels, int32_t[::1] labels) except -1 nogil:
+                      const int64_t[::1] bag_indptr, const int32_t[::1] bag_labels,
+                      int32_t[::1] labels) except -1 nogil:
         """Words left[0 .. n_left - 1] have no label; the first n_fresh of them were not tried since the last success.
 
         Left-right keeps the words in order and turns the list, so that the one to try next is always the first.

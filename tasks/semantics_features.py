@@ -38,8 +38,8 @@ def symbol_attributes(tokens, window, ngrams):
     out = []
     for t in range(n):
         found = [f"{c}:{o - window}:{column[t + o]}" for c, column in enumerate(columns) for o in range(2 * window + 1)]
-        for size in range(2, ngrams + 1):
-            found.append(f"{size}:" + "\x01".join(words[t + ngrams - size : t + ngrams]))
+        sizes = range(2, ngrams + 1)
+        found += [f"{size}:" + "\x01".join(words[t + ngrams - size : t + ngrams]) for size in sizes]
         out.append(found)
     return out
 

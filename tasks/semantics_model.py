@@ -7,16 +7,23 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
+from structsvm.attributes import AttributeVocabulary
+from structsvm.meanings import MeaningGrammar, Symbol, as_meaning, format_meaning, symbol_of
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.result import Result
 from structsvm.tasks._ospas import Ospas, word_scores
-from structsvm.tasks.meanings import Symbol, as_meaning, format_meaning, parse_meaning, symbol_of
+from structsvm.tasks.semantics_assembly import Assembler
 from structsvm.tasks.semantics_features import Encoder, role_attributes, split_sentence, symbol_attributes
 
+KIND = "semantics"
 EMPTY = Symbol("-", None)
 NO_ROLE: tuple[int, ...] = ()
+
+# Arguments of a relation: prediction takes time and memory that double with each.
+MAX_ARITY = 12
 
 # Relations that are tried for a sentence whose symbols make no whole.
 MAX_CHANGES = 20
@@ -57,9 +64,9 @@ class Tagger:
             What each word took from its bag, -1 for nothing.
         """
         tokens = self.encoder.encode(sequences, grow=True)
+        self.ospas.resize(len(self.encoder), len(self.labels))
         if tokens.n_tokens == 0:
             return []
-        self.ospas.resize(len(self.encoder), len(self.labels))
         entries = [sorted(bag.items()) for bag in bags]
         indptr = np.concatenate([[0], np.cumsum([len(items) for items in entries])]).astype(np.int64)
         flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
@@ -71,6 +78,16 @@ class Tagger:
             np.ascontiguousarray(flat[:, 1]),
         )
         return labels.tolist()
+
+    def restore(self, labels, arrays):
+        """Take over labels, attributes and weights of a model file; ValueError if they do not fit one another."""
+        if len(set(labels)) != len(labels) or labels[0] != self.labels[0]:
+            raise ValueError("labels that are missing or repeated")
+        names = AttributeVocabulary.from_arrays(arrays, len(arrays["name_starts"]) - 1).names
+        self.encoder = Encoder(names)
+        self.labels, self.number = labels, {label: k for k, label in enumerate(labels)}
+        self.ospas.resize(len(names), len(labels))
+        self.ospas.set_state(arrays)
 
     def scores(self, sequences):
         """``(scores, offsets)``: array (n_words, n_labels), and where each sequence begins in it."""
@@ -85,15 +102,16 @@ class Tagger:
 class SemanticModel:
     """Symbol tagger, role tagger, grammar, parameters.
 
-    `params` has the attributes C, window, ngrams, role_window, strategy, average, lowercase, fold, max_meanings, seed.
+    `params` has the attributes C, window, ngrams, role_window, strategy, average, lowercase, fold, max_meanings,
+    complete and seed (see `SemanticParser`).
     """
 
     def __init__(self, params, grammar=None):
         self.params, self.grammar = params, grammar
         self.symbols = Tagger(EMPTY, params)
         self.roles = Tagger(NO_ROLE, params)
-        self.relation_roles = defaultdict(set)  # relation -> the roles that its arguments were seen in
-        self.n_sentences = 0
+        self.relation_roles = defaultdict(dict)  # relation -> role that an argument was seen in -> its number
+        self.result: Result | None = None
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -119,14 +137,29 @@ class SemanticModel:
             trees = [as_meaning(meaning) for meaning in bag]
         except (ValueError, TypeError) as error:
             raise type(error)(f"sentence {i}: {error}") from None
-        return list(dict.fromkeys(folded(tree) if self.params.fold else tree for tree in trees))
+        trees = list(dict.fromkeys(folded(tree) if self.params.fold else tree for tree in trees))
+        for relation in relations_in(trees):
+            if relation.arity > MAX_ARITY:
+                raise ValueError(f"sentence {i}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
+        return trees
+
+    def register(self, bags):
+        """Number the symbols and roles in the bags, of which the taggers will know that they could be wrong."""
+        for trees in bags:
+            for tree in trees:
+                for symbol in symbols_in(tree):
+                    self.symbols.label_number(symbol)
+            for relation, found in relations_in(trees).items():
+                known = self.relation_roles[relation]
+                known.update({role: self.roles.label_number(role) for roles in found for role in roles.values()})
 
     def learn(self, tokens, bags):
         """One online pass over sentences and bags as `read` returns them.
 
-        Roles are learnt from the symbols that the words took while they were learnt. So it makes no difference in
-        what portions sentences come.
+        Roles are learnt from the symbols that the words took while they were learnt. Once all that the bags hold is
+        registered, it makes no difference in what portions sentences come.
         """
+        self.register(bags)
         label = self.symbols.label_number
         bag_of, symbol_bags = [], []
         for s, (sentence, trees) in enumerate(zip(tokens, bags, strict=True)):
@@ -144,7 +177,6 @@ class SemanticModel:
         attributes = (symbol_attributes(sentence, self.params.window, self.params.ngrams) for sentence in tokens)
         taken = self.symbols.learn(attributes, bag_of, symbol_bags)
         self._learn_roles(tokens, bags, taken)
-        self.n_sentences += len(tokens)
 
     def _learn_roles(self, tokens, bags, taken):
         sequences, bag_of, role_bags, at = [], [], [], 0
@@ -152,8 +184,6 @@ class SemanticModel:
             numbers = taken[at : at + len(sentence)]
             at += len(sentence)
             instances = relations_in(trees)
-            for relation, found in instances.items():
-                self.relation_roles[relation].update(role for roles in found for role in roles.values())
             meant = [self.symbols.labels[k].name if k > 0 else "" for k in numbers]
             for t, number in enumerate(numbers):
                 relation = self.symbols.labels[number] if number > 0 else EMPTY
@@ -186,9 +216,9 @@ class SemanticModel:
 
     def align(self, tokens):
         """The symbol of each word of each sentence: a list of lists."""
-        return [[self.symbols.labels[k] for k in scores.argmax(axis=1)] for scores in self._symbol_scores(tokens)]
+        return [[self.symbols.labels[k] for k in scores.argmax(axis=1)] for scores in self.symbol_scores(tokens)]
 
-    def _symbol_scores(self, tokens):
+    def symbol_scores(self, tokens):
         """For each sentence an array (n_words, n_symbols)."""
         attributes = (symbol_attributes(sentence, self.params.window, self.params.ngrams) for sentence in tokens)
         scores, offsets = self.symbols.scores(attributes)
@@ -196,7 +226,7 @@ class SemanticModel:
 
     def parse(self, tokens):
         """The meaning representations of each sentence, as a list of lists of trees."""
-        scores = self._symbol_scores(tokens)
+        scores = self.symbol_scores(tokens)
         numbers = [table.argmax(axis=1).tolist() for table in scores]
         parsed = self._parse_labelled(tokens, scores, numbers)
         if self.params.complete:
@@ -216,6 +246,7 @@ class SemanticModel:
                 if symbol.arity and others:
                     sequences.append(role_attributes(tokens[s], meant, t, others, self.params.role_window))
                     places.append((s, t, others))
+        assembler = Assembler(self.grammar, self.relation_roles, self.params.max_meanings)
         found = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
         if sequences:
             role_scores, offsets = self.roles.scores(sequences)
@@ -224,7 +255,7 @@ class SemanticModel:
         parsed = []
         for s, symbols in enumerate(alignment):
             margins = [float(row[k] - row[0]) for row, k in zip(scores[s], numbers[s], strict=True)]
-            parsed.append(self._assemble(symbols, margins, found[s]))
+            parsed.append(assembler.parse(symbols, margins, found[s]))
         return parsed
 
     def _parse_changed(self, tokens, scores, numbers, parse):
@@ -245,110 +276,61 @@ class SemanticModel:
         parses = self._parse_labelled([tokens] * len(changed), [scores] * len(changed), changed)
         return max([parse, *parses], key=lambda parse: parse.value)
 
-    def _assemble(self, symbols, margins, found):
-        """The parse of words with these symbols.
+    # ---- model files ----------------------------------------------------------------------------
 
-        Relations choose their arguments in the order of what the choice gains; a relation can be the argument of one
-        other only, and never of itself.
+    def save(self, path, stored):
+        """Write the model file; `stored` are the parameters for its header."""
+        meta = {
+            "params": stored,
+            "seed": self.params.seed,
+            "grammar": None if self.grammar is None else self.grammar.text,
+            "symbols": [list(symbol) for symbol in self.symbols.labels],
+            "roles": [list(role) for role in self.roles.labels],
+            "relation_roles": [[*relation, list(known.values())] for relation, known in self.relation_roles.items()],
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+        arrays = {}
+        for name, tagger in (("symbols", self.symbols), ("roles", self.roles)):
+            vocabulary = AttributeVocabulary(list(tagger.encoder.index))
+            for part in (vocabulary.to_arrays(), tagger.ospas.get_state()):
+                arrays |= {f"{name}.{key}": array for key, array in part.items()}
+        if self.result is not None:
+            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
+        write_model(path, KIND, meta, arrays)
+
+    @classmethod
+    def load(cls, path, read_params, *, mmap=False):
+        """Read a model file; ModelFileError if it is not a whole, sound semantic parser.
+
+        `read_params` makes the model's parameters of what `save` stored, and of the seed.
         """
-        arguments, parent = {}, {}
-        waiting = {t for t, symbol in enumerate(symbols) if symbol.arity is not None}
-        choices = None
-        while waiting:
-            if choices is None:
-                choices = {t: self._choose(symbols, t, *found.get(t, ((), ())), parent) for t in sorted(waiting)}
-                choices = {t: choice for t, choice in choices.items() if choice is not None}
-            if not choices:
-                break
-            t = max(choices, key=lambda t: choices[t][0])
-            arguments[t] = choices.pop(t)[1]
-            waiting.remove(t)
-            owned = {j: t for j in arguments[t] if symbols[j].arity is not None}
-            if owned:
-                parent |= owned
-                choices = None  # they may have been counted on by others
-        parses = {}
-        for t in arguments:
-            if t not in parent:
-                words, tree = below(t, arguments), tree_of(t, symbols, arguments)
-                if tree is not None and (self.grammar is None or self.grammar.accepts(tree)):
-                    value = sum(margins[j] for j in words)
-                    if tree not in parses or value > parses[tree][0]:
-                        parses[tree] = value, t, len(words)
-        kept = sorted(parses, key=lambda tree: -parses[tree][0])[: self.params.max_meanings]
-        value = sum(parses[tree][0] for tree in kept) if kept else -np.inf
-        return Parse(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
+        file = read_model(path, kind=KIND, mmap=mmap)
+        try:
+            return cls._from_file(file, read_params(file.meta["params"], file.meta["seed"]))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise ModelFileError(f"{path}: not a sound semantic parser: {error}") from error
 
-    def _choose(self, symbols, relation, others, scores, parent):
-        """``(gain, arguments)``: the best words for all arguments of a relation, or None.
-
-        best[filled] is the most that words so far gain over having no role, when they fill the arguments in the bit
-        mask `filled`; a word may fill several (a relation of something with itself).
-        """
-        symbol = symbols[relation]
-        whole = (1 << symbol.arity) - 1
-        best = {0: (0.0, ())}
-        known, number = self.relation_roles.get(symbol, ()), self.roles.number
-        roles = [(number[role], role, sum(1 << a for a in role)) for role in known if role in number]
-        for j, row in zip(others, scores, strict=True):
-            if symbols[j].arity is not None and (j in parent or is_above(j, relation, parent)):
-                continue
-            fitting = [
-                (row[k] - row[0], role, mask)
-                for k, role, mask in roles
-                if self.grammar is None or all(self.grammar.allows(symbol, a, symbols[j]) for a in role)
-            ]
-            for filled, (value, chosen) in list(best.items()):
-                for gain, role, mask in fitting:
-                    if not filled & mask and best.get(filled | mask, (-np.inf,))[0] < value + gain:
-                        best[filled | mask] = value + gain, (*chosen, (j, role))
-        if whole not in best:
-            return None
-        gain, chosen = best[whole]
-        words = {a: j for j, role in chosen for a in role}
-        return gain, [words[a] for a in range(symbol.arity)]
-
-
-class Parse(NamedTuple):
-    """Trees of a sentence, and how good they are.
-
-    `value` is what their words gain over meaning nothing, minus infinity without trees; `n_words` is how many words they
-    explain.
-    """
-
-    trees: list
-    value: float
-    n_words: int
-
-
-def below(t, arguments):
-    """The words of the tree under word t."""
-    words, waiting = [], [t]
-    while waiting:
-        j = waiting.pop()
-        words.append(j)
-        waiting += dict.fromkeys(arguments.get(j, ()))
-    return words
-
-
-def tree_of(t, symbols, arguments):
-    """The tree under word t, None where the arguments of a relation are missing."""
-    symbol = symbols[t]
-    if symbol.arity is None:
-        return parse_meaning(symbol.name)
-    if t not in arguments:
-        return None
-    parts = [tree_of(j, symbols, arguments) for j in arguments[t]]
-    return None if None in parts else (symbol.name, *parts)
-
-
-def is_above(word, relation, parent):
-    """Whether `word` is the relation or has it below itself."""
-    while relation is not None:
-        if relation == word:
-            return True
-        relation = parent.get(relation)
-    return False
+    @classmethod
+    def _from_file(cls, file, params):
+        meta = file.meta
+        model = cls(params, None if meta["grammar"] is None else MeaningGrammar(meta["grammar"]))
+        symbols = [Symbol(name, arity) for name, arity in meta["symbols"]]
+        for name, arity in symbols:
+            if type(name) is not str or not (arity is None or (type(arity) is int and 0 <= arity <= MAX_ARITY)):
+                raise ValueError(f"a symbol {name!r:.80} of {arity!r:.80} arguments")
+        model.symbols.restore(symbols, file.under("symbols."))
+        roles = [tuple(role) for role in meta["roles"]]
+        if not all(type(a) is int and 0 <= a < MAX_ARITY for role in roles for a in role):
+            raise ValueError("a role that no argument has")
+        model.roles.restore(roles, file.under("roles."))
+        for name, arity, numbers in meta["relation_roles"]:
+            known = {roles[k]: k for k in numbers if k > 0}
+            if any(a >= arity for role in known for a in role):
+                raise ValueError(f"roles {list(known)!r:.80} of {name!r:.80}, which has {arity} arguments")
+            model.relation_roles[Symbol(name, arity)] = known
+        if meta["result"] is not None:
+            model.result = Result.from_dict(meta["result"], file.under("history."))
+        return model
 
 
 def folded(tree):

@@ -14,7 +14,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("sequence",)
+TASKS = ("semantics", "sequence")
 
 
 class Friendly(click.Group):
@@ -156,3 +156,42 @@ def train_sequence(train_file, model, warm_start, plot, quiet, **params):
         default = click.core.ParameterSource.DEFAULT
         params = {name: value for name, value in params.items() if source(name) is not default}
     sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))
+
+
+@train.command("semantics")
+@click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
+@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
+@click.option(
+    "-C", "C", type=click.FloatRange(0.0, min_open=True), default=0.1, show_default=True, help="Longest step."
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["order_free", "random", "left_right"]),
+    default="order_free",
+    show_default=True,
+    help="Which word is learnt next.",
+)
+@click.option("--max-iter", type=click.IntRange(1), default=1, show_default=True, help="Passes over the data.")
+@click.option("--average", is_flag=True, help="Predict with the average of the weights.")
+@click.option("--refine", type=click.IntRange(0), default=0, show_default=True, help="Choose the best meaning of bags.")
+@click.option(
+    "--window", type=click.IntRange(0), default=0, show_default=True, help="Words beside one as its features."
+)
+@click.option("--ngrams", type=click.IntRange(1), default=1, show_default=True, help="Longest n-gram as a feature.")
+@click.option("--role-window", type=click.IntRange(0), default=2, show_default=True, help="Words beside an argument.")
+@click.option("--grammar", type=click.Path(exists=True, dir_okay=False), help="Grammar of the valid meanings.")
+@click.option("--max-meanings", type=click.IntRange(1), help="Meanings of a sentence, at most.")
+@click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
+@click.option("--fold-constants", is_flag=True, help="A relation of constants alone is one symbol.")
+@click.option("--lowercase/--no-lowercase", default=True)
+@click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True, help="Seed of random.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+def train_semantics(train_file, model, quiet, **params):
+    """Train a semantic parser on JSON lines of sentences with bags of meanings.
+
+    A line is {"sentence": "purple9 passes out", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}. Files that end in
+    .gz, .xz or .bz2 are read as they are.
+    """
+    from structsvm.cli import semantics
+
+    sys.exit(semantics.train(train_file, model, params, quiet))

@@ -178,15 +178,15 @@ def tell(world, verb, arguments, rng, rate):
     while hidden and not resolvable(world, verb, arguments, hidden):
         hidden.remove(pick(rng, sorted(hidden)))
     words, concepts = [], []
-    for token in PATTERNS[verb].split():
-        if token == "*":
+    for part in PATTERNS[verb].split():
+        if part == "*":
             words.append(WORDS[verb])
             concepts.append(verb)
-        elif token[0] != "{":
-            words.append(token)
+        elif part[0] != "{":
+            words.append(part)
             concepts.append("-")
         else:
-            k = int(token[1])
+            k = int(part[1])
             name = arguments[k]
             if k not in hidden:
                 words.append("some" if name in FOOD or name in DRINKS else "the")
