@@ -28,7 +28,7 @@ cdef extern from "bags.h" nogil:
 cdef enum Strategy:
     RANDOM          # any word that was not tried since the last success
     LEFT_RIGHT      # the next one to the right of the last, and round again
-    ORDER_FREE      # the one whose best label has the highest score
+    ORDER_FREE      # the one whose best label has the highest score, the leftmost of several
 
 STRATEGIES = {"random": RANDOM, "left_right": LEFT_RIGHT, "order_free": ORDER_FREE}
 
@@ -174,7 +174,7 @@ cdef class Ospas:
         if self.strategy == ORDER_FREE:
             for at in range(n_fresh):
                 value = self.score[self.best(rows, self.left[at])]
-                if value > highest:
+                if value > highest or (value == highest and self.left[at] < self.left[choice]):
                     highest = value
                     choice = at
         return choice
@@ -259,6 +259,11 @@ cdef class Ospas:
 
     # ---- going on -------------------------------------------------------------------------------
 
+    def __reduce__(self):
+        strategy = {code: name for name, code in STRATEGIES.items()}[self.strategy]
+        options = {"C": self.C, "strategy": strategy, "average": self.average}
+        return rebuild, (self.n_features, self.K, options, self.get_state())
+
     def get_state(self):
         """The state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
         cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
@@ -313,6 +318,13 @@ cdef class Rows:
         self.indptr = <const int64_t*>cnp.PyArray_DATA(tokens.indptr)
         self.indices = <const int32_t*>cnp.PyArray_DATA(tokens.indices)
         self.values = <const double*>cnp.PyArray_DATA(values)
+
+
+def rebuild(n_features, n_labels, options, state):
+    """The inverse of `Ospas.__reduce__`."""
+    learner = Ospas(n_features, n_labels, **options)
+    learner.set_state(state)
+    return learner
 
 
 def enlarged(table, n_rows, n_columns):

@@ -201,7 +201,8 @@ class SemanticParser(BaseEstimator):
 
     def predict(self, X):
         """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
-        return [[format_meaning(tree) for tree in trees] for trees in self.model_.parse(self._tokens(X))]
+        tokens = self._tokens(X)
+        return [[format_meaning(tree) for tree in trees] for trees in self.model_.parse(tokens)]
 
     def predict_alignment(self, X):
         """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""

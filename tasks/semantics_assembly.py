@@ -30,12 +30,14 @@ class Assembler:
         What it does not accept is not put together.
     roles : dict
         From a relation to the roles of its arguments, and from a role to its number: the column of its scores.
+    nested : set of (Symbol, Symbol)
+        A relation, and one that can be its argument.
     max_meanings : int or None
         Trees to keep of each sentence, those of the highest values.
     """
 
-    def __init__(self, grammar, roles, max_meanings):
-        self.grammar, self.roles, self.max_meanings = grammar, roles, max_meanings
+    def __init__(self, grammar, roles, nested, max_meanings):
+        self.grammar, self.roles, self.nested, self.max_meanings = grammar, roles, nested, max_meanings
         self.head = cache(lambda symbol: symbol if symbol.arity is not None else symbol_of(parse_meaning(symbol.name)))
 
     def parse(self, symbols, margins, scored):
@@ -97,7 +99,9 @@ class Assembler:
         best = {0: (0.0, ())}
         roles = [(k, role, sum(1 << a for a in role)) for role, k in self.roles.get(symbol, {}).items()]
         for j, row in zip(others, scores, strict=True):
-            if symbols[j].arity is not None and (j in parent or is_above(j, relation, parent)):
+            if symbols[j].arity is not None and (
+                (symbol, symbols[j]) not in self.nested or j in parent or is_above(j, relation, parent)
+            ):
                 continue
             fitting = [
                 (row[k] - row[0], role, mask)

@@ -111,6 +111,7 @@ class SemanticModel:
         self.symbols = Tagger(EMPTY, params)
         self.roles = Tagger(NO_ROLE, params)
         self.relation_roles = defaultdict(dict)  # relation -> role that an argument was seen in -> its number
+        self.nested = set()  # pairs of a relation and one that was seen as its argument
         self.result: Result | None = None
 
     # ---- training -------------------------------------------------------------------------------
@@ -152,6 +153,7 @@ class SemanticModel:
             for relation, found in relations_in(trees).items():
                 known = self.relation_roles[relation]
                 known.update({role: self.roles.label_number(role) for roles in found for role in roles.values()})
+                self.nested |= {(relation, s) for roles in found for s in roles if s.arity is not None}
 
     def learn(self, tokens, bags):
         """One online pass over sentences and bags as `read` returns them.
@@ -246,7 +248,7 @@ class SemanticModel:
                 if symbol.arity and others:
                     sequences.append(role_attributes(tokens[s], meant, t, others, self.params.role_window))
                     places.append((s, t, others))
-        assembler = Assembler(self.grammar, self.relation_roles, self.params.max_meanings)
+        assembler = Assembler(self.grammar, self.relation_roles, self.nested, self.params.max_meanings)
         found = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
         if sequences:
             role_scores, offsets = self.roles.scores(sequences)
@@ -287,6 +289,7 @@ class SemanticModel:
             "symbols": [list(symbol) for symbol in self.symbols.labels],
             "roles": [list(role) for role in self.roles.labels],
             "relation_roles": [[*relation, list(known.values())] for relation, known in self.relation_roles.items()],
+            "nested": sorted([*outer, *inner] for outer, inner in self.nested),
             "result": None if self.result is None else self.result.to_dict(),
         }
         arrays = {}
@@ -328,6 +331,7 @@ class SemanticModel:
             if any(a >= arity for role in known for a in role):
                 raise ValueError(f"roles {list(known)!r:.80} of {name!r:.80}, which has {arity} arguments")
             model.relation_roles[Symbol(name, arity)] = known
+        model.nested = {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in meta["nested"]}
         if meta["result"] is not None:
             model.result = Result.from_dict(meta["result"], file.under("history."))
         return model
