@@ -24,7 +24,7 @@ import numpy as np
 
 from structsvm._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm._kernels cimport Gram
-from structsvm._random cimport random_below, random_seed
+from structsvm._random cimport random_below, random_seed, random_unit
 from structsvm._row_cache cimport RowCache
 from structsvm._state cimport State
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
@@ -161,11 +161,12 @@ cdef class KernelDual(State):
         """
         cdef int64_t picks[10]
         cdef int64_t slots[10]
-        cdef Py_ssize_t slot
+        cdef Py_ssize_t slot, n_labels
+        cdef const int32_t* labels
         cdef int k, m, moving
-        cdef bint pair
+        cdef int64_t selected
         while n > 0 and self.cache.n_members > 0:
-            pair = self.selected >= 0 and self.cache.slot[self.selected] >= 0
+            selected = self.selected
             m = 1 if self.by_gain else min(n, 10)
             n -= m
             moving = 0
@@ -182,21 +183,25 @@ cdef class KernelDual(State):
                 if slot < 0 or not self.moves(slot):
                     continue
                 self.look_up(slot)
-                if pair and self.vectors.find(slot, self.pair[0]) >= 0 and self.vectors.find(slot, self.pair[1]) >= 0:
-                    self.solve(picks[k], self.cache.diagonal[slot], self.pair, 2, n_steps)
-                else:
-                    self.solve(picks[k], self.cache.diagonal[slot], self.vectors.patterns[slot].label,
-                               self.vectors.patterns[slot].n, n_steps)
+                labels, n_labels = self.vectors.patterns[slot].label, self.vectors.patterns[slot].n
+                if (picks[k] == selected and self.vectors.find(slot, self.pair[0]) >= 0
+                        and self.vectors.find(slot, self.pair[1]) >= 0):
+                    labels, n_labels = self.pair, 2
+                self.solve(picks[k], self.cache.diagonal[slot], labels, n_labels, n_steps)
                 self.commit(slot)
         return 0
 
     # ---- patterns and directions ----------------------------------------------------------------
 
     cdef Py_ssize_t pick(self) noexcept nogil:
-        """The slot of a support pattern: the one that was selected, or a random one."""
+        """The slot of a support pattern: the one that was selected, or a random one.
+
+        One in ten is random in any case. Convergence asks that every pattern may be picked, and of some that are
+        violated the selection never hears: no step on the labels that they have gains anything.
+        """
         cdef int64_t i = self.selected
         self.selected = -1
-        if i >= 0 and self.cache.slot[i] >= 0:
+        if i >= 0 and self.cache.slot[i] >= 0 and random_unit(&self.random) >= 0.1:
             return self.cache.slot[i]
         return random_below(&self.random, self.cache.n_members)
 
