@@ -146,7 +146,7 @@ def run_command(arguments, *, limit=None):
 
 def machine():
     """CPU, memory and versions; nothing that names this machine."""
-    names = ("structsvm", "numpy", "scipy", "scikit-learn", "python-crfsuite", "distributed")
+    names = ("structsvm", "numpy", "scipy", "scikit-learn", "python-crfsuite", "distributed", "biopython", "parasail")
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),

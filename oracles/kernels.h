@@ -1,4 +1,4 @@
-/* The compiled kernels of the label chains, one set per instruction set.
+/* The compiled kernels of label chains, alignments and the parser's chart, one set per instruction set.
  *
  * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_best` picks
  * one when the library is loaded. That keeps one source, needs no intrinsics, and works with gcc and
@@ -7,7 +7,9 @@
 #ifndef STRUCTSVM_KERNELS_H
 #define STRUCTSVM_KERNELS_H
 
+#include "align.h"
 #include "chain.h"
+#include "cky_inside.h"
 #include "greedy.h"
 
 typedef struct {
@@ -32,6 +34,12 @@ typedef struct {
                              float *out, float *scores, int32_t *labels);
     double (*token_dot)(const int32_t *ia, const float *va, int64_t na,
                         const int32_t *ib, const float *vb, int64_t nb);
+    void (*align_forward)(const align_task *s, align_end *ends);
+    void (*align_walk)(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path,
+                       int64_t *at, align_end *detour);
+    void (*align_table)(const align_task *s, double *table);
+    int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
+    void (*inside)(cky_chart *h);
 } kernels;
 
 const kernels *kernels_best(void);

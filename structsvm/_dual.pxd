@@ -35,7 +35,6 @@ cdef class DualState(WeightState):
     cdef int process(self, Py_ssize_t i) except -1 nogil
     cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
-    cdef int decode_once(self, Py_ssize_t i) except -1 nogil
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil

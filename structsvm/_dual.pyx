@@ -149,6 +149,12 @@ cdef class DualState(WeightState):
                     self.pair_step(i, to, origin, high - low)
         return 0
 
+    cdef int reprocess(self) except -1 nogil:
+        """A random support pattern; all the pair steps that its working set asks for, without decoding."""
+        if self.n_patterns == 0:
+            return 0
+        return self.optimize_set(self.support[random_below(&self.random, self.n_patterns)])
+
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
         """All the pair steps that example i's working set asks for, without decoding."""
         if self.sets[i].n == 0:
@@ -602,7 +608,7 @@ cdef class DualState(WeightState):
             count[i] += 1
             products += count[i]
             if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
-                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b > 0.0 and cut.scale > 0.0
+                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
                     and total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"cut {c} of the training state does not fit example {i}")
         if products > MANY_PRODUCTS + 1000 * n_cuts:

@@ -6,6 +6,8 @@ from numpy.typing import ArrayLike, NDArray
 
 KERNELS: Mapping[str, int]
 
+def row_numbers(numbers: ArrayLike, n: int) -> NDArray[np.int64]: ...
+
 class Rows:
     @property
     def data(self) -> Any: ...
@@ -38,6 +40,8 @@ class Kernel:
         coef0: float = 0.0,
     ) -> None: ...
     def block(self, a: Rows, ia: ArrayLike, b: Rows, ib: ArrayLike) -> NDArray[np.float32]: ...
+
+def rebuild(name: str | Callable[[Any, Any], ArrayLike], gamma: float, degree: int, coef0: float) -> Kernel: ...
 
 class Gram:
     @property

@@ -179,6 +179,9 @@ cdef class Kernel:
         free(self.scratch)
         free(self.spread)
 
+    def __reduce__(self):
+        return rebuild, (self.name, self.gamma, self.degree, self.coef0)
+
     def block(self, Rows a not None, ia, Rows b not None, ib):
         """Kernel values of chosen rows.
 
@@ -342,6 +345,11 @@ cdef class Kernel:
         for p in range(n):
             memcpy(out + p * stride, <float*>cnp.PyArray_DATA(values) + p * m, m * sizeof(float))
         return check_finite(ia, n, ib, m, out, stride)
+
+
+def rebuild(name, gamma, degree, coef0):
+    """The inverse of `Kernel.__reduce__`."""
+    return Kernel(name, gamma=gamma, degree=degree, coef0=coef0)
 
 
 cdef class Gram:

@@ -199,6 +199,6 @@ cdef class ConstraintCache:
             for i in range(n):
                 if self.bounds[r, i + 1] > self.bounds[r, i]:
                     self.load(r, i, &cut)
-                    if not (self.problem.c_valid(i, &cut) and cut.b > 0.0 and cut.scale > 0.0):
+                    if not (self.problem.c_valid(i, &cut) and cut.b >= 0.0 and cut.scale > 0.0):
                         self.clear()
                         raise ValueError(f"a cached constraint of the training state does not fit example {i}")

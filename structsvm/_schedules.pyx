@@ -15,7 +15,7 @@ cimport numpy as cnp
 
 from structsvm._dual cimport DualState, WorkingSet, gram_at
 from structsvm._problem cimport Cut
-from structsvm._random cimport random_below, random_shuffle, random_unit
+from structsvm._random cimport random_shuffle, random_unit
 from structsvm._state cimport State
 from structsvm._typedefs cimport int64_t
 
@@ -48,9 +48,9 @@ cdef class Schedule:
     cdef Py_ssize_t block           # calls of visit between two looks at the time
 
     def __init__(self, State state):
-        n, groups = state.n_samples, state.groups
         self.state = state
-        self.groups = np.arange(n + 1, dtype=np.int64) if groups is None else groups
+        self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
+        n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
         self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
         self.order = np.empty(n, dtype=np.int64)
         self.next = n
@@ -236,14 +236,12 @@ cdef class DecodeOnceSchedule(Schedule):
     The old ones are support patterns chosen at random, and solved without decoding.
     """
 
-    cdef DualState dual
     cdef double n_reprocess
     cdef double due         # working sets still to be solved; a fraction is left to the next visit
     cdef bint decoded
 
-    def __init__(self, DualState state, double n_reprocess):
+    def __init__(self, State state, double n_reprocess):
         super().__init__(state)
-        self.dual = state
         self.n_reprocess = n_reprocess
 
     def get_state(self):
@@ -257,13 +255,11 @@ cdef class DecodeOnceSchedule(Schedule):
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         if not self.decoded:
-            self.dual.decode_once(i)
+            self.state.decode_once(i)
             self.decoded = True
             self.due += self.n_reprocess
-        elif self.dual.n_patterns > 0:
-            self.dual.optimize_set(self.dual.support[random_below(&self.dual.random, self.dual.n_patterns)])
-            self.due -= 1.0
         else:
+            self.state.reprocess()
             self.due -= 1.0
         if self.due >= 1.0:
             return 1

@@ -19,4 +19,6 @@ cdef class State:
     cdef int process_new(self, Py_ssize_t i) except -1 nogil
     cdef int process_old(self) except -1 nogil
     cdef int optimize(self, int n) except -1 nogil
+    cdef int decode_once(self, Py_ssize_t i) except -1 nogil
+    cdef int reprocess(self) except -1 nogil
     cdef int missing(self) except -1 nogil

@@ -34,6 +34,12 @@ cdef class State:
     cdef int optimize(self, int n) except -1 nogil:
         return self.missing()
 
+    cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
+        return self.missing()
+
+    cdef int reprocess(self) except -1 nogil:
+        return self.missing()
+
     cdef int missing(self) except -1 nogil:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} has no such step")

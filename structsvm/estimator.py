@@ -236,15 +236,21 @@ def load(path, *, oracle=None, mmap=False):
     ModelFileError
         If the file is not a whole, sound model.
     """
-    kind = read_model(path, mmap=True).kind
+    file = read_model(path, mmap=True)
+    kind = file.kind
     if kind == KIND:
         if oracle is None:
             raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
         return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
-    home = {
-        "sequence": ("structsvm.tasks.sequence", "SequenceLabeler"),
-        "taxonomy": ("structsvm.tasks.taxonomy", "TaxonomyClassifier"),
+    # Tasks with several estimators say in the file which one it was.
+    name = {
+        "alignment": "SequenceAligner",
+        "grammar": "GrammarParser",
+        "multiclass": file.meta.get("estimator"),
+        "sequence": "SequenceLabeler",
+        "taxonomy": "TaxonomyClassifier",
     }.get(kind)
-    if home is None:
+    tasks = importlib.import_module("structsvm.tasks")
+    if not isinstance(name, str) or name not in tasks.__all__:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
-    return getattr(importlib.import_module(home[0]), home[1]).load(path, mmap=mmap)
+    return getattr(tasks, name).load(path, mmap=mmap)

@@ -1,11 +1,13 @@
-"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them.
+"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them; and those of
+alignments (`structsvm.alignment_metrics`).
 
 Those of classes in a taxonomy come from `structsvm.taxonomy_metrics`.
 
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
-runs per token once the labels are numbered.
+runs per token once the labels are numbered. The scores for trees stand in `structsvm.tree_metrics`, and have their
+names here too.
 """
 
 from __future__ import annotations
@@ -20,12 +22,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structsvm.alignment_metrics import (
+    AlignmentScores,
+    alignment_scores,
+    homologue_error,
+    pair_f1,
+    q_score,
+    total_column,
+)
 from structsvm.taxonomy_metrics import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
+from structsvm.tree_metrics import BracketScores, bracket_scores
 
 __all__ = [
+    "AlignmentScores",
+    "BracketScores",
     "ChunkScores",
     "HierarchicalScores",
     "LabelScore",
+    "alignment_scores",
+    "bracket_scores",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",
@@ -34,10 +49,14 @@ __all__ = [
     "chunk_recall_scorer",
     "chunk_scores",
     "hierarchical_scores",
+    "homologue_error",
     "label_report",
+    "pair_f1",
     "path_loss",
+    "q_score",
     "token_accuracy",
     "token_accuracy_scorer",
+    "total_column",
     "tree_loss",
 ]
 

@@ -17,6 +17,10 @@
 #define TILE_COLUMNS 3
 #endif
 
+/* Rows of so many numbers are short, and so many of them are multiplied at a time. */
+#define SHORT 64
+#define SHORT_ROWS 8
+
 /* exp(x) for x <= 0: 2^k exp(r), k = round(x / ln 2), |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 7. */
 typedef float floats __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));

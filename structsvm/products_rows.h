@@ -44,8 +44,9 @@ static inline __attribute__((always_inline)) void TYPED(tile)(
         for (int c = 0; c < columns; c++) out[r * stride + c] = TYPED(total)(sum[r][c]);
 }
 
-static void TYPED(dense)(const real *A, const int64_t *ia, int64_t n, const real *B, const int64_t *ib, int64_t m,
-                         int64_t d, real *out, int64_t stride) {
+/* Rows long enough to be read in vectors. */
+static void TYPED(long_rows)(const real *A, const int64_t *ia, int64_t n, const real *B, const int64_t *ib, int64_t m,
+                        int64_t d, real *out, int64_t stride) {
     /* So many rows at once as stay in the second-level cache while the columns go by. */
     int64_t part = (1 << 17) / ((d + 1) * (int64_t)sizeof(real)) + 1;
     part = (part + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
@@ -71,6 +72,39 @@ static void TYPED(dense)(const real *A, const int64_t *ia, int64_t n, const real
             }
         }
     }
+}
+
+/* Short rows: VECTOR columns are turned round, and their products with a row are one vector. */
+static void TYPED(short_rows)(const real *A, const int64_t *ia, int64_t n, const real *B, const int64_t *ib, int64_t m,
+                              int64_t d, real *out, int64_t stride) {
+    real turned[SHORT][VECTOR];
+    for (int64_t q = 0; q < m; q += VECTOR) {
+        int64_t columns = m - q < VECTOR ? m - q : VECTOR;
+        for (int64_t c = 0; c < VECTOR; c++)
+            for (int64_t k = 0; k < d; k++) turned[k][c] = c < columns ? B[ib[q + c] * d + k] : 0;
+        for (int64_t p = 0; p < n; p += SHORT_ROWS) {
+            TYPED(vector) sum[SHORT_ROWS];
+            const real *a[SHORT_ROWS];
+            for (int r = 0; r < SHORT_ROWS; r++) {
+                sum[r] = (TYPED(vector)){0};
+                a[r] = A + ia[p + r < n ? p + r : n - 1] * d;
+            }
+            for (int64_t k = 0; k < d; k++) {
+                TYPED(vector) right = *(const TYPED(vector) *)turned[k];
+                for (int r = 0; r < SHORT_ROWS; r++) sum[r] += a[r][k] * right;
+            }
+            for (int r = 0; r < SHORT_ROWS && p + r < n; r++)
+                memcpy(out + (p + r) * stride + q, &sum[r], columns * sizeof(real));
+        }
+    }
+}
+
+static void TYPED(dense)(const real *A, const int64_t *ia, int64_t n, const real *B, const int64_t *ib, int64_t m,
+                         int64_t d, real *out, int64_t stride) {
+    if (d <= SHORT)
+        TYPED(short_rows)(A, ia, n, B, ib, m, d, out, stride);
+    else
+        TYPED(long_rows)(A, ia, n, B, ib, m, d, out, stride);
 }
 
 static void TYPED(sparse)(const real *a, int64_t n, const int64_t *indptr, const int32_t *indices, const real *values,

@@ -8,8 +8,14 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
+    "CrammerSingerClassifier": "structsvm.tasks.crammer_singer",
+    "GrammarParser": "structsvm.tasks.grammar",
+    "KernelPerceptronClassifier": "structsvm.tasks.kernel_perceptron",
+    "LaRankClassifier": "structsvm.tasks.larank_classifier",
+    "SequenceAligner": "structsvm.tasks.alignment",
     "SequenceLabeler": "structsvm.tasks.sequence",
     "TaxonomyClassifier": "structsvm.tasks.taxonomy",
+    "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
 }
 
 __all__ = list(_HOMES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from structsvm.columns import Columns
@@ -103,6 +105,22 @@ def label_array(labels):
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array
+
+
+def label_costs(class_weight, labels, numbers):
+    """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
+    if class_weight is None:
+        return None
+    if class_weight == "balanced":
+        counts = np.bincount(numbers, minlength=len(labels))
+        return len(numbers) / (len(labels) * np.maximum(counts, 1.0))
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
+    for label, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
+            raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 
 def label_to_json(label):

@@ -5,8 +5,6 @@ They are read as attributes: of the estimator, or of what the command line makes
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 
 from structsvm.features import FeatureEncoder
@@ -16,7 +14,7 @@ from structsvm.parameters import plain
 from structsvm.solvers import Solver
 from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.tasks.sequence_constraints import label_masks
-from structsvm.tasks.sequence_labels import label_from_json, label_to_json
+from structsvm.tasks.sequence_labels import label_costs, label_from_json, label_to_json
 
 
 def make_oracle(params, encoder, labels, numbers):
@@ -77,22 +75,6 @@ def check_unchanged(params, model, numbers):
                 f"the model was trained with another {name!r}, and training cannot go on with a new one; "
                 "train afresh (warm_start=False), or set it back"
             )
-
-
-def label_costs(class_weight, labels, numbers):
-    """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
-    if class_weight is None:
-        return None
-    if class_weight == "balanced":
-        counts = np.bincount(numbers, minlength=len(labels))
-        return len(numbers) / (len(labels) * np.maximum(counts, 1.0))
-    unknown = [label for label in class_weight if label not in labels]
-    if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
-    for label, weight in class_weight.items():
-        if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
-            raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
-    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 
 # ---- in model files -----------------------------------------------------------------------------

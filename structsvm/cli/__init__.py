@@ -15,7 +15,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("sequence", "taxonomy")
+TASKS = ("alignment", "grammar", "sequence", "taxonomy")
 
 
 class Friendly(click.Group):
@@ -43,7 +43,17 @@ def main():
     """Structural support vector machines: train, predict, evaluate, inspect."""
 
 
-@main.group()
+class Tasks(click.Group):
+    """One command a task, defined in the task's module."""
+
+    def list_commands(self, ctx):
+        return sorted(TASKS)
+
+    def get_command(self, ctx, name):
+        return importlib.import_module(f"structsvm.cli.{name}").command if name in TASKS else None
+
+
+@main.command(cls=Tasks)
 def train():
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
@@ -56,6 +66,11 @@ def commands_for(path):
     return importlib.import_module(f"structsvm.cli.{kind}")
 
 
+def only_given(options):
+    """The options that were given: a task's command refuses those that it does not know."""
+    return {name: value for name, value in options.items() if value}
+
+
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
 INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 
@@ -66,9 +81,10 @@ INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, all
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write to (default: standard output).")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
-def predict(model, input, output, kbest, jobs):
-    """Label INPUT with MODEL."""
-    commands_for(model).predict(model, input, output, kbest, jobs)
+@click.option("--pretty", is_flag=True, help="Trees: draw them as indented text.")
+def predict(model, input, output, kbest, jobs, **more):
+    """Label, parse or align INPUT with MODEL."""
+    commands_for(model).predict(model, input, output, kbest, jobs, **only_given(more))
 
 
 @main.command()
@@ -78,7 +94,7 @@ def predict(model, input, output, kbest, jobs):
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
 def evaluate(model, input, as_json, jobs, plot):
-    """Compare MODEL's predictions with the labels in INPUT."""
+    """Compare MODEL's predictions with what is true in INPUT."""
     commands_for(model).evaluate(model, input, as_json, jobs, plot)
 
 
@@ -93,7 +109,7 @@ def inspect(model, top, label, plot):
 
 
 @main.command()
-@click.argument("task", type=click.Choice(TASKS), default="sequence")
+@click.argument("task", type=click.Choice(sorted(TASKS)), default="sequence")
 @click.option(
     "-o",
     "--output",
@@ -106,108 +122,3 @@ def inspect(model, top, label, plot):
 def demo(task, output, seed):
     """Train on simulated data, print metrics and certificate, save a picture."""
     importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)
-
-
-@train.command("sequence")
-@click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
-@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
-@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 0.1]")
-@click.option(
-    "--templates",
-    help="Feature templates: rich, crf++, attributes, or a CRF++ template file.  [default: rich]",
-)
-@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop rarer features.")
-@click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
-@click.option(
-    "--solver",
-    type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"]),
-    default="larank",
-    show_default=True,
-)
-@click.option("--inference", type=click.Choice(["exact", "greedy"]), default="exact", show_default=True)
-@click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
-@click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
-@click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
-@click.option("--tol", type=float, help="Stop at this relative duality gap.")
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the order of examples.",
-)
-@click.option("--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate.")
-@click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
-@click.option("--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it.")
-@click.option("--checkpoint-every", type=click.IntRange(1), default=1, show_default=True, help="Passes between two.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def train_sequence(train_file, model, warm_start, plot, quiet, **params):
-    """Train a label-sequence model on a CoNLL column file.
-
-    One token a line, its columns between spaces or tabs, the label last; blank lines end a sequence. Files that
-    end in .gz, .xz or .bz2 are read as they are. With --warm-start, options that are not given are those of the
-    model, TRAIN must be the file that it was trained on, and --max-iter more passes follow.
-    """
-    from structsvm.cli import sequence
-
-    if warm_start:
-        source = click.get_current_context().get_parameter_source
-        default = click.core.ParameterSource.DEFAULT
-        params = {name: value for name, value in params.items() if source(name) is not default}
-    sys.exit(sequence.train(train_file, model, params, warm_start, plot, quiet))
-
-
-@train.command("taxonomy")
-@click.argument("train_file", metavar="DOCS", type=click.Path(exists=True, dir_okay=False))
-@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
-@click.option(
-    "--taxonomy",
-    "edges",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Edges, child<TAB>parent a line.  [default: classes have nothing in common]",
-)
-@click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 1]")
-@click.option("--loss", type=click.Choice(["tree", "path", "zero_one"]), default="tree", show_default=True)
-@click.option(
-    "--attributes", type=click.Choice(["ancestors", "normalized", "flat"]), default="ancestors", show_default=True
-)
-@click.option("--any-node", is_flag=True, help="Labels may be inner nodes; predict one where that is safer.")
-@click.option("--balanced", is_flag=True, help="Let every class weigh the same.")
-@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop words of fewer texts.")
-@click.option("--ngrams", type=click.IntRange(1), default=1, show_default=True, help="Longest runs of words.")
-@click.option(
-    "--max-weights", type=click.IntRange(1), default=2**25, show_default=True, help="Bound on the model's size."
-)
-@click.option(
-    "--solver",
-    type=click.Choice(["larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"]),
-    default="larank",
-    show_default=True,
-)
-@click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
-@click.option("--tol", type=float, help="Stop at this relative duality gap.")
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed of the order of examples.",
-)
-@click.option("--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate.")
-@click.option("--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it.")
-@click.option("--checkpoint-every", type=click.IntRange(1), default=1, show_default=True, help="Passes between two.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def train_taxonomy(train_file, model, edges, any_node, balanced, min_count, ngrams, plot, quiet, **params):
-    """Train a classifier of documents in a taxonomy.
-
-    DOCS holds a document a line: label<TAB>text, or svmlight's label and index:value pairs. Files that end in .gz,
-    .xz or .bz2 are read as they are.
-    """
-    from structsvm.cli import taxonomy
-
-    params |= {"leaf_only": not any_node, "class_weight": "balanced" if balanced else None}
-    sys.exit(taxonomy.train(train_file, model, edges, params, min_count, ngrams, plot, quiet))

@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import json
-import os
-import time
-import warnings
-from contextlib import contextmanager
-from pathlib import Path
+import sys
 from textwrap import shorten
 from types import SimpleNamespace
 
 import click
 import numpy as np
 
+from structsvm.cli.output import blank, check_writable, drawable, save, writing
+from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.columns import Columns, read_columns
 from structsvm.progress import Bar
 from structsvm.solvers.choice import make_solver
 from structsvm.tasks.sequence_model import SequenceModel, prepare
 
-DEFAULTS = {
+DEFAULTS = COMMON | {
     "end": False,
     "loss": "hamming",
     "class_weight": None,
-    "tol": None,
     "constraints": None,
     "order": None,
     "hash_bits": None,
-    "C": None,
-    "max_iter": None,
     "templates": None,
     "min_count": 1,
-    "solver": "larank",
     "inference": "exact",
-    "random_state": 0,
-    "n_jobs": None,
-    "checkpoint": None,
-    "checkpoint_every": 1,
 }
 
 
 def train(path, model_path, params, warm_start, plot, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
-    say = (lambda text: None) if quiet else click.echo
-    begin = time.perf_counter()
+    job = Training(quiet)
     for output in (model_path, plot):
         check_writable(output)
     drawable(plot)
@@ -54,35 +43,17 @@ def train(path, model_path, params, warm_start, plot, quiet):
     solver.validate()
     model, tokens, numbers = prepare(settings, X, y, model)
     model.params = vars(settings)
-    say(
+    job.say(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels "
-        f"({time.perf_counter() - begin:.2f} s)"
+        f"({job.seconds:.2f} s)"
     )
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *where: None if quiet else click.echo(f"warning: {message}", err=True)
-        run = model.train(
-            tokens,
-            numbers,
-            solver,
-            monitor=Bar(solver.n_passes, disable=True if quiet else None),
-            resume=bool(warm_start),
-        )
+    with job.warnings():
+        run = model.train(tokens, numbers, solver, monitor=job.bar(solver), resume=bool(warm_start))
     model.save(model_path)
-    say(model.result.certificate())
+    job.say(model.result.certificate())
     if plot:
-        picture(model, plot, say=say)
-    if run.status == "interrupted":
-        click.echo(
-            f"interrupted after {run.progress:.1f} passes: {model_path} holds the partial model, and "
-            f"--warm-start {model_path} goes on from it",
-            err=True,
-        )
-        return 130
-    say(
-        f"model: {model_path} ({Path(model_path).stat().st_size / 1e6:.1f} MB), "
-        f"{time.perf_counter() - begin:.2f} s in all"
-    )
-    return 0
+        picture(model, plot, say=job.say)
+    return job.end(model_path, passes_if_interrupted(run), hint=f", and --warm-start {model_path} goes on from it")
 
 
 def predict(model_path, path, output, kbest, jobs):
@@ -219,62 +190,7 @@ def split_labels(model, columns, path):
     return columns, None
 
 
-def check_writable(path):
-    """Say before training, not after it, that a file cannot be written."""
-    if path is None:
-        return
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path}: the folder {folder} cannot be written to")
-
-
-@contextmanager
-def writing(output):
-    """Standard output, or a file that appears under its name only when it is complete; UTF-8 either way."""
-    if output is None:
-        stream = click.get_text_stream("stdout", encoding="utf-8")  # type: ignore[operator]
-        yield stream
-        stream.flush()
-        return
-    if os.path.exists(output) and not os.path.isfile(output):  # /dev/stdout, a pipe
-        with open(output, "w", encoding="utf-8") as stream:
-            yield stream
-        return
-    check_writable(output)
-    output = os.path.realpath(output)  # a link stays, what it points to is replaced
-    temporary = Path(f"{output}.{os.getpid()}.part")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            yield stream
-        temporary.replace(output)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 # ---- pictures -----------------------------------------------------------------------------------
-
-
-def drawable(output):
-    """Raise OSError or ValueError, before the work, if a picture could not be saved after it."""
-    if output is None:
-        return
-    check_writable(output)
-    try:
-        from matplotlib.backend_bases import FigureCanvasBase
-    except ImportError:
-        raise OSError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
-    known = sorted(FigureCanvasBase.get_supported_filetypes())
-    if Path(output).suffix[1:].lower() not in known:
-        raise ValueError(f"{output}: a picture's name ends in one of {', '.join('.' + kind for kind in known)}")
-
-
-def blank(width, height):
-    """An empty figure, in inches; without pyplot, which would look for a screen."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def picture(model, output, predictions=None, *, say=click.echo):
@@ -304,7 +220,27 @@ def picture(model, output, predictions=None, *, say=click.echo):
     save(figure, output, say=say)
 
 
-def save(figure, output, *, say=click.echo):
-    """Write a figure, and say where it is."""
-    figure.savefig(output, dpi=120)
-    say(f"picture: {output}")
+@training(0.1)
+@click.option(
+    "--templates",
+    help="Feature templates: rich, crf++, attributes, or a CRF++ template file.  [default: rich]",
+)
+@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop rarer features.")
+@click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
+@click.option("--inference", type=click.Choice(["exact", "greedy"]), default="exact", show_default=True)
+@click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
+@click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
+@click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
+def command(train_file, model, warm_start, plot, quiet, **params):
+    """Train a label-sequence model on a CoNLL column file.
+
+    One token a line, its columns between spaces or tabs, the label last; blank lines end a sequence. Files that
+    end in .gz, .xz or .bz2 are read as they are. With --warm-start, options that are not given are those of the
+    model, TRAIN must be the file that it was trained on, and --max-iter more passes follow.
+    """
+    if warm_start:
+        source = click.get_current_context().get_parameter_source
+        default = click.core.ParameterSource.DEFAULT
+        params = {name: value for name, value in params.items() if source(name) is not default}
+    sys.exit(train(train_file, model, params, warm_start, plot, quiet))

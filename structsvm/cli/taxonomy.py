@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import time
-import warnings
-from pathlib import Path
 from textwrap import shorten
 
 import click
 import numpy as np
 
-from structsvm.cli.sequence import blank, check_writable, drawable, save, writing
+from structsvm.cli.output import blank, check_writable, drawable, save, writing
+from structsvm.cli.training import Training, training
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.tasks.taxonomy import TaxonomyClassifier
 from structsvm.tasks.taxonomy_documents import read_documents
@@ -21,8 +19,7 @@ from structsvm.taxonomy import read_taxonomy
 
 def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
-    say = (lambda text: None) if quiet else click.echo
-    begin = time.perf_counter()
+    job = Training(quiet)
     for output in (model_path, plot):
         check_writable(output)
     drawable(plot)
@@ -33,16 +30,15 @@ def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):
     model = TaxonomyClassifier(taxonomy, vectorizer=vectorizer(X, min_count, ngrams), **params)
     model.verbose = not quiet and sys.stderr.isatty()
     if taxonomy is None:
-        say(f"{len(y)} documents, {len(set(y))} classes without a taxonomy")
+        job.say(f"{len(y)} documents, {len(set(y))} classes without a taxonomy")
     else:
         absent = len(set(taxonomy.leaves) - set(y))
-        say(
+        job.say(
             f"{len(y)} documents, {len(set(y))} labels in a taxonomy of {len(taxonomy)} nodes and "
             f"{len(taxonomy.leaves)} leaves" + (f" ({absent} without documents)" if absent else "")
         )
     interrupted = False
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *where: None if quiet else click.echo(f"warning: {message}", err=True)
+    with job.warnings():
         try:
             model.fit(X, np.array(y))
         except KeyboardInterrupt:
@@ -50,18 +46,10 @@ def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):
                 raise
             interrupted = True
     model.save(model_path)
-    say(model.result_.certificate())
+    job.say(model.result_.certificate())
     if plot:
-        history(model, plot, say)
-    if interrupted:
-        click.echo(f"interrupted: {model_path} holds the partial model", err=True)
-        return 130
-    size = Path(model_path).stat().st_size / 1e6
-    say(
-        f"model: {model_path} ({size:.1f} MB, {model.n_features_in_} features), "
-        f"{time.perf_counter() - begin:.2f} s in all"
-    )
-    return 0
+        history(model, plot, job.say)
+    return job.end(model_path, model.result_.n_iter if interrupted else None)
 
 
 def predict(model_path, path, output, kbest, jobs):
@@ -225,3 +213,32 @@ def history(model, output, say):
     figure = blank(7, 6)
     HistoryDisplay(model.result_.history).plot(ax=figure.subplots(2, sharex=True, height_ratios=(3, 2)))
     save(figure, output, say=say)
+
+
+@training(1.0, metavar="DOCS")
+@click.option(
+    "--taxonomy",
+    "edges",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Edges, child<TAB>parent a line.  [default: classes have nothing in common]",
+)
+@click.option("--loss", type=click.Choice(["tree", "path", "zero_one"]), default="tree", show_default=True)
+@click.option(
+    "--attributes", type=click.Choice(["ancestors", "normalized", "flat"]), default="ancestors", show_default=True
+)
+@click.option("--any-node", is_flag=True, help="Labels may be inner nodes; predict one where that is safer.")
+@click.option("--balanced", is_flag=True, help="Let every class weigh the same.")
+@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop words of fewer texts.")
+@click.option("--ngrams", type=click.IntRange(1), default=1, show_default=True, help="Longest runs of words.")
+@click.option(
+    "--max-weights", type=click.IntRange(1), default=2**25, show_default=True, help="Bound on the model's size."
+)
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
+def command(train_file, model, edges, any_node, balanced, min_count, ngrams, plot, quiet, **params):
+    """Train a classifier of documents in a taxonomy.
+
+    DOCS holds a document a line: label<TAB>text, or svmlight's label and index:value pairs. Files that end in .gz,
+    .xz or .bz2 are read as they are.
+    """
+    params |= {"leaf_only": not any_node, "class_weight": "balanced" if balanced else None}
+    sys.exit(train(train_file, model, edges, params, min_count, ngrams, plot, quiet))

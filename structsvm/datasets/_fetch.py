@@ -23,6 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from structsvm.trees import clean_tree, read_trees
+
 __all__ = ["SOURCES", "DatasetUnavailableError", "Source", "fetch"]
 
 
@@ -31,10 +33,6 @@ class DatasetUnavailableError(OSError):
 
     The message names the file, what was wanted, where to put it, its origin and its licence.
     """
-
-
-class _NotMadeHereError(Exception):
-    """The files of a data set are not made from their origin by this package."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,8 @@ class Source:
     url : str
         Public address of the archive that the files are made from.
     convert : callable or None
-        Path of the downloaded archive -> dict of file name to the bytes of that file. None: the files have to be
-        there.
+        Path of the downloaded archive -> dict of file name to the bytes of that file. None: the files were chosen from
+        the origin by hand and must be there.
     licence : str
     """
 
@@ -98,7 +96,7 @@ def fetch(name: str, data_home=None) -> dict[str, tuple[Path, bytes]]:
 
 
 def _advice(name, source, folder, missing, error):
-    reason = str(error) if isinstance(error, (ImportError, _NotMadeHereError)) else type(error).__name__
+    reason = str(error) if isinstance(error, ImportError) else type(error).__name__
     return (
         f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed "
         f"({reason}).\n"
@@ -111,7 +109,11 @@ def _advice(name, source, folder, missing, error):
 
 def _download(source, folder, files):
     if source.convert is None:
-        raise _NotMadeHereError("these files are not made from their origin here")
+        raise DatasetUnavailableError(
+            f"{', '.join(files)} not found in {folder}; they are a selection from {source.url} that cannot be "
+            f"downloaded. Put them there, or name a data folder that holds {source.folder}/ with data_home= or the "
+            "environment variable STRUCTSVM_DATA."
+        )
     try:
         import pooch
     except ImportError:
@@ -151,7 +153,7 @@ def _checked(source, file, raw, where, advice=""):
 def _content(file, raw):
     if file.endswith(".gz"):
         return gzip.decompress(raw)
-    if file.endswith(".tsv"):
+    if file.endswith((".tsv", ".txt")):
         return raw
     with np.load(io.BytesIO(raw)) as arrays:  # .npz: the bytes of its arrays by name
         return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
@@ -169,7 +171,8 @@ def _zip_members(names):
 
     def convert(path):
         with zipfile.ZipFile(path) as archive:
-            return {file: _gz(archive.read(member)) for file, member in names.items()}
+            content = {file: archive.read(member) for file, member in names.items()}
+        return {file: _gz(text) if file.endswith(".gz") else text for file, text in content.items()}
 
     return convert
 
@@ -190,16 +193,27 @@ def _tagged_sentences(trees):
             lines = []
 
 
-def _treebank_tags(path):
-    """Words and tags of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
-    parts = {"pos.train.txt.gz": range(1, 160), "pos.test.txt.gz": range(160, 200)}
-    made = {}
+def _treebank(path):
+    """Bracketed text of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
     with zipfile.ZipFile(path) as archive:
-        for file, numbers in parts.items():
+        for part, numbers in (("train", range(1, 160)), ("test", range(160, 200))):
             members = (f"treebank/combined/wsj_{number:04d}.mrg" for number in numbers)
-            trees = "\n".join(archive.read(member).decode("ascii") for member in members)
-            made[file] = _gz("\n".join(_tagged_sentences(trees)).encode("ascii"))
-    return made
+            yield part, "\n".join(archive.read(member).decode("ascii") for member in members)
+
+
+def _treebank_tags(path):
+    """Words and tags."""
+    return {
+        f"pos.{part}.txt.gz": _gz("\n".join(_tagged_sentences(text)).encode("ascii")) for part, text in _treebank(path)
+    }
+
+
+def _treebank_trees(path):
+    """Trees without traces, empty nodes and functions, one a line."""
+    return {
+        f"clean.{part}.mrg.gz": _gz("".join(f"{clean_tree(tree)}\n" for tree in read_trees([text])).encode("ascii"))
+        for part, text in _treebank(path)
+    }
 
 
 def _ocr_letters(path):
@@ -247,6 +261,9 @@ def _clinc150(path):
 
 _NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
 
+_MATRICES = "biopython-biopython-188/Bio/Align/substitution_matrices/data/"
+_MATRIX_NAMES = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "GONNET1992", "PAM250", "PAM30", "PAM70")
+
 SOURCES = {
     "conll2000": Source(
         folder="chunk_conll2000",
@@ -279,12 +296,63 @@ SOURCES = {
         convert=_treebank_tags,
         licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
     ),
+    "wsj_trees": Source(
+        folder="wsj_sample",
+        sha256={
+            "clean.train.mrg.gz": "902f0d778673576322619ec2dda577f05d6eac3118459aa9a5ef2a87b12cd5ff",
+            "clean.test.mrg.gz": "1f13d2261a222694f33cf9e9d6015ad5555b55df0017afd73b7151fb80c2c284",
+        },
+        url=_NLTK + "treebank.zip",
+        convert=_treebank_trees,
+        licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
+    ),
     "ocr_letters": Source(
         folder="ocr_letters",
         sha256={"ocr.npz": "6627ef5b6f95d90c3dc7d782876cd9b51eb454217f6f8634ad350f2c2daa0055"},
         url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
         convert=_ocr_letters,
         licence="none stated (public benchmark)",
+    ),
+    "prefab": Source(
+        folder="align_prefab4",
+        sha256={
+            "pairs.fa.gz": "751f4be5445787db5182950265ae39b9928cc0b81d44584f37a152c159e80ea6",
+            "pairs.tsv.gz": "54df2461df65754a09cc439c31be69a5b4fd469236de13c58a44bb073eb3743a",
+            "decoys.tsv.gz": "e5b269d01f1ac9d961867b1b790f78b23d298997f94ca90fb1108e4b07fd68f0",
+            "seqs.fa.gz": "efb66f0eb85f5b8e1ada61ab45cdd25d3e0c6022759ac411378c453a286fa80a",
+        },
+        url="https://github.com/ultrapotato/MergeAlign-Reimplementation-and-Benchmark",
+        convert=None,
+        licence="none stated (freely distributed academic benchmark)",
+    ),
+    "oxbench": Source(
+        folder="align_oxbench",
+        sha256={
+            "pairs.fa.gz": "9471c1a78352394fae22161453d0450a79acc93be0df5297a154291daca515e9",
+            "pairs.tsv.gz": "3eaf83b5fefb2f803b7653fd4aa43248c4cd3021b9ff96d949c7e16b3ffdb7d8",
+            "decoys.tsv.gz": "e2dddc66519c238d339a8955f0f99a534ce64d0286d3089308f9178344761dcd",
+            "seqs.fa.gz": "8cfc2adadf98b8fc383af8152b0ccc59525a9fc98b2e1feeb4ee250a3aba06c0",
+        },
+        url="https://github.com/ultrapotato/MergeAlign-Reimplementation-and-Benchmark",
+        convert=None,
+        licence="none stated (freely distributed academic benchmark)",
+    ),
+    "substitution_matrices": Source(
+        folder="substitution_matrices",
+        sha256={
+            "BLOSUM45.txt": "19a077d5060a94a6212ad609df303a240463873a69694e9f576c5762fbffdb09",
+            "BLOSUM50.txt": "a152e30b8afcab42281ff8604bc51358be98253155fde62ae20707805a0d3d67",
+            "BLOSUM62.txt": "85510d3846ee6d5f4778e425cf8daf6e0dbb889b306f2d13434e1254780efb40",
+            "BLOSUM80.txt": "2e597176b8092808ba199cfc9d80dc8d657b5a3e5015dfb81d557285819ce187",
+            "BLOSUM90.txt": "4de6ce225ed8ee84e041c4f63c2daf2f43aa86cdd1b120868074dc8495c7214f",
+            "GONNET1992.txt": "270a4e32dc3b67d6f82928a4062b8fce6ff489ebef138889f87467ede721ce27",
+            "PAM250.txt": "936cc5ef23e0262c5fdaf74d5d81f58848eb74cca0d5bef0f396d27b1689704e",
+            "PAM30.txt": "8fc5688d1798e2326eab3719b9ee9299952a20c9434e4c5528bf4532e4586e63",
+            "PAM70.txt": "d180e22d80f25ada412d6eb63070fe7227c9547c6673727291fd9b2d452946e5",
+        },
+        url="https://github.com/biopython/biopython/archive/refs/tags/biopython-188.zip",
+        convert=_zip_members({f"{name}.txt": _MATRICES + name for name in _MATRIX_NAMES}),
+        licence="public domain (NCBI) and Biopython licence",
     ),
     "clinc150": Source(
         folder="taxo_clinc150",

@@ -1,10 +1,26 @@
 """Solvers: schedules of steps on one shared state. None of them knows any structure."""
 
 from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.crammer_singer import CrammerSinger
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import FrankWolfe
+from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.solvers.larank import LaRank
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
+from structsvm.solvers.weston_watkins import WestonWatkins
 
-__all__ = ["CuttingPlane", "FrankWolfe", "LaRank", "PassiveAggressive", "Perceptron", "Run", "Solver"]
+__all__ = [
+    "CrammerSinger",
+    "CuttingPlane",
+    "FrankWolfe",
+    "KernelLaRank",
+    "KernelPerceptron",
+    "LaRank",
+    "PassiveAggressive",
+    "Perceptron",
+    "Run",
+    "Solver",
+    "WestonWatkins",
+]

@@ -70,9 +70,7 @@ class Run:
     def advance(self, seconds=SLICE_SECONDS):
         """Work for about `seconds`; return whether a pass has just been completed."""
         if self.schedule.next >= self.schedule.n_samples:
-            self.schedule.start_pass()
-            if self.has_dual:
-                self.state.restart_average()
+            self.start_pass()
         begin = time.perf_counter()
         try:
             done = self.schedule.run(seconds)
@@ -83,6 +81,12 @@ class Run:
         finally:
             self.seconds += time.perf_counter() - begin
         return done
+
+    def start_pass(self):
+        """Begin a pass; `advance` goes through it."""
+        self.schedule.start_pass()
+        if self.has_dual:
+            self.state.restart_average()
 
     def certify(self):
         """After a pass: compute the primal objective by an exact pass of the oracle.
@@ -128,7 +132,7 @@ class Run:
 
     def result(self):
         """Return the `Result` as of now."""
-        norm = half_norm(self.state.weights)
+        primal_norm, dual_norm = self.norms()
         return Result(
             primal=self.primal,
             dual=self.dual,
@@ -138,9 +142,17 @@ class Run:
             n_support=self.n_support,
             seconds=self.seconds,
             status=self.status,
-            primal_norm=half_norm(self.state.averaged()) if self.use_average else norm,
-            dual_norm=norm if self.has_dual else np.nan,
+            primal_norm=primal_norm,
+            dual_norm=dual_norm,
             history=self.history.arrays(),
+        )
+
+    def norms(self):
+        """1/2 |w|^2 at the weights returned and at the dual point."""
+        norm = half_norm(self.state.weights)
+        return (
+            half_norm(self.state.averaged()) if self.use_average else norm,
+            norm if self.has_dual else np.nan,
         )
 
     def get_state(self):

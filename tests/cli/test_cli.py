@@ -368,9 +368,9 @@ def test_files_that_do_not_fit_the_model(work):
     _, err = run("predict", "test.txt", "test.txt", cwd=work, status=1)
     assert "is not a structsvm model file" in err
     file = read_model(work / "chunk.model")
-    write_model(work / "other", "grammar", file.meta, file.arrays)
+    write_model(work / "other", "cookery", file.meta, file.arrays)
     _, err = run("predict", "other", "test.txt", cwd=work, status=1)
-    assert "a model of the task 'grammar'" in err
+    assert "a model of the task 'cookery'" in err
     whole = (work / "chunk.model").read_bytes()
     (work / "cut").write_bytes(whole[: len(whole) // 2])
     for command in (["predict", "cut", "test.txt"], ["evaluate", "cut", "test.txt"], ["inspect", "cut"]):

@@ -7,7 +7,15 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from structsvm.plotting import ConfusionDisplay, FeatureDisplay, HistoryDisplay, TransitionDisplay
+from structsvm.plotting import (
+    AlignmentDisplay,
+    ConfusionDisplay,
+    FeatureDisplay,
+    HistoryDisplay,
+    SubstitutionDisplay,
+    TransitionDisplay,
+)
+from structsvm.substitution_matrix import SubstitutionMatrix
 
 mpl.use("Agg")
 LABELS = ["O", "B-X", "I-X"]
@@ -211,3 +219,27 @@ def test_without_matplotlib(estimator, monkeypatch):
     ):
         with pytest.raises(ImportError, match=r"pip install 'structsvm\[plot\]'"):
             draw(estimator)
+
+
+# --- alignments -----------------------------------------------------------------------------
+
+
+def test_substitution_matrix():
+    matrix = SubstitutionMatrix("ACX", [[2.0, -1.0, 0.0], [-1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
+    display = SubstitutionDisplay.from_estimator(SimpleNamespace(substitution_matrix_=matrix))
+    image = display.ax_.images[0]
+    assert np.array_equal(image.get_array(), matrix.values)
+    assert image.get_clim() == (-3.0, 3.0)
+    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["A", "C", "X"]
+
+
+def test_alignment_paths():
+    display = AlignmentDisplay.from_predictions(("AC-G", "A-TG"), ("ACG", "ATG"))
+    lines = {line.get_label(): np.column_stack(line.get_data()).tolist() for line in display.ax_.lines}
+    assert lines["reference"] == [[0, 0], [1, 1], [1, 2], [2, 2], [3, 3]]  # (z, x)
+    assert lines["predicted"] == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert display.ax_.collections[0].get_offsets().tolist() == [[0.5, 0.5], [2.5, 2.5]]
+    with pytest.raises(ValueError, match="of the same two sequences"):
+        AlignmentDisplay({"a": ("A", "A"), "b": ("C", "A")})
+    with pytest.raises(ValueError, match="at least one"):
+        AlignmentDisplay({})

@@ -1,0 +1,37 @@
+"""Learn a grammar from trees with a large margin, and parse with it.
+
+Run it: python examples/parse_treebank.py [TRAIN.mrg TEST.mrg]; without files of bracketed trees on simulated ones.
+"""
+
+import sys
+
+from structsvm.datasets import make_trees
+from structsvm.metrics import bracket_scores
+from structsvm.tasks import GrammarParser
+from structsvm.trees import clean_tree, read_trees
+
+
+def trees():
+    if len(sys.argv) == 3:
+        return ([clean_tree(tree) for tree in read_trees(path)] for path in sys.argv[1:])
+    return make_trees(300, random_state=0), make_trees(100, random_state=1)
+
+
+def main():
+    train, test = trees()
+    sentences = [tree.tokens() for tree in test]  # (word, tag) pairs; the grammar's terminals are the tags
+    parsers = {
+        "relative frequencies": GrammarParser(solver="pcfg"),
+        "large margin, 1 - F1": GrammarParser(C=0.3, random_state=0),
+        "with span features": GrammarParser(C=0.1, h=1, span_features=True, random_state=0),
+    }
+    for name, parser in parsers.items():
+        scores = bracket_scores(test, parser.fit(train).predict(sentences))
+        print(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
+    print(parser.result_.certificate())
+    for tree, score in parser.predict_kbest(sentences[:1], 2)[0]:
+        print(f"{score:.3f}\n{tree.pretty()}")
+
+
+if __name__ == "__main__":
+    main()

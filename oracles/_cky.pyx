@@ -1,0 +1,720 @@
+"""Parse trees: exact inference by CKY charts, and the margin problem over whole trees.
+
+The joint feature of a tree counts the grammar's rules in it and, if asked for, features of its nodes' spans. A cut is
+the difference of two such counts as a sparse vector, the form that `Problem` has verbs for.
+
+Loss-augmented inference bounds before it searches. For slopes (a, mu) one chart gives
+
+    M = max over trees but the gold one of  S + a c + mu p,
+
+S a tree's score, p its counted nodes, c those of them in the gold tree. Hence S <= M - a c - mu p for every tree with
+counts (c, p), and that, put into the objective
+
+    f(c, p, S) = b(c, p) + scale(c, p) (S - S0),
+
+says which cells (c, p) may hold a better tree than the one that the chart has. Where f is linear none can: the chart
+has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound restricts to the few items that matter.
+(More charts with other slopes leave fewer items, but cost more than they save.)
+"""
+
+from libc.math cimport INFINITY, isfinite
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcmp, memcpy, memset
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._problem cimport (
+    PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms,
+)
+
+from structsvm.model_file import checksum
+
+cnp.import_array()
+
+cdef extern from "kernels.h" nogil:
+    enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP
+    ctypedef struct cky_grammar:
+        int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories, span_features
+        const int32_t* category
+        const uint8_t* counted
+        const uint8_t* start
+        const int32_t* pair_left
+        const int32_t* pair_right
+        const int32_t* left_ptr
+        const int32_t* right_ptr
+        const int32_t* right_pair
+        const int32_t* rule_ptr
+        const int32_t* rule_pair
+        const int32_t* rule_parent
+        const int32_t* rule_feature
+        const int32_t* parent_ptr
+        const int32_t* parent_rule
+        const int32_t* lexical_ptr
+        const int32_t* lexical_node
+        const int32_t* lexical_feature
+        const int32_t* up_ptr
+        const int32_t* up_node
+        const int32_t* chain_below
+        const int32_t* chain_top
+        const int32_t* chain_bottom
+        const int32_t* chain_feature
+    ctypedef struct cky_chart:
+        int64_t n, m, n_nodes, n_pairs, n_chains, n_groups
+        int32_t* group_left
+        int32_t* group_ptr
+        int32_t* pair_right
+        const int32_t* words
+        const double* w
+        const int32_t* gold_ptr
+        const int32_t* gold_category
+        double a, mu
+        int32_t* local
+        int32_t* symbol
+        int32_t* row
+        double* c
+        int32_t* chain
+        int32_t* chain_top
+    ctypedef struct kernels:
+        void (*inside)(cky_chart* h) noexcept nogil
+    const kernels* kernels_best()
+    int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
+    void cky_free(cky_chart* h)
+    int cky_prepare(cky_chart* h, const int32_t* words, int64_t n, const double* w)
+    double cky_bytes(const cky_chart* h)
+    double cky_weight(const double* w, int32_t feature)
+    double* cky_left(const cky_chart* h, int64_t i, int64_t row)
+    double* cky_right(const cky_chart* h, int64_t j, int64_t s)
+    double* cky_base(const cky_chart* h, int64_t i, int64_t j)
+    const double* cky_splits(const cky_chart* h, int64_t s)
+    void cky_range(const cky_chart* h, int64_t i, int64_t j, int64_t row, int64_t C, int64_t* lo, int64_t* hi)
+
+cdef extern from "cky_fronts.h" nogil:
+    ctypedef struct cky_node:
+        int32_t symbol, i, j, chain, rule, split
+    ctypedef struct cky_item:
+        int32_t symbol, i, j
+    ctypedef struct cky_choice:
+        double loss
+        int64_t at
+        int32_t chain, rule, split
+    ctypedef struct cky_entry:
+        double x
+        int32_t c, p, is_gold
+    ctypedef struct cky_fronts:
+        double theta
+        const cky_node* gold
+        const int32_t* gold_node
+        int32_t* front
+        cky_entry* pool
+        int64_t size, edges
+    int64_t cky_most_nodes(int64_t n)
+    int64_t cky_right_at(const cky_chart* h, int64_t j, int64_t s)
+    int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
+    int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
+                       cky_node* d)
+    int64_t cky_features(const cky_grammar* g, const int32_t* words, int64_t n, const cky_node* d, int64_t size,
+                         int64_t* out)
+    void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
+    void cky_chains(cky_chart* h, int64_t i, int64_t j)
+    void cky_fronts_free(cky_fronts* f)
+    int cky_fronts_prepare(cky_fronts* f, const cky_chart* h, int64_t n_c, int64_t n_p)
+    void cky_outside(cky_chart* h, cky_fronts* f)
+    int cky_all_fronts(cky_chart* h, cky_fronts* f, int32_t* base_front)
+    int64_t cky_unfold(const cky_chart* h, const cky_fronts* f, int64_t s, int32_t entry, cky_item* stack,
+                       int32_t* entries, cky_node* d)
+
+cdef extern from "stdlib.h" nogil:
+    void qsort(void* base, size_t nmemb, size_t size, int (*compar)(const void*, const void*) noexcept nogil)
+
+cdef const kernels* KERNELS = kernels_best()
+
+cdef enum:
+    NODE_WORDS = 6      # numbers of a cky_node
+
+# Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
+cdef double ROUNDING = 1e-10
+
+cdef enum Loss:
+    ZERO_ONE
+    HAMMING
+    F1
+
+LOSSES = {"zero_one": ZERO_ONE, "hamming": HAMMING, "f1": F1}
+
+
+cdef const int32_t* first(const int32_t[::1] array) noexcept:
+    return &array[0] if array.shape[0] > 0 else NULL
+
+
+cdef int compare(const void* a, const void* b) noexcept nogil:
+    cdef int64_t x = (<const int64_t*>a)[0], y = (<const int64_t*>b)[0]
+    return (x > y) - (x < y)
+
+
+cdef class Parser:
+    """The charts of sentences, one at a time, and the best derivations in them.
+
+    Parameters
+    ----------
+    tables : Grammar
+        See `structsvm.oracles.grammar`.
+    span_features : int
+        Number of the first span feature, -1: there are none.
+    max_length : int
+        Longest sentence, in words.
+    max_bytes : int
+        Largest chart.
+    """
+
+    cdef readonly object tables
+    cdef readonly Py_ssize_t max_length
+    cdef readonly int64_t max_bytes
+    cdef cky_grammar grammar
+    cdef cky_chart chart
+    cdef int64_t longest_chain
+    cdef int32_t[::1] nodes             # of a derivation
+    cdef int32_t[::1] stack
+    cdef int64_t[::1] features          # of two derivations
+    cdef readonly object arrays
+
+    def __init__(self, tables, int64_t span_features, Py_ssize_t max_length, int64_t max_bytes):
+        cdef cky_grammar* g = &self.grammar
+        self.tables, self.max_length, self.max_bytes = tables, max_length, max_bytes
+        self.arrays = tables.arrays
+        cdef const uint8_t[::1] counted = tables.counted, start = tables.is_start
+        g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
+        g.n_categories, g.span_features = len(tables.categories), span_features
+        g.counted, g.start = &counted[0], &start[0]
+        a = self.arrays
+        g.category = first(a["category"])
+        g.pair_left, g.pair_right = first(a["pair_left"]), first(a["pair_right"])
+        g.left_ptr, g.right_ptr, g.right_pair = first(a["left_ptr"]), first(a["right_ptr"]), first(a["right_pair"])
+        g.rule_ptr, g.rule_pair = first(a["rule_ptr"]), first(a["rule_pair"])
+        g.rule_parent, g.rule_feature = first(a["rule_parent"]), first(a["rule_feature"])
+        g.parent_ptr, g.parent_rule = first(a["parent_ptr"]), first(a["parent_rule"])
+        g.lexical_ptr, g.lexical_node = first(a["lexical_ptr"]), first(a["lexical_node"])
+        g.lexical_feature = first(a["lexical_feature"])
+        g.up_ptr, g.up_node = first(a["up_ptr"]), first(a["up_node"])
+        g.chain_below, g.chain_top = first(a["chain_below"]), first(a["chain_top"])
+        g.chain_bottom, g.chain_feature = first(a["chain_bottom"]), first(a["chain_feature"])
+        g.n_pairs, g.n_rules = len(a["pair_left"]), len(a["rule_pair"])
+        g.n_chains = len(a["chain_below"])
+        self.longest_chain = tables.longest_chain
+        if cky_init(&self.chart, g, max_bytes) < 0:
+            raise MemoryError("no memory for the grammar")
+        self.nodes = np.empty(0, dtype=np.int32)
+
+    def __dealloc__(self):
+        cky_free(&self.chart)
+
+    def __reduce__(self):
+        raise TypeError("a Parser holds charts: make another one where it is needed")
+
+    cdef int reserve(self, Py_ssize_t n) except -1:
+        """Room for derivations of n words."""
+        cdef int64_t size = cky_most_nodes(n)
+        if n > self.max_length:
+            raise ValueError(f"a sentence of {n} words is longer than the cap max_length={self.max_length}")
+        if self.nodes.shape[0] < NODE_WORDS * size:
+            self.nodes = np.empty(NODE_WORDS * size, dtype=np.int32)
+            self.stack = np.empty(3 * (size + 2), dtype=np.int32)
+            self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2), dtype=np.int64)
+        return 0
+
+    cdef int failed(self, int status, Py_ssize_t n) except -1 nogil:
+        with gil:
+            if status == CKY_NO_MEMORY:
+                raise MemoryError(f"no memory for the chart of a sentence of {n} words")
+            raise ValueError(
+                f"the chart of a sentence of {n} words needs {cky_bytes(&self.chart):.3g} bytes or more, above the cap "
+                f"max_chart_bytes={self.max_bytes}; raise it, or markovise the grammar (h=1), which has fewer symbols")
+
+    cdef int prepare(self, const int32_t* words, Py_ssize_t n, const double* w) except -1 nogil:
+        cdef int status = cky_prepare(&self.chart, words, n, w)
+        if status < 0:
+            self.failed(status, n)
+        return 0
+
+    cdef double score(self, const int32_t* words, Py_ssize_t n, const cky_node* d, int64_t size,
+                      const double* w) noexcept nogil:
+        cdef int64_t k, count = cky_features(&self.grammar, words, n, d, size, &self.features[0])
+        cdef double total = 0.0
+        for k in range(count):
+            total += w[self.features[k]]
+        return total
+
+    def check(self, words):
+        """Return the terminals of a sentence as int32 array, or raise ValueError."""
+        words = np.ascontiguousarray(words, dtype=np.int32)
+        if words.ndim != 1 or len(words) == 0:
+            raise ValueError("a sentence must have at least one word")
+        if not 0 <= words.min() <= words.max() < self.grammar.n_terminals:
+            raise ValueError(f"terminals must lie in 0..{self.grammar.n_terminals - 1}")
+        return words
+
+    def parse(self, words, const double[::1] w):
+        """The best derivation: ``(nodes, score)``, or None where the grammar has none.
+
+        Parameters
+        ----------
+        words : int32 array of shape (n,)
+            Terminals.
+        w : ndarray of shape (n_features,), float64
+
+        Returns
+        -------
+        nodes : int32 array of shape (n_nodes, 6)
+            In preorder: symbol, begin, end, chain, rule, split.
+        score : float
+        """
+        cdef const int32_t[::1] checked = self.check(words)
+        cdef Py_ssize_t n = checked.shape[0]
+        cdef int64_t root, size = 0
+        cdef double best
+        cdef cky_choice other
+        self.reserve(n)
+        with nogil:
+            self.prepare(&checked[0], n, &w[0])
+            KERNELS.inside(&self.chart)
+            root = cky_root(&self.chart, &best, &other)
+            if root >= 0:
+                size = cky_derive(&self.chart, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
+        if root < 0:
+            return None
+        return np.asarray(self.nodes)[:NODE_WORDS * size].reshape(-1, NODE_WORDS).copy(), best
+
+    # ---- the chart of the last sentence, for k-best search ---------------------------------------
+
+    def fill(self, words, const double[::1] w):
+        """Fill the chart of a sentence, for `roots`, `chains` and `rules`. `words` and `w` must outlive their use."""
+        cdef const int32_t[::1] checked = words
+        self.reserve(checked.shape[0])
+        self.prepare(&checked[0], checked.shape[0], &w[0])
+        KERNELS.inside(&self.chart)
+
+    def n_applications(self):
+        """Pairs of children times the splits between which both have values: what filling the chart went through."""
+        cdef cky_chart* h = &self.chart
+        cdef int64_t i, j, q, p, lo, hi, total = 0
+        for j in range(2, h.n + 1):
+            for i in range(j - 1):
+                for q in range(h.n_groups):
+                    for p in range(h.group_ptr[q], h.group_ptr[q + 1]):
+                        cky_range(h, i, j, h.row[h.group_left[q]], h.pair_right[p], &lo, &hi)
+                        total += max(hi - lo + 1, 0)
+        return total
+
+    def chains(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
+        """What may stand on top of words i .. j - 1 as `symbol`: a list of (score, chain), chain -1 for none."""
+        cdef cky_chart* h = &self.chart
+        cdef int64_t k, s = h.local[symbol]
+        if s < 0:
+            return []
+        if s >= h.n_nodes:
+            return [(cky_right(h, j, s)[i], -1)]
+        found = [(cky_base(h, i, j)[s], -1)]
+        cky_chains(h, i, j)
+        for k in range(h.n_chains):
+            if h.chain_top[k] == s:
+                found.append((h.c[k], h.chain[k]))
+        return [(score, chain) for score, chain in found if score > -INFINITY]
+
+    def rules(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
+        """What base `symbol` over words i .. j - 1 may begin with, the node's own score left out: a list of
+        (score, rule, split)."""
+        cdef cky_chart* h = &self.chart
+        cdef cky_grammar* g = &self.grammar
+        cdef int64_t s = h.local[symbol], q, k, t = h.words[i], rule, pair, B, C, lo, hi
+        cdef double weight
+        cdef const double* splits = cky_splits(h, s)
+        if g.n_nodes <= symbol < g.n_nodes + g.n_terminals:
+            return [(0.0, -1, -1)]
+        if j - i == 1:
+            return [(cky_weight(h.w, g.lexical_feature[k]), k, -1)
+                    for k in range(g.lexical_ptr[t], g.lexical_ptr[t + 1]) if g.lexical_node[k] == symbol]
+        found = []
+        for q in range(g.parent_ptr[symbol], g.parent_ptr[symbol + 1]):
+            rule = g.parent_rule[q]
+            pair = g.rule_pair[rule]
+            B, C = h.local[g.pair_left[pair]], h.local[g.pair_right[pair]]
+            if B < 0 or C < 0:
+                continue
+            cky_range(h, i, j, h.row[B], C, &lo, &hi)
+            weight = cky_weight(h.w, g.rule_feature[rule])
+            for k in range(lo, hi + 1):
+                found.append((cky_left(h, i, h.row[B])[k] + cky_right(h, j, C)[k] + weight
+                              + (0.0 if splits == NULL else splits[k]), rule, k))
+        return [item for item in found if item[0] > -INFINITY]
+
+
+cdef class TreeProblem(Problem):
+    """Trees bound to a weighted grammar.
+
+    Parameters
+    ----------
+    oracle : CKYOracle
+    words : int32 array
+        Terminals of all sentences.
+    offsets : int64 array of shape (n_samples + 1,)
+        Where each sentence's words begin.
+    nodes : int32 array of shape (n_nodes, 6)
+        The derivations of the gold trees.
+    node_offsets : int64 array of shape (n_samples + 1,)
+    twins : uint8 array of shape (n_samples,), optional
+        Whether the grammar has another tree with the counted nodes of the gold one. None: find out.
+
+    Attributes
+    ----------
+    n_charts, n_fronts, n_edges : int
+        Charts filled so far; how often the fronts had to be asked; combinations of rule and split in them.
+    """
+
+    cdef readonly object oracle, words_array, nodes_array, node_offsets_array, offsets_array, twins_array
+    cdef Parser parser
+    cdef const int32_t[::1] words_all
+    cdef const int64_t[::1] offsets, node_offsets
+    cdef const int32_t[::1] nodes
+    cdef uint8_t[::1] twins
+    cdef Loss loss
+    cdef readonly int64_t n_charts, n_fronts, n_edges
+    cdef cky_fronts fronts
+    # of the example at work
+    cdef int64_t g, n_c, n_p            # gold nodes; cells by c and p
+    cdef double S0, low
+    cdef int32_t[::1] gold_ptr, gold_category, gold_node, base_front, entries
+    cdef double[::1] b, scale           # by cell: the constraint's terms
+    cdef int64_t size                   # of the best derivation so far, 0: none
+    cdef int32_t[::1] best
+    cdef double[::1] sums               # (n_features) zero between calls
+    cdef int32_t[::1] cut_words
+    cdef double[::1] aligned
+
+    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin",
+                 penalty="linear"):
+        cdef Py_ssize_t n = len(offsets) - 1, longest, size, chain
+        cdef Py_ssize_t i
+        super().__init__(n, oracle.n_features, rescaling=rescaling, penalty=penalty)
+        self.oracle = oracle
+        self.parser = oracle.parser()
+        self.words_array, self.offsets_array = words, offsets
+        self.nodes_array, self.node_offsets_array = nodes, node_offsets
+        self.words_all, self.offsets, self.node_offsets = words, offsets, node_offsets
+        self.nodes = np.ascontiguousarray(nodes, dtype=np.int32).ravel()
+        longest = int(np.diff(offsets).max()) if n else 1
+        self.parser.reserve(longest)
+        self.loss = LOSSES[oracle.loss_name]
+        # Perceptrons and hard margins look at no loss, only at whether a tree is the gold one.
+        if self.rescaling == RESCALE_NONE or self.penalty == PENALTY_HARD:
+            self.loss = ZERO_ONE
+        chain = self.parser.longest_chain + 1
+        size = cky_most_nodes(longest)
+        self.gold_ptr = np.empty(longest * (longest + 1) // 2 + 1, dtype=np.int32)
+        self.gold_node = np.empty(longest * (longest + 1) // 2, dtype=np.int32)
+        self.gold_category = np.empty(size * chain, dtype=np.int32)
+        self.base_front = np.empty(2 * self.parser.grammar.n_nodes + 2, dtype=np.int32)
+        self.entries = np.empty(size + 2, dtype=np.int32)
+        self.best = np.empty(NODE_WORDS * size, dtype=np.int32)
+        cells = self.most_cells() if self.loss != ZERO_ONE and n > 0 else 1
+        self.b, self.scale = np.empty(cells), np.empty(cells)
+        self.sums = np.zeros(self.n_features)
+        most = self.parser.features.shape[0]
+        self.aligned = np.empty(most + (most + 1) // 2)
+        self.cut_words = np.asarray(self.aligned).view(np.int32)
+        if twins is None:
+            self.twins = np.ones(n, dtype=np.uint8)
+            if self.loss != ZERO_ONE:
+                weights = np.zeros(self.n_features)
+                for i in range(n):
+                    self.twins[i] = self.has_twin(i, weights)
+        else:
+            self.twins = np.array(twins, dtype=np.uint8)
+        self.twins_array = np.asarray(self.twins)
+
+    def __dealloc__(self):
+        cky_fronts_free(&self.fronts)
+
+    def most_cells(self):
+        """The largest number of pairs of counts (c, p) that an example has."""
+        grammar = self.oracle.grammar
+        links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
+        labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
+        gold = np.add.reduceat(labels, self.node_offsets_array[:-1])
+        return int(((gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)).max())
+
+    # ---- bounds ---------------------------------------------------------------------------------
+
+    cdef const cky_node* gold(self, Py_ssize_t i, int64_t* size) noexcept nogil:
+        size[0] = self.node_offsets[i + 1] - self.node_offsets[i]
+        return <const cky_node*>(&self.nodes[0] + NODE_WORDS * self.node_offsets[i])
+
+    cdef int begin(self, Py_ssize_t i, const double* w) except -1 nogil:
+        """Make chart, gold nodes and cells ready for example i."""
+        cdef cky_grammar* g = &self.parser.grammar
+        cdef cky_chart* h = &self.parser.chart
+        cdef const int32_t* words = &self.words_all[self.offsets[i]]
+        cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
+        cdef int64_t size, k, span, spans = n * (n + 1) // 2, c, p, link, node
+        cdef const cky_node* gold = self.gold(i, &size)
+        self.parser.prepare(words, n, w)
+        memset(&self.gold_ptr[0], 0, (spans + 1) * sizeof(int32_t))
+        for span in range(spans):
+            self.gold_node[span] = -1
+        for k in range(size):
+            span = <int64_t>gold[k].j * (gold[k].j - 1) // 2 + gold[k].i
+            self.gold_node[span] = <int32_t>k
+        # Only one node of a derivation stands over a span: its chain's labels, in that order, are the gold nodes.
+        self.g = 0
+        for span in range(spans):
+            self.gold_ptr[span] = <int32_t>self.g
+            k = self.gold_node[span]
+            if k < 0:
+                continue
+            link = gold[k].chain
+            node = gold[k].symbol
+            while True:
+                if node < g.n_nodes and g.counted[node]:
+                    self.gold_category[self.g] = g.category[node]
+                    self.g += 1
+                if link < 0:
+                    break
+                node = g.chain_bottom[link] if g.chain_below[link] < 0 else g.chain_top[g.chain_below[link]]
+                link = g.chain_below[link]
+        self.gold_ptr[spans] = <int32_t>self.g
+        h.gold_ptr, h.gold_category = &self.gold_ptr[0], &self.gold_category[0]
+        self.S0 = self.parser.score(words, n, gold, size, w)
+        self.size = 0
+        self.n_c = self.n_p = 1
+        if self.loss != ZERO_ONE:
+            self.n_c = self.g + 1
+            self.n_p = (2 * n - 1) * (self.parser.longest_chain + 1) + 1
+        for c in range(self.n_c):
+            for p in range(c, self.n_p):
+                self.terms(c, p)
+        return 0
+
+    cdef void terms(self, int64_t c, int64_t p) noexcept nogil:
+        """b and scale of a cell. A twin, another tree with the gold one's nodes, counts as if it had one more."""
+        cdef int64_t cell = c * self.n_p + p
+        cdef double nodes = p, loss = 1.0
+        cdef Cut cut
+        if self.rescaling == RESCALE_NONE:
+            self.b[cell], self.scale[cell] = 0.0, 1.0
+        else:
+            if c == self.g and p == self.g:
+                nodes += 1.0
+            if self.loss == HAMMING:
+                loss = self.g + nodes - 2.0 * c
+            elif self.loss == F1:
+                loss = 1.0 - 2.0 * c / (self.g + nodes)
+            cut_terms(self.rescaling, self.penalty, loss, &cut)
+            self.b[cell], self.scale[cell] = cut.b, cut.scale
+
+    cdef double objective(self, int64_t cell, double S) noexcept nogil:
+        return self.b[cell] + self.scale[cell] * (S - self.S0)
+
+    cdef int64_t best_other(self, Py_ssize_t i, cky_node* d) noexcept nogil:
+        """Fill the chart and write its best derivation but the gold one; returns its length, 0 if there is none."""
+        cdef cky_chart* h = &self.parser.chart
+        cdef cky_item* stack = <cky_item*>&self.parser.stack[0]
+        cdef cky_choice cheapest
+        cdef int64_t size, gold_size, root
+        cdef const cky_node* gold = self.gold(i, &gold_size)
+        cdef double best
+        KERNELS.inside(h)
+        self.n_charts += 1
+        root = cky_root(h, &best, &cheapest)
+        if root < 0:
+            return 0
+        size = cky_derive(h, root, NULL, &cheapest, stack, d)
+        if size != gold_size or memcmp(d, gold, size * sizeof(cky_node)) != 0:
+            return size
+        if cheapest.loss == INFINITY:
+            return 0
+        if cheapest.at < 0:
+            return cky_derive(h, cheapest.chain, NULL, NULL, stack, d)
+        return cky_derive(h, root, &cheapest, NULL, stack, d)
+
+    cdef bint has_twin(self, Py_ssize_t i, const double[::1] zero) except -1:
+        """Whether another tree of the grammar has just the gold tree's counted nodes: 2 c - p of g, its most."""
+        cdef int64_t size, c = 0, p = 0
+        cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
+        self.begin(i, &zero[0])
+        self.parser.chart.a, self.parser.chart.mu = 2.0, -1.0
+        size = self.best_other(i, d)
+        cky_count(&self.parser.chart, d, size, &c, &p)
+        return size > 0 and c == self.g and p == self.g
+
+    cdef void take(self, const cky_node* d, int64_t size, double value) noexcept nogil:
+        if value > self.low:
+            self.low = value
+            self.size = size
+            memcpy(&self.best[0], d, size * sizeof(cky_node))
+
+    cdef void slopes(self, int64_t c, int64_t p, double* a, double* mu) noexcept nogil:
+        """df/dc and df/dp at a cell and S = S0 by differences, in units of df/dS."""
+        cdef int64_t c0 = max(c - 1, 0), c1 = min(c + 1, self.n_c - 1)
+        cdef int64_t p0 = max(p - 1, c), p1 = min(p + 1, self.n_p - 1)
+        cdef int64_t cell = c * self.n_p + p
+        a[0] = mu[0] = 0.0
+        if c1 > c0 and c1 <= p:
+            a[0] = (self.b[c1 * self.n_p + p] - self.b[c0 * self.n_p + p]) / (c1 - c0) / self.scale[cell]
+        if p1 > p0:
+            mu[0] = (self.b[c * self.n_p + p1] - self.b[c * self.n_p + p0]) / (p1 - p0) / self.scale[cell]
+
+    cdef int search(self, Py_ssize_t i, const double* w) except -1 nogil:
+        """The best derivation but the gold one, into `best`, with its objective in `low` (which it has to beat)."""
+        cdef cky_chart* h = &self.parser.chart
+        cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
+        cdef int64_t size, c = 0, p = 0
+        cdef double S, M, theta
+        self.begin(i, w)
+        # Where half of the gold nodes are missed: about there it is that the most violated trees lie.
+        self.slopes((self.n_c - 1) // 2, min(self.n_c, self.n_p) - 1, &h.a, &h.mu)
+        size = self.best_other(i, d)
+        if size == 0:
+            return 0
+        S = self.parser.score(h.words, h.n, d, size, w)
+        if self.n_p > 1:
+            cky_count(h, d, size, &c, &p)
+        M = S + h.a * c + h.mu * p
+        self.take(d, size, self.objective(c * self.n_p + p, S))
+        theta = self.threshold(i, M)
+        return 0 if theta == INFINITY else self.ask_fronts(i, theta)
+
+    cdef double threshold(self, Py_ssize_t i, double M) noexcept nogil:
+        """The least S + a c + mu p with which a tree can be better than the best so far; infinite if none can, M being
+        the bound."""
+        cdef double a = self.parser.chart.a, mu = self.parser.chart.mu, least = INFINITY, needed
+        cdef double rounding = ROUNDING * (1.0 + abs(self.low) + abs(self.S0) + abs(M))
+        cdef int64_t c, p, cell
+        for c in range(self.n_c):
+            for p in range(c, self.n_p):
+                if c == self.g and p == self.g and not self.twins[i]:
+                    continue
+                cell = c * self.n_p + p
+                if self.objective(cell, M - a * c - mu * p) > self.low + rounding:
+                    needed = self.S0 + (self.low - self.b[cell]) / self.scale[cell] + a * c + mu * p
+                    least = min(least, needed)
+        return least - rounding
+
+    cdef int ask_fronts(self, Py_ssize_t i, double theta) except -1 nogil:
+        cdef cky_chart* h = &self.parser.chart
+        cdef cky_fronts* f = &self.fronts
+        cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
+        cdef cky_entry* entry
+        cdef int64_t s, at, size, root = -1
+        cdef int32_t k, found = -1
+        cdef double S, value, high = self.low
+        cdef int status
+        f.theta = theta
+        f.gold = self.gold(i, &size)
+        f.gold_node = &self.gold_node[0]
+        self.n_fronts += 1
+        status = cky_fronts_prepare(f, h, self.n_c, self.n_p)
+        if status == CKY_OK:
+            cky_outside(h, f)
+            status = cky_all_fronts(h, f, &self.base_front[0])
+        if status < 0:
+            self.parser.failed(status, h.n)
+        self.n_edges += f.edges
+        for s in range(h.n_nodes):
+            if not self.parser.grammar.start[h.symbol[s]]:
+                continue
+            at = 2 * cky_right_at(h, h.n, s)
+            for k in range(f.front[at], f.front[at + 1]):
+                entry = f.pool + k
+                if entry.is_gold:
+                    continue
+                S = entry.x - h.a * entry.c - h.mu * entry.p
+                value = self.objective(entry.c * self.n_p + entry.p, S)
+                if value > high:
+                    high = value
+                    root = s
+                    found = k
+        if found >= 0:
+            size = cky_unfold(h, f, root, found, <cky_item*>&self.parser.stack[0], &self.entries[0], d)
+            self.take(d, size, high)
+        return 0
+
+    # ---- the contract ---------------------------------------------------------------------------
+
+    cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
+        cdef const double* w = <const double*>weights
+        cdef const cky_node* d = <const cky_node*>&self.best[0]
+        cdef int64_t c, p, cell = 0
+        cdef bint always = self.rescaling == RESCALE_NONE or self.penalty == PENALTY_HARD
+        self.low = -INFINITY if always else 0.0
+        self.search(i, w)
+        cut.n_words = 0
+        cut.words = &self.cut_words[0]
+        cut.alpha = cut.drift = cut.b = violation[0] = 0.0
+        cut.idle = 0
+        cut.scale = 1.0
+        if not isfinite(self.S0):
+            violation[0] = self.S0 - self.S0    # NaN, which the caller reports
+        if self.size == 0 or (self.rescaling == RESCALE_NONE and self.low < 0.0):
+            self.size = 0
+            return 0
+        if self.loss != ZERO_ONE:
+            cky_count(&self.parser.chart, d, self.size, &c, &p)
+            cell = c * self.n_p + p
+        cut.b, cut.scale = self.b[cell], self.scale[cell]
+        self.write(i, cut)
+        violation[0] = self.low
+        return 0
+
+    cdef void write(self, Py_ssize_t i, Cut* cut) noexcept nogil:
+        """The words of Psi(x_i, y_i) - Psi(x_i, y) for the best derivation y."""
+        cdef const int32_t* words = &self.words_all[self.offsets[i]]
+        cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
+        cdef const cky_grammar* g = &self.parser.grammar
+        cdef int64_t* features = &self.parser.features[0]
+        cdef int64_t size, count, k, touched, kept = 0
+        cdef const cky_node* gold = self.gold(i, &size)
+        cdef double* values = &self.aligned[0]
+        cdef int32_t* indices
+        count = cky_features(g, words, n, gold, size, features)
+        touched = cky_features(g, words, n, <const cky_node*>&self.best[0], self.size, features + count) + count
+        for k in range(touched):
+            self.sums[features[k]] += 1.0 if k < count else -1.0
+        qsort(features, touched, sizeof(int64_t), compare)
+        for k in range(touched):
+            if self.sums[features[k]] == 0.0:
+                continue            # cancelled, or written already
+            values[kept] = self.sums[features[k]]
+            self.sums[features[k]] = 0.0
+            features[kept] = features[k]
+            kept += 1
+        if kept == 0:       # another tree of the same rules: its constraint is there, with a zero feature
+            values[0] = 0.0
+            features[0] = 0
+            kept = 1
+        indices = &self.cut_words[0] + 2 * kept
+        for k in range(kept):
+            indices[k] = <int32_t>features[k]
+        cut.n_words = 3 * kept
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        cdef double n = <double>(self.offsets[i + 1] - self.offsets[i])
+        return n * n * n
+
+    def fingerprint(self):
+        return checksum([self.words_array, self.offsets_array, self.nodes_array, *self.parser.arrays.values()])
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        at = self.offsets_array[start:stop + 1]
+        nodes = self.node_offsets_array[start:stop + 1]
+        return (self.oracle, self.words_array[at[0]:at[-1]], at - at[0], self.nodes_array[nodes[0]:nodes[-1]],
+                nodes - nodes[0], self.twins_array[start:stop])
+
+    def most_violated(self, Py_ssize_t i, w):
+        """The derivation behind ``separate(i, w)``, as `Parser.parse` gives it."""
+        cdef Cut cut
+        cdef double violation
+        cdef cnp.ndarray weights = self._check_weights(w)
+        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        if self.size == 0:
+            return self.nodes_array[self.node_offsets_array[i]:self.node_offsets_array[i + 1]]
+        return np.asarray(self.best)[:NODE_WORDS * self.size].reshape(-1, NODE_WORDS).copy()

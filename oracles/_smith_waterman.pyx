@@ -1,0 +1,620 @@
+"""Alignments of two strings: exact inference by dynamic programmes, and the margin problems over alignments.
+
+The dynamic programmes are in align.h. Scores are made of weights at the start of each call: a table of all pairs of
+symbols, and two columns for the first and the further letters of a gap. A cut is the sparse difference of two
+histograms of operations, in the default encoding of `Problem`.
+"""
+
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._problem cimport (
+    PENALTY_HARD, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, cut_terms,
+)
+
+from structsvm.model_file import checksum
+from structsvm.protocol import UnsupportedFormulation
+
+cnp.import_array()
+
+cdef extern from "kernels.h" nogil:
+    enum:
+        ALIGN_PAIR
+        ALIGN_SKIP_X
+        ALIGN_SKIP_Z
+        ALIGN_START
+    ctypedef struct align_end:
+        double score
+        int64_t i, j, state, at
+    ctypedef struct align_task:
+        int64_t m, n, mode, low, high, layers, block, width
+        const double* pair
+        const int32_t* x
+        const int32_t* z
+        const double* open_x
+        const double* extend_x
+        const double* open_z
+        const double* extend_z
+        int64_t same_gaps
+        const int32_t* core_x
+        const int32_t* core_z
+        int64_t n_core, window
+        double bonus
+        align_end barred
+        double* rows
+        double* kept
+        double* triangle
+        double* best
+        double* best_at
+    ctypedef struct kernels:
+        void (*align_forward)(const align_task* s, align_end* ends) noexcept nogil
+        void (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
+                           int64_t* at, align_end* detour) noexcept nogil
+        void (*align_table)(const align_task* s, double* table) noexcept nogil
+        int (*align_is_hit)(const align_task* s, int64_t i, int64_t j) noexcept nogil
+    const kernels* kernels_best()
+
+cdef const kernels* KERNELS = kernels_best()
+
+# What the working memory of one pair may take; beyond this it is refused.
+MAX_BYTES = 2 << 30
+
+# Diagonals in a block, at least: shorter ones cost more in copies than they save.
+cdef int64_t SHORTEST_BLOCK = 64
+
+
+cdef class Aligner:
+    """The exact aligner of pairs out of a set of strings.
+
+    Parameters
+    ----------
+    structure : SmithWatermanOracle
+    strings : Strings
+    pairs : ndarray of shape (n, 2), int64
+        Those that are going to be aligned: the working memory is made for the largest.
+    layers : int or ndarray of shape (n,)
+        Counts of hits that are told apart for each pair (see align.h); 1: none.
+    traceback : bool
+        Whether alignments are wanted, or only scores.
+    """
+
+    cdef readonly object structure, strings
+    cdef readonly Py_ssize_t n_symbols, n_features
+    cdef const int32_t[::1] symbols
+    cdef const int64_t[::1] offsets
+    cdef const int32_t[:, ::1] pair_features
+    cdef const int32_t[:, ::1] open_features
+    cdef const int32_t[:, ::1] extend_features
+    cdef int64_t[::1] band              # low, high; empty: all cells
+    cdef align_task task
+    cdef bint traceback
+    cdef double[::1] pair
+    cdef double[:, ::1] gaps            # first letter, further letters, by symbol
+    cdef double[:, ::1] costs           # the same of each letter of x, then of z backwards
+    cdef int32_t[:, ::1] letters        # x, and z backwards
+    cdef double[::1] memory
+    cdef uint8_t[::1] path              # the operations of an alignment, at its end
+    cdef align_end[::1] ends
+
+    def __init__(self, structure, strings, pairs, layers=1, traceback=True):
+        structure.check_strings(strings)
+        self.structure, self.strings = structure, strings
+        self.symbols, self.offsets = strings.symbols, strings.offsets
+        self.n_symbols, self.n_features = structure.n_symbols, structure.n_features
+        self.pair_features = structure.pair_features
+        self.open_features, self.extend_features = structure.open_features, structure.extend_features
+        self.band = np.array(structure.band or (), dtype=np.int64)
+        self.task.mode = ("global", "semi_global", "local").index(structure.mode)
+        self.task.layers = 1
+        self.task.barred.state = -1
+        self.task.window = structure.window
+        self.task.same_gaps = self.open_features.shape[1] == 1
+        self.pair = np.empty(self.n_symbols**2)
+        self.gaps = np.empty((2, self.n_symbols))
+        self.task.pair = &self.pair[0]
+        pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+        if len(pairs) and not 0 <= pairs.min() <= pairs.max() < len(strings):
+            raise IndexError(f"pairs of strings lie in {pairs.min()}..{pairs.max()}, expected 0..{len(strings) - 1}")
+        lengths = np.diff(strings.offsets)
+        layers = np.broadcast_to(layers, len(pairs))
+        self.reserve(np.unique(np.column_stack([lengths[pairs], layers]), axis=0), traceback)
+
+    cdef reserve(self, sizes, traceback):
+        """Memory for pairs of these lengths and layers, allocated once."""
+        cdef int64_t longest = max(int(sizes[:, :2].max(initial=1)), 1), most = 1, m, n, layers, size
+        for m, n, layers in sizes.tolist():
+            self.task.layers = layers
+            size = self.layout(m, n, traceback)
+            if size * 8 > MAX_BYTES:
+                raise UnsupportedFormulation(
+                    f"aligning strings of {m} and {n} letters takes {size * 8} bytes (more than {MAX_BYTES})"
+                    + (f" where {layers} counts of reference pairs are told apart, as slack rescaling and quadratic "
+                       "penalties do; use rescaling='margin' with penalty='linear'" if layers > 1 else "; give a band"))
+            most = max(most, size)
+        self.task.layers = 1
+        self.task.kept = NULL
+        self.traceback = traceback
+        self.memory = np.empty(most)
+        self.letters = np.empty((2, longest + 1), dtype=np.int32)
+        self.costs = np.empty((4, longest + 1))
+        self.path = np.empty(2 * longest, dtype=np.uint8)
+        self.ends = np.empty(int(sizes[:, 2].max(initial=1)),
+                             dtype=[("score", "f8")] + [(k, "i8") for k in ("i", "j", "state", "at")])
+
+    cdef int64_t layout(self, int64_t m, int64_t n, bint traceback) noexcept nogil:
+        """Set lengths, band and blocks of the task; returns the doubles that it needs."""
+        cdef align_task* s = &self.task
+        cdef int64_t count = m + n + 1
+        s.m, s.n = m, n
+        s.low, s.high = -m, n
+        if self.band.shape[0] > 0:
+            s.low = max(s.low, min(<int64_t>0, n - m) + self.band[0])
+            s.high = min(s.high, max(<int64_t>0, n - m) + self.band[1])
+        s.block = max(SHORTEST_BLOCK, <int64_t>(2.0 * sqrt(<double>count)))
+        s.width = min(min(m, n), (s.high - s.low) // 2 + 1) + 6
+        cdef int64_t rows = 12 * s.layers * (m + 4), kept = 5 * s.layers * s.width * ((count - 1) // s.block)
+        cdef int64_t triangle = 4 * s.layers * (s.block + 2) * (s.block + 4)
+        return rows + 2 * s.layers * (m + 1) + (kept + triangle if traceback else 0)
+
+    cdef void load(self, Py_ssize_t x, Py_ssize_t z) noexcept nogil:
+        """Point the task at the strings of these numbers, without reference pairs."""
+        cdef align_task* s = &self.task
+        cdef const int32_t* a = &self.symbols[0] + self.offsets[x]
+        cdef const int32_t* b = &self.symbols[0] + self.offsets[z]
+        cdef int64_t m = self.offsets[x + 1] - self.offsets[x], n = self.offsets[z + 1] - self.offsets[z], i
+        cdef double* memory = &self.memory[0]
+        self.layout(m, n, self.traceback)
+        for i in range(1, m + 1):
+            self.letters[0, i] = a[i - 1] * <int32_t>self.n_symbols
+            self.costs[0, i] = self.gaps[0, a[i - 1]]
+            self.costs[1, i] = self.gaps[1, a[i - 1]]
+        for i in range(n):
+            self.letters[1, i] = b[n - 1 - i]
+            self.costs[2, i] = self.gaps[0, b[n - 1 - i]]
+            self.costs[3, i] = self.gaps[1, b[n - 1 - i]]
+        s.x, s.z = &self.letters[0, 0], &self.letters[1, 0]
+        s.open_x, s.extend_x, s.open_z, s.extend_z = (
+            &self.costs[0, 0], &self.costs[1, 0], &self.costs[2, 0], &self.costs[3, 0])
+        s.n_core = 0
+        s.bonus = 0.0
+        s.barred.state = -1
+        s.rows = memory
+        memory += 12 * s.layers * (m + 4)
+        s.best = memory
+        memory += s.layers * (m + 1)
+        s.best_at = memory
+        memory += s.layers * (m + 1)
+        if self.traceback:
+            s.triangle = memory
+            s.kept = memory + 4 * s.layers * (s.block + 2) * (s.block + 4)
+
+    cdef void prepare(self, const double* w) noexcept nogil:
+        """Scores of all operations from the weights."""
+        cdef Py_ssize_t a, e
+        cdef double total
+        for a in range(self.pair.shape[0]):
+            total = 0.0
+            for e in range(self.pair_features.shape[1]):
+                total += w[self.pair_features[a, e]]
+            self.pair[a] = total
+        for a in range(self.n_symbols):
+            self.gaps[0, a] = self.gaps[1, a] = 0.0
+            for e in range(self.open_features.shape[1]):
+                self.gaps[0, a] += w[self.open_features[a, e]]
+                self.gaps[1, a] += w[self.extend_features[a, e]]
+
+    cdef double forward(self) noexcept nogil:
+        """The best score of all; `ends` holds that of each layer and where it is."""
+        cdef Py_ssize_t h
+        cdef double best = -INFINITY
+        KERNELS.align_forward(&self.task, &self.ends[0])
+        for h in range(self.task.layers):
+            best = max(best, self.ends[h].score)
+        return best
+
+    cdef int64_t walk(self, align_end* end, int64_t layer, int64_t at) noexcept nogil:
+        """Fill the path before position `at` by the way back from an end, which becomes the start."""
+        KERNELS.align_walk(&self.task, end, layer, NULL, &self.path[0], &at, NULL)
+        return at
+
+    cdef double tally(self, Py_ssize_t x, Py_ssize_t z, int64_t i, int64_t j, const uint8_t* operations, int64_t count,
+                      double sign, double* sums) noexcept nogil:
+        """Add the operations from cell (i, j) on to a histogram, with a sign; returns their score."""
+        cdef const int32_t* a = &self.symbols[0] + self.offsets[x]
+        cdef const int32_t* b = &self.symbols[0] + self.offsets[z]
+        cdef const int32_t* features
+        cdef Py_ssize_t e, width
+        cdef int64_t k, before = ALIGN_START, symbol
+        cdef double score = 0.0
+        for k in range(count):
+            if operations[k] == ALIGN_PAIR:
+                symbol = a[i] * self.n_symbols + b[j]
+                features = &self.pair_features[symbol, 0]
+                width = self.pair_features.shape[1]
+                score += self.pair[symbol]
+                i += 1
+                j += 1
+            else:
+                if operations[k] == ALIGN_SKIP_X:
+                    symbol = a[i]
+                    i += 1
+                else:
+                    symbol = b[j]
+                    j += 1
+                if operations[k] == before:
+                    features = &self.extend_features[symbol, 0]
+                    score += self.gaps[1, symbol]
+                else:
+                    features = &self.open_features[symbol, 0]
+                    score += self.gaps[0, symbol]
+                width = self.open_features.shape[1]
+            for e in range(width):
+                sums[features[e]] += sign
+            before = operations[k]
+        return score
+
+    # ---- for Python ---------------------------------------------------------------------------------
+
+    cdef int check(self, Py_ssize_t x, Py_ssize_t z) except -1:
+        """Raise unless strings x and z exist and the working memory is large enough for them."""
+        cdef int64_t m, n
+        if not (0 <= x < len(self.strings) and 0 <= z < len(self.strings)):
+            raise IndexError(f"strings {x} and {z} are out of range for {len(self.strings)}")
+        m, n = self.offsets[x + 1] - self.offsets[x], self.offsets[z + 1] - self.offsets[z]
+        if max(m, n) >= self.letters.shape[1] or self.layout(m, n, self.traceback) > self.memory.shape[0]:
+            raise ValueError(f"strings {x} and {z} are larger than the pairs that this aligner was made for")
+        return 0
+
+    cdef begin(self, w, Py_ssize_t x, Py_ssize_t z):
+        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        self.check(x, z)
+        self.prepare(<const double*>cnp.PyArray_DATA(weights))
+        self.load(x, z)
+
+    def scores(self, w, const int64_t[:, ::1] pairs):
+        """The score of the best alignment of each pair of strings, float64 array."""
+        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef double[::1] out = np.empty(pairs.shape[0])
+        cdef Py_ssize_t k
+        for k in range(pairs.shape[0]):
+            self.check(pairs[k, 0], pairs[k, 1])
+        with nogil:
+            self.prepare(<const double*>cnp.PyArray_DATA(weights))
+            for k in range(pairs.shape[0]):
+                self.load(pairs[k, 0], pairs[k, 1])
+                out[k] = self.forward()
+        return np.asarray(out)
+
+    def align(self, w, Py_ssize_t x, Py_ssize_t z):
+        """The best alignment of strings x and z: ``(x_start, z_start, codes of its operations, score)``."""
+        cdef align_end end
+        cdef int64_t at
+        cdef double score
+        self.begin(w, x, z)
+        if not self.traceback:
+            raise ValueError("this aligner was made for scores only (traceback=False)")
+        with nogil:
+            self.forward()
+            end = self.ends[0]
+            score = end.score
+            at = self.walk(&end, 0, self.task.m + self.task.n)
+        return int(end.i), int(end.j), np.array(self.path[at:self.task.m + self.task.n]), float(score)
+
+    def table(self, w, Py_ssize_t x, Py_ssize_t z):
+        """The scores of all cells' states, array (3, m + 1, n + 1), and those of the operations.
+
+        Returns
+        -------
+        table : ndarray
+            -inf where no alignment leads.
+        pair : ndarray of shape (m, n)
+        gap_x, gap_z : ndarrays of shape (2, m) and (2, n)
+            What the first and the further letters of a gap score.
+        """
+        self.begin(w, x, z)
+        cdef int64_t m = self.task.m, n = self.task.n
+        if 24 * (m + 1) * (n + 1) > MAX_BYTES:
+            raise ValueError(f"a table of all cells of strings of {m} and {n} letters takes more than {MAX_BYTES} "
+                             "bytes; only the best alignment can be had")
+        cdef double[:, :, ::1] table = np.full((3, m + 1, n + 1), -np.inf)
+        with nogil:
+            KERNELS.align_table(&self.task, &table[0, 0, 0])
+        a, b = self.strings[x], self.strings[z]
+        pair = np.asarray(self.pair).reshape(self.n_symbols, -1)
+        gaps = np.asarray(self.gaps)
+        return np.asarray(table), pair[np.ix_(a, b)], gaps[:, a], gaps[:, b]
+
+    def histogram(self, Py_ssize_t x, Py_ssize_t z, Py_ssize_t i, Py_ssize_t j, const uint8_t[::1] codes):
+        """The joint feature of an alignment, dense float64."""
+        cdef double[::1] sums = np.zeros(self.n_features)
+        steps = np.asarray(codes)
+        m, n = i + int((steps != ALIGN_SKIP_Z).sum()), j + int((steps != ALIGN_SKIP_X).sum())
+        if not (0 <= i and m <= len(self.strings[x]) and 0 <= j and n <= len(self.strings[z])):
+            raise ValueError(f"the alignment takes letters {i}..{m} and {j}..{n} of strings of {len(self.strings[x])} "
+                             f"and {len(self.strings[z])}")
+        self.prepare(&sums[0])
+        if codes.shape[0] > 0:
+            self.tally(x, z, i, j, &codes[0], codes.shape[0], 1.0, &sums[0])
+        return np.asarray(sums)
+
+
+cdef class ReferenceProblem(Problem):
+    """Pairs of strings with their reference alignments; what both margin problems share.
+
+    Parameters
+    ----------
+    structure : SmithWatermanOracle
+    references : References
+    """
+
+    cdef readonly object structure, references
+    cdef readonly Aligner aligner
+    cdef const int64_t[::1] x
+    cdef const int64_t[::1] z
+    cdef const int64_t[::1] x_start
+    cdef const int64_t[::1] z_start
+    cdef const int64_t[::1] bounds          # of the operations
+    cdef const uint8_t[::1] codes
+    cdef double[::1] sums                   # zero between calls
+    cdef double[::1] words                  # of a cut: values, then indices
+
+    def __init__(self, structure, references, aligner, rescaling, penalty):
+        super().__init__(len(references), structure.n_features, rescaling=rescaling, penalty=penalty)
+        self.structure, self.references, self.aligner = structure, references, aligner
+        self.x, self.z = references.x, references.z
+        self.x_start, self.z_start = references.x_start, references.z_start
+        self.bounds, self.codes = references.bounds, references.codes
+        self.sums = np.zeros(self.n_features)
+        self.words = np.empty(2 * self.n_features)
+
+    cdef double tally_reference(self, Py_ssize_t i) noexcept nogil:
+        cdef int64_t first = self.bounds[i]
+        return self.aligner.tally(self.x[i], self.z[i], self.x_start[i], self.z_start[i], &self.codes[0] + first,
+                                  self.bounds[i + 1] - first, 1.0, &self.sums[0])
+
+    cdef void finish(self, double loss, Cut* cut) noexcept nogil:
+        """Move the sums into the words of a cut. Alignments of loss 0 other than the reference must not score more
+        than it: their right-hand side is 0 in every formulation."""
+        cdef Py_ssize_t k, n = 0, e = 0
+        cdef int32_t* indices
+        for k in range(self.n_features):
+            n += self.sums[k] != 0.0
+        # A constraint whose joint feature vanishes still exists: one explicit zero stands for it.
+        indices = <int32_t*>(&self.words[0] + max(n, 1))
+        self.words[0] = 0.0
+        indices[0] = 0
+        for k in range(self.n_features):
+            if self.sums[k] != 0.0:
+                self.words[e] = self.sums[k]
+                indices[e] = <int32_t>k
+                self.sums[k] = 0.0
+                e += 1
+        cut_terms(self.rescaling, self.penalty, loss, cut)
+        if loss == 0.0:
+            cut.b = 0.0
+            cut.scale = 1.0
+        cut.words = <int32_t*>&self.words[0]
+        cut.n_words = 3 * max(n, 1)
+
+    cdef void nothing(self, Cut* cut, double* violation) noexcept nogil:
+        """The zero constraint: the reference itself."""
+        memset(&self.sums[0], 0, self.n_features * sizeof(double))
+        cut.words = <int32_t*>&self.words[0]
+        cut.n_words = 0
+        cut.alpha = cut.drift = cut.b = violation[0] = 0.0
+        cut.idle = 0
+        cut.scale = 1.0
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        cdef const int64_t* offsets = &self.aligner.offsets[0]
+        return <double>((offsets[self.x[i] + 1] - offsets[self.x[i]]) * (offsets[self.z[i] + 1] - offsets[self.z[i]]))
+
+    def fingerprint(self):
+        return checksum(self.references.arrays())
+
+
+cdef class AlignmentProblem(ReferenceProblem):
+    """Learning from alignments: the reference against all other alignments of its two strings."""
+
+    cdef bint zero_one, counting
+    cdef const int32_t[::1] core_x
+    cdef const int32_t[::1] core_z
+    cdef const int64_t[::1] core_bounds
+    cdef align_end start                # of the alignment found last
+    cdef int64_t at                     # its operations are aligner.path[at:stop]
+    cdef int64_t stop
+
+    def __init__(self, structure, references, *, rescaling="margin", penalty="linear"):
+        self.zero_one = structure.loss_name == "zero_one"
+        self.counting = not self.zero_one and rescaling is not None and (rescaling != "margin" or penalty != "linear")
+        core_x, core_z, bounds = references.core()
+        self.core_x, self.core_z, self.core_bounds = core_x, core_z, bounds
+        layers = np.diff(bounds) + 1 if self.counting else 1
+        pairs = np.column_stack([references.x, references.z])
+        super().__init__(structure, references, Aligner(structure, references.strings, pairs, layers),
+                         rescaling, penalty)
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        cdef align_task* s = &self.aligner.task
+        cdef double loss = 1.0, gold, score
+        cdef bint found = False
+        cdef int64_t layer = 0, first = self.core_bounds[i], R = self.core_bounds[i + 1] - first
+        self.aligner.prepare(<const double*>w)
+        if self.counting:
+            s.layers = R + 1
+        self.aligner.load(self.x[i], self.z[i])
+        self.stop = s.m + s.n
+        gold = self.tally_reference(i)
+        if self.zero_one:
+            found = self.best_other(i)
+        elif self.rescaling == RESCALE_NONE:
+            self.aligner.forward()
+            self.follow(0)
+            found = not self.is_reference(i) or self.best_other(i)
+        else:
+            s.core_x, s.core_z, s.n_core = &self.core_x[0] + first, &self.core_z[0] + first, R
+            if not self.counting:
+                s.bonus = -1.0 / <double>R
+            self.aligner.forward()
+            if self.counting:
+                layer = self.trade(R, gold)
+            if layer >= 0:
+                self.follow(layer)
+                loss = self.q_loss(R)
+                found = not self.is_reference(i)
+        if found:
+            score = self.aligner.tally(self.x[i], self.z[i], self.start.i, self.start.j,
+                                       &self.aligner.path[0] + self.at, self.stop - self.at, -1.0, &self.sums[0])
+            self.finish(loss, cut)
+            violation[0] = cut.b - cut.scale * (gold - score)
+            found = score >= gold if self.rescaling == RESCALE_NONE else (
+                violation[0] >= 0.0 or violation[0] != violation[0] or self.penalty == PENALTY_HARD)
+        if not found:
+            self.nothing(cut, violation)
+            self.copy_reference(i)
+        return 0
+
+    cdef void follow(self, int64_t layer) noexcept nogil:
+        """The best alignment of a layer, after `forward`."""
+        self.start = self.aligner.ends[layer]
+        self.at = self.aligner.walk(&self.start, layer, self.stop)
+
+    cdef bint is_reference(self, Py_ssize_t i) noexcept nogil:
+        """Whether the path is that of the reference."""
+        cdef int64_t first = self.bounds[i], count = self.bounds[i + 1] - first, k
+        if self.stop - self.at != count or self.start.i != self.x_start[i] or self.start.j != self.z_start[i]:
+            return False
+        for k in range(count):
+            if self.aligner.path[self.at + k] != self.codes[first + k]:
+                return False
+        return True
+
+    cdef void copy_reference(self, Py_ssize_t i) noexcept nogil:
+        cdef int64_t first = self.bounds[i], count = self.bounds[i + 1] - first
+        self.at = self.stop - count
+        memcpy(&self.aligner.path[0] + self.at, &self.codes[0] + first, count)
+        self.start.i, self.start.j = self.x_start[i], self.z_start[i]
+
+    cdef double q_loss(self, int64_t R) noexcept nogil:
+        """The share of the reference pairs that the path misses."""
+        cdef int64_t i = self.start.i, j = self.start.j, k, hits = 0
+        for k in range(self.at, self.stop):
+            i += self.aligner.path[k] != ALIGN_SKIP_Z
+            j += self.aligner.path[k] != ALIGN_SKIP_X
+            if self.aligner.path[k] == ALIGN_PAIR:
+                hits += KERNELS.align_is_hit(&self.aligner.task, i, j)
+        return <double>(R - hits) / <double>R
+
+    cdef int64_t trade(self, int64_t R, double gold) noexcept nogil:
+        """The number of hits h whose best alignment has the most violated constraint; -1 where none is violated."""
+        cdef int64_t h, top = -1
+        cdef double value, high = 0.0
+        cdef Cut terms
+        if self.penalty == PENALTY_HARD:
+            high = -INFINITY
+        for h in range(R):
+            if self.aligner.ends[h].score == -INFINITY:
+                continue
+            cut_terms(self.rescaling, self.penalty, <double>(R - h) / <double>R, &terms)
+            value = terms.b - terms.scale * (gold - self.aligner.ends[h].score)
+            if value > high:
+                high = value
+                top = h
+        # With slack rescaling the constraint of an alignment without loss is multiplied by 0.
+        if self.rescaling == RESCALE_MARGIN and self.aligner.ends[R].score - gold > high:
+            top = R
+        return top
+
+    cdef bint best_other(self, Py_ssize_t i) noexcept nogil:
+        """The best alignment that is not the reference: one with another end, or one that leaves the reference on
+        the way back, after a suffix that both have. Returns whether there is one."""
+        cdef align_task* s = &self.aligner.task
+        cdef int64_t first = self.bounds[i], count = self.bounds[i + 1] - first, at = count, k
+        cdef align_end end, detour, gold_end
+        gold_end.i, gold_end.j = self.x_start[i], self.z_start[i]
+        for k in range(first, first + count):
+            gold_end.i += self.codes[k] != ALIGN_SKIP_Z
+            gold_end.j += self.codes[k] != ALIGN_SKIP_X
+        gold_end.state = self.codes[first + count - 1] if count > 0 else ALIGN_PAIR
+        s.barred = gold_end
+        self.aligner.forward()
+        s.barred.state = -1
+        end = self.aligner.ends[0]
+        KERNELS.align_walk(s, &gold_end, 0, &self.codes[0] + first, &self.aligner.path[0], &at, &detour)
+        if end.score == -INFINITY and detour.score == -INFINITY:
+            return False
+        self.at = self.stop
+        if detour.score > end.score:
+            end = detour
+            self.at = self.stop - (count - detour.at)
+            memcpy(&self.aligner.path[0] + self.at, &self.codes[0] + first + detour.at, count - detour.at)
+        self.at = self.aligner.walk(&end, 0, self.at)
+        self.start = end
+        return True
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        return self.structure, self.references[start:stop]
+
+    def most_violated(self, Py_ssize_t i, w):
+        """The alignment behind ``separate(i, w)``: ``(x_start, z_start, codes of its operations)``."""
+        cdef Cut cut
+        cdef double violation
+        cdef cnp.ndarray weights = self._check_weights(w)
+        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        return int(self.start.i), int(self.start.j), np.array(self.aligner.path[self.at:self.stop])
+
+
+cdef class DecoyProblem(ReferenceProblem):
+    """Learning from homologues and decoys (section 5.4 of the paper): an example's outputs are its homologue, with the
+    reference alignment, and its decoys, the best alignment of each; the loss is 0 or 1."""
+
+    cdef const int64_t[::1] decoys
+    cdef const int64_t[::1] decoy_bounds
+    cdef Aligner scorer                 # without the memory for the way back
+
+    def __init__(self, structure, references, *, rescaling="margin", penalty="linear"):
+        self.decoys, self.decoy_bounds = references.decoys, references.decoy_bounds
+        pairs = references.decoy_pairs()
+        super().__init__(structure, references, Aligner(structure, references.strings, pairs), rescaling, penalty)
+        self.scorer = Aligner(structure, references.strings, pairs, 1, False)
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        cdef align_end end
+        cdef int64_t k, top = self.decoy_bounds[i], at, stop
+        cdef double gold, score, high = -INFINITY
+        self.aligner.prepare(<const double*>w)
+        self.scorer.prepare(<const double*>w)
+        for k in range(self.decoy_bounds[i], self.decoy_bounds[i + 1]):
+            self.scorer.load(self.x[i], self.decoys[k])
+            score = self.scorer.forward()
+            if score > high:
+                high = score
+                top = k
+        gold = self.tally_reference(i)
+        self.aligner.load(self.x[i], self.decoys[top])
+        self.aligner.forward()
+        end = self.aligner.ends[0]
+        stop = self.aligner.task.m + self.aligner.task.n
+        at = self.aligner.walk(&end, 0, stop)
+        score = self.aligner.tally(self.x[i], self.decoys[top], end.i, end.j, &self.aligner.path[0] + at, stop - at,
+                                   -1.0, &self.sums[0])
+        self.finish(1.0, cut)
+        violation[0] = cut.b - (gold - score)
+        if score < gold if self.rescaling == RESCALE_NONE else (violation[0] < 0.0 and self.penalty != PENALTY_HARD):
+            self.nothing(cut, violation)
+        return 0
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        cdef const int64_t* offsets = &self.aligner.offsets[0]
+        cdef int64_t k, total = 0
+        for k in range(self.decoy_bounds[i], self.decoy_bounds[i + 1]):
+            total += offsets[self.decoys[k] + 1] - offsets[self.decoys[k]]
+        return <double>(total * (offsets[self.x[i] + 1] - offsets[self.x[i]]))
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        return self.structure, self.references[start:stop]

@@ -1,0 +1,191 @@
+"""Parse trees under a weighted context-free grammar, with exact inference (SVMstruct, sections 2 and 5.5)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from numbers import Integral
+
+import numpy as np
+
+from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
+from structsvm.oracles.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
+from structsvm.oracles.kbest import derivations
+from structsvm.protocol import Oracle
+
+
+class NoParseError(ValueError):
+    """A sentence that the grammar does not cover."""
+
+
+class CKYOracle(Oracle):
+    """Trees of a context-free grammar.
+
+    An input x is a sentence, a list of terminals' names; an output y is a `Tree` whose words are the sentence's
+    terminals. The joint feature counts the rules of the grammar in the tree (paper, section 2 and figure 1).
+
+    Parameters
+    ----------
+    grammar : Grammar
+        Or the text of one.
+    loss : {"f1", "hamming", "zero_one"}, default="f1"
+        By the labelled spans (category, begin, end) of the counted nodes, g in the true tree, p in the other and c in
+        both: ``1 - F1 = 1 - 2 c / (g + p)``, ``g + p - 2 c``, or 1 for any other tree. Another tree with the same
+        spans (other labels that are not counted, a chain in another order) counts as if it had one span more.
+    span_features : bool, default=False
+        Whether nodes have weights for their spans too: for each category the first and the last word, the words before
+        and after, the length, and the word that a binary (or binarised) rule's second child begins with.
+    max_length : int, default=400
+        Longest sentence, in words.
+    max_chart_bytes : int, default=2**31
+        Largest chart.
+
+    Attributes
+    ----------
+    n_features : int
+        ``len(grammar.features)``, and with `span_features` (5 (T + 1) + 9) K more, for T terminals and K categories.
+
+    Notes
+    -----
+    Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes for each span and each symbol that
+    the sentence's words can derive (and as much again for those that are left children), and time proportional to the
+    pairs of children in the grammar's rules and the cube of the length; see `structsvm.oracles._cky` for what
+    loss-augmented inference adds.
+    """
+
+    is_exact = True
+    rescalings = ("margin", "slack")
+    penalties = ("linear", "quadratic", None)
+
+    def __init__(self, grammar, *, loss="f1", span_features=False, max_length=400, max_chart_bytes=2**31):
+        self.grammar = Grammar(grammar) if isinstance(grammar, str) else grammar
+        if not isinstance(self.grammar, Grammar):
+            raise ValueError(f"The 'grammar' parameter of CKYOracle must be a Grammar or text. Got {grammar!r:.80}.")
+        if loss not in LOSSES:
+            names = " or ".join(map(repr, LOSSES))
+            raise ValueError(f"The 'loss' parameter of CKYOracle must be {names}. Got {loss!r} instead.")
+        for name, value in (("max_length", max_length), ("max_chart_bytes", max_chart_bytes)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(
+                    f"The {name!r} parameter of CKYOracle must be an integer of at least 1. Got {value!r} instead."
+                )
+        self.loss_name, self.span_features = loss, bool(span_features)
+        self.max_length, self.max_chart_bytes = int(max_length), int(max_chart_bytes)
+        n_rules, n_categories = len(self.grammar.features), len(self.grammar.categories)
+        n_spans = n_categories * (N_TABLES * (len(self.grammar.terminals) + 1) + N_LENGTHS)
+        self.n_features = n_rules + (n_spans if self.span_features else 0)
+        if self.n_features >= 2**31:
+            raise ValueError(f"{n_rules} rules and {n_spans} span features are more than 2**31 weights")
+
+    def parser(self):
+        """A chart of one's own, for one thread."""
+        first = len(self.grammar.features) if self.span_features else -1
+        return Parser(self.grammar, first, self.max_length, self.max_chart_bytes)
+
+    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+        """Bind training trees; see `Oracle.bind`. X may be None: the words are the trees'."""
+        self.check_formulation(rescaling, penalty)
+        words, rows = [], []
+        for i, tree in enumerate(Y):
+            try:
+                sentence, derivation = self.grammar.encode(tree)
+                if len(sentence) > self.max_length:
+                    raise ValueError(f"{len(sentence)} words are more than the cap max_length={self.max_length}")
+            except ValueError as error:
+                raise ValueError(f"tree {i}: {error}") from None
+            words.append(sentence)
+            rows.append(derivation)
+        if X is not None:
+            if len(X) != len(words):
+                raise ValueError(f"X has {len(X)} sentences, Y has {len(words)} trees")
+            for i, (x, sentence) in enumerate(zip(X, words, strict=True)):
+                if list(x) != [self.grammar.terminals[t] for t in sentence]:
+                    raise ValueError(f"tree {i} has other words than the sentence")
+        return TreeProblem(self, *_joined(words, (0,)), *_joined(rows, (0, 6)), rescaling=rescaling, penalty=penalty)
+
+    # ---- the protocol on single objects ---------------------------------------------------------
+
+    def joint_feature(self, x, y):
+        words, rows = self.grammar.encode(y)
+        grammar, T = self.grammar, len(self.grammar.terminals)
+        arrays, n = grammar.arrays, len(words)
+        psi = np.zeros(self.n_features)
+        for symbol, i, j, chain, rule, split in rows.tolist():
+            labels = [grammar.nodes[symbol]] if symbol < len(grammar.nodes) else []
+            if chain >= 0:
+                labels = list(grammar.chains[chain])
+                for k in range(len(labels) - 1):
+                    psi[arrays["chain_feature"][grammar.chain_number[tuple(labels[k:])]]] += 1.0
+            if rule >= 0:
+                feature = arrays["lexical_feature" if split < 0 else "rule_feature"][rule]
+                psi[feature] += feature >= 0
+            if not self.span_features:
+                continue
+            tables = psi[len(grammar.features) :]
+            by_word = tables[: -len(grammar.categories) * N_LENGTHS].reshape(N_TABLES, -1, T + 1)
+            by_length = tables[-len(grammar.categories) * N_LENGTHS :].reshape(-1, N_LENGTHS)
+            around = (words[i], words[j - 1], words[i - 1] if i else T, words[j] if j < n else T)
+            for label in labels:
+                category = grammar.categories.index(category_of(label))
+                by_word[np.arange(4), category, around] += 1.0
+                by_length[category, np.searchsorted([2, 3, 4, 5, 7, 10, 15, 20], j - i, side="right")] += 1.0
+            if split >= 0 and labels:
+                by_word[4, grammar.categories.index(category_of(labels[-1])), words[split]] += 1.0
+        return psi
+
+    def loss(self, y_true, y):
+        if y == y_true:
+            return 0.0
+        true, other = self.counted_spans(y_true), self.counted_spans(y)
+        g, p, c = len(true), len(other), len(true & other)
+        if self.loss_name == "zero_one":
+            return 1.0
+        if c == g == p:
+            p += 1
+        return float(g + p - 2 * c) if self.loss_name == "hamming" else 1.0 - 2.0 * c / (g + p)
+
+    def counted_spans(self, tree):
+        """The labelled spans that losses look at: a set of (category, begin, end)."""
+        spans = ((category_of(label), i, j) for label, i, j in tree.spans())
+        return {span for span in spans if span[0] not in self.grammar.uncounted}
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        if y_true is None:
+            found = self.parse(x, w)
+            if found is None:
+                raise NoParseError(f"the grammar has no tree for the sentence {' '.join(x)!r:.200}")
+            return found[0]
+        return self.grammar.decode(self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w), x)
+
+    # ---- parsing --------------------------------------------------------------------------------
+
+    def parse(self, x, w, *, words=None, parser=None):
+        """The best tree of a sentence and its score, or None if the grammar has none.
+
+        `words` is what the tree is to hold in the places of the terminals, words or trees; default: the terminals.
+        """
+        numbers = self.grammar.sentence(x)
+        if numbers is None:
+            return None
+        found = (parser or self.parser()).parse(numbers, self.check_weights(w))
+        return None if found is None else (self.grammar.decode(found[0], words or x), found[1])
+
+    def kbest(self, x, w, k=None, *, words=None):
+        """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
+        numbers = self.grammar.sentence(x)
+        if numbers is None:
+            return
+        for rows, score in islice(derivations(self.parser(), numbers, self.check_weights(w)), k):
+            yield self.grammar.decode(rows, words or x), score
+
+    def check_weights(self, w):
+        """Return the weights as float64 array of n_features values, or raise ValueError."""
+        weights = np.ascontiguousarray(w, dtype=np.float64)
+        if weights.shape != (self.n_features,):
+            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        return weights
+
+
+def _joined(arrays, empty):
+    """Arrays set one after the other, and where each begins."""
+    offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
+    return (np.concatenate(arrays) if arrays else np.empty(empty, dtype=np.int32)), offsets

@@ -1,0 +1,358 @@
+/* The best score for every count: what exact inference under a loss that is no sum over nodes needs.
+ *
+ * F1 = 2 c / (g + p) depends on c, the nodes of a tree that the gold tree has too, and on p, all its nodes (n-ary rules
+ * and unary chains leave p free, so the sentence does not settle it). The gold tree bounds c. The objective
+ * f(c, p, S) = b(c, p) + scale(c, p) (S - S0) of a tree of score S never falls with S, never with p, never rises with
+ * c. So of the derivations of an item only those are needed that no other one beats in all three: its *front*.
+ *
+ * Most items need none at all. With a threshold theta on the chart's own values (score + a c + mu p), below which no
+ * derivation can be the answer, an outside pass finds the items and rules that can take part in one above it:
+ *
+ *     value of the best derivation with this part  =  what is inside of it + what is outside of it.
+ *
+ * The derivation that equals the gold tree's is not an answer; it is kept apart from the fronts until it has been
+ * combined with something else.
+ */
+#ifndef STRUCTSVM_CKY_FRONTS_H
+#define STRUCTSVM_CKY_FRONTS_H
+
+#include "cky_trees.h"
+
+typedef struct {
+    double x;                   /* score + a c + mu p */
+    int32_t c, p;
+    int32_t chain, rule, split;
+    int32_t left, right;        /* entries of the children */
+    int32_t is_gold;
+} cky_entry;
+
+typedef struct {
+    double theta;
+    const cky_node *gold;       /* the gold derivation, and which of its nodes stands over a span (-1: none) */
+    const int32_t *gold_node;
+    /* outside values: final ones in the layout of `right`, base ones in that of `base` */
+    size_t room_out, room_base, room_front;
+    double *out, *out_base;
+    int32_t *front;             /* of final items: first entry and end, in the layout of `right`, two each */
+    /* entries, and a scratch table of the best entry for each count */
+    size_t room_pool, room_cells, room_touched;
+    cky_entry *pool;
+    int64_t size;
+    int32_t *cells, *touched;
+    double *tallest;            /* (n_p) scratch */
+    size_t room_tallest;
+    int64_t n_c, n_p, n_touched;
+    int32_t gold_entry;
+    int64_t edges;              /* combinations of rule and split looked at, entries aside */
+} cky_fronts;
+
+static void cky_fronts_free(cky_fronts *f) {
+    free(f->out); free(f->out_base); free(f->front);
+    free(f->pool); free(f->cells); free(f->touched); free(f->tallest);
+}
+
+/* Bytes beside the chart, entries aside. */
+static double cky_fronts_bytes(const cky_chart *h) {
+    double spans = 0.5 * (double)h->n * (double)(h->n + 1);
+    return spans * (16.0 * (double)h->m + 8.0 * (double)h->n_nodes);
+}
+
+static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, int64_t n_p) {
+    size_t spans = (size_t)h->n * (h->n + 1) / 2;
+    f->n_c = n_c;
+    f->n_p = n_p;
+    f->size = f->n_touched = f->edges = 0;
+    if (cky_bytes(h) + cky_fronts_bytes(h) > (double)h->max_bytes) return CKY_CAP;
+    if (cky_room(&f->out, &f->room_out, 8 * spans * h->m) < 0 ||
+        cky_room(&f->out_base, &f->room_base, 8 * spans * h->n_nodes + 8) < 0 ||
+        cky_room(&f->front, &f->room_front, 8 * spans * h->m) < 0 ||
+        cky_room(&f->cells, &f->room_cells, 4 * (size_t)(n_c * n_p)) < 0 ||
+        cky_room(&f->touched, &f->room_touched, 4 * (size_t)(n_c * n_p)) < 0 ||
+        cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
+        return CKY_NO_MEMORY;
+    for (size_t k = 0; k < spans * h->m; k++) f->out[k] = -INFINITY;
+    for (size_t k = 0; k < spans * h->n_nodes; k++) f->out_base[k] = -INFINITY;
+    memset(f->front, 0, 8 * spans * h->m);
+    for (int64_t k = 0; k < n_c * n_p; k++) f->cells[k] = -1;
+    return CKY_OK;
+}
+
+/* ---- outside -------------------------------------------------------------------------------- */
+
+static inline void cky_raise(double *at, double x) {
+    if (x > *at) *at = x;
+}
+
+/* Values of all chains over (i, j) into h->c, node values into h->e. */
+static void cky_chains(cky_chart *h, int64_t i, int64_t j) {
+    const double *base = cky_base(h, i, j);
+    cky_nodes(h, i, j, h->e);
+    for (int64_t k = 0; k < h->n_chains; k++)
+        h->c[k] = (h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]])
+                + h->chain_weight[k] + h->e[h->chain_top[k]];
+}
+
+/* From a base symbol s over (i, j) with outside value o to the children of its rules. */
+static void cky_outside_rules(cky_chart *h, cky_fronts *f, int64_t s, int64_t i, int64_t j, double o) {
+    const cky_grammar *g = h->g;
+    int64_t symbol = h->symbol[s];
+    const double *t = cky_splits(h, s);
+    double e = s < h->n_nodes ? h->e[s] : 0.0;
+    for (int64_t q = g->parent_ptr[symbol]; q < g->parent_ptr[symbol + 1]; q++) {
+        int64_t rule = g->parent_rule[q], p = g->rule_pair[rule], lo, hi;
+        int64_t B = h->local[g->pair_left[p]], C = h->local[g->pair_right[p]];
+        if (B < 0 || C < 0) continue;
+        cky_range(h, i, j, h->row[B], C, &lo, &hi);
+        const double *l = cky_left(h, i, h->row[B]), *r = cky_right(h, j, C);
+        double w = o + e + cky_weight(h->w, g->rule_feature[rule]);
+        for (int64_t k = lo; k <= hi; k++) {
+            double x = w + l[k] + r[k] + (t == NULL ? 0.0 : t[k]);
+            if (!(x > f->theta)) continue;
+            cky_raise(f->out + cky_right_at(h, k, B) + i, x - l[k]);
+            cky_raise(f->out + cky_right_at(h, j, C) + k, x - r[k]);
+        }
+    }
+}
+
+/* Outside values of all items that take part in a derivation above theta; -inf for the others. */
+static void cky_outside(cky_chart *h, cky_fronts *f) {
+    const cky_grammar *g = h->g;
+    int64_t n = h->n;
+    for (int64_t s = 0; s < h->n_nodes; s++)
+        if (g->start[h->symbol[s]]) f->out[cky_right_at(h, n, s)] = 0.0;
+    for (int64_t j = n; j >= 1; j--)
+        for (int64_t i = 0; i < j; i++) {
+            const double *base = cky_base(h, i, j);
+            double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
+            int is_ready = 0;
+            for (int64_t s = 0; s < h->m; s++) {
+                double o = f->out[cky_right_at(h, j, s) + i];
+                if (o == -INFINITY) continue;
+                if (!is_ready) cky_chains(h, i, j);
+                is_ready = 1;
+                if (s >= h->n_nodes) {
+                    if (j - i > 1) cky_outside_rules(h, f, s, i, j, o);
+                    continue;
+                }
+                if (base[s] + o > f->theta) cky_raise(out_base + s, o);
+                for (int64_t k = 0; k < h->n_chains; k++) {
+                    int64_t bottom = h->chain_bottom[k];
+                    if (h->chain_top[k] == s && h->c[k] + o > f->theta)
+                        cky_raise(out_base + bottom, o + h->c[k] - base[bottom]);
+                }
+            }
+            if (!is_ready || j - i == 1) continue;
+            for (int64_t s = 0; s < h->n_nodes; s++)
+                if (out_base[s] > -INFINITY) cky_outside_rules(h, f, s, i, j, out_base[s]);
+        }
+}
+
+/* ---- fronts --------------------------------------------------------------------------------- */
+
+static int cky_push(cky_fronts *f, const cky_chart *h, const cky_entry *entry, int32_t *at) {
+    if ((size_t)(f->size + 1) * sizeof(cky_entry) > f->room_pool) {
+        size_t room = f->room_pool == 0 ? 4096 * sizeof(cky_entry) : 2 * f->room_pool;
+        if ((double)room + cky_bytes(h) + cky_fronts_bytes(h) > (double)h->max_bytes || f->size >= INT_MAX / 2) return CKY_CAP;
+        void *more = realloc(f->pool, room);
+        if (more == NULL) return CKY_NO_MEMORY;
+        f->pool = more;
+        f->room_pool = room;
+    }
+    *at = (int32_t)f->size;
+    f->pool[f->size++] = *entry;
+    return CKY_OK;
+}
+
+/* Offer an entry for the item at work: the best for each count stays. */
+static int cky_offer(cky_fronts *f, const cky_chart *h, const cky_entry *entry) {
+    if (entry->is_gold) return cky_push(f, h, entry, &f->gold_entry);
+    int32_t *cell = f->cells + entry->c * f->n_p + entry->p;
+    if (*cell >= 0) {
+        if (entry->x > f->pool[*cell].x) f->pool[*cell] = *entry;
+        return CKY_OK;
+    }
+    f->touched[f->n_touched++] = (int32_t)(cell - f->cells);
+    return cky_push(f, h, entry, cell);
+}
+
+static int cky_by_number(const void *a, const void *b) { return *(const int32_t *)a - *(const int32_t *)b; }
+
+/* End the item at work, whose entries begin at `first`: drop those that another one beats, and those under the
+ * threshold with the item's outside value o. The gold derivation stays. Entries end up in first .. f->size - 1. */
+static void cky_settle(cky_fronts *f, const cky_chart *h, int64_t first, double o) {
+    int64_t size = first;
+    cky_entry gold;
+    int has_gold = f->gold_entry >= 0;
+    if (has_gold) gold = f->pool[f->gold_entry];
+    /* By c ascending, p descending within: tallest[p] is the best score so far with as many nodes or more. */
+    qsort(f->touched, f->n_touched, sizeof(int32_t), cky_by_number);
+    for (int64_t p = 0; p < f->n_p; p++) f->tallest[p] = -INFINITY;
+    for (int64_t q = 0; q < f->n_touched;) {
+        int64_t end = q, c = f->touched[q] / f->n_p;
+        while (end < f->n_touched && f->touched[end] / f->n_p == c) end++;
+        for (int64_t k = end - 1; k >= q; k--) {
+            cky_entry *entry = f->pool + f->cells[f->touched[k]];
+            double score = entry->x - h->a * entry->c - h->mu * entry->p;
+            if (!(score > f->tallest[entry->p]) || !(entry->x + o > f->theta)) {
+                entry->c = -1;
+                continue;
+            }
+            for (int64_t p = entry->p; p >= 0 && f->tallest[p] < score; p--) f->tallest[p] = score;
+        }
+        q = end;
+    }
+    for (int64_t k = 0; k < f->n_touched; k++) f->cells[f->touched[k]] = -1;
+    for (int64_t k = first; k < f->size; k++)
+        if (!f->pool[k].is_gold && f->pool[k].c >= 0) f->pool[size++] = f->pool[k];
+    if (has_gold) f->pool[size++] = gold;
+    f->size = size;
+    f->n_touched = 0;
+    f->gold_entry = -1;
+}
+
+/* Entries of base symbol s (local) over (i, j). */
+static int cky_front_rules(cky_chart *h, cky_fronts *f, int64_t s, int64_t i, int64_t j, double o) {
+    const cky_grammar *g = h->g;
+    int64_t symbol = h->symbol[s], at = f->gold_node[cky_span(i, j)];
+    const cky_node *gold = at < 0 || cky_bottom(g, f->gold + at) != symbol ? NULL : f->gold + at;
+    int counted = s < h->n_nodes && g->counted[symbol], status;
+    int32_t dc = counted && cky_is_gold(h, symbol, i, j), dp = counted;
+    double e = s < h->n_nodes ? h->e[s] : 0.0;
+    cky_entry x = {0.0, dc, dp, -1, -1, -1, -1, -1, 0};
+    if (symbol >= g->n_nodes && symbol < g->n_nodes + g->n_terminals) {
+        x.is_gold = gold != NULL;
+        return cky_offer(f, h, &x);
+    }
+    if (j - i == 1) {
+        int64_t t = h->words[i];
+        for (int64_t k = g->lexical_ptr[t]; k < g->lexical_ptr[t + 1]; k++) {
+            if (g->lexical_node[k] != symbol) continue;
+            x.x = cky_weight(h->w, g->lexical_feature[k]) + e;
+            x.rule = (int32_t)k;
+            x.is_gold = gold != NULL && gold->rule == k;
+            if ((status = cky_offer(f, h, &x)) < 0) return status;
+        }
+        return CKY_OK;
+    }
+    const double *t = cky_splits(h, s);
+    for (int64_t q = g->parent_ptr[symbol]; q < g->parent_ptr[symbol + 1]; q++) {
+        int64_t rule = g->parent_rule[q], pair = g->rule_pair[rule], lo, hi;
+        int64_t B = h->local[g->pair_left[pair]], C = h->local[g->pair_right[pair]];
+        if (B < 0 || C < 0) continue;
+        cky_range(h, i, j, h->row[B], C, &lo, &hi);
+        const double *l = cky_left(h, i, h->row[B]), *r = cky_right(h, j, C);
+        x.rule = (int32_t)rule;
+        for (int64_t k = lo; k <= hi; k++) {
+            double w = cky_weight(h->w, g->rule_feature[rule]) + e + (t == NULL ? 0.0 : t[k]);
+            if (!(l[k] + r[k] + w + o > f->theta)) continue;
+            const int32_t *left = f->front + 2 * (cky_right_at(h, k, B) + i);
+            const int32_t *right = f->front + 2 * (cky_right_at(h, j, C) + k);
+            int may_be_gold = gold != NULL && gold->rule == rule && gold->split == k;
+            x.split = (int32_t)k;
+            f->edges++;
+            for (x.left = left[0]; x.left < left[1]; x.left++)
+                for (x.right = right[0]; x.right < right[1]; x.right++) {
+                    const cky_entry *a = f->pool + x.left, *b = f->pool + x.right;
+                    x.x = a->x + b->x + w;
+                    x.c = a->c + b->c + dc;
+                    x.p = a->p + b->p + dp;
+                    x.is_gold = may_be_gold && a->is_gold && b->is_gold;
+                    if (!(x.x + o > f->theta) && !x.is_gold) continue;
+                    if ((status = cky_offer(f, h, &x)) < 0) return status;
+                }
+        }
+    }
+    return CKY_OK;
+}
+
+/* Take over entries first .. end - 1 of a base item with chain k (-1: none) on top. */
+static int cky_front_chain(cky_chart *h, cky_fronts *f, int64_t k, int64_t i, int64_t j, int64_t first, int64_t end,
+                           double o) {
+    const cky_grammar *g = h->g;
+    int64_t at = f->gold_node[cky_span(i, j)];
+    double dx = k < 0 ? 0.0 : h->c[k] - cky_base(h, i, j)[h->chain_bottom[k]];
+    int32_t dc = 0, dp = 0, chain = k < 0 ? -1 : h->chain[k];
+    int status;
+    for (int32_t link = chain; link >= 0; link = g->chain_below[link]) {
+        int64_t node = g->chain_top[link];
+        dp += g->counted[node];
+        dc += g->counted[node] && cky_is_gold(h, node, i, j);
+    }
+    for (int64_t q = first; q < end; q++) {
+        cky_entry x = f->pool[q];
+        x.x += dx;
+        x.c += dc;
+        x.p += dp;
+        x.chain = chain;
+        x.is_gold = x.is_gold && at >= 0 && f->gold[at].chain == chain;
+        if (!(x.x + o > f->theta) && !x.is_gold) continue;
+        if ((status = cky_offer(f, h, &x)) < 0) return status;
+    }
+    return CKY_OK;
+}
+
+/* Fronts of all items, bottom up. Those of base nodes live while their span is at work. */
+static int cky_all_fronts(cky_chart *h, cky_fronts *f, int32_t *base_front) {
+    int status;
+    f->gold_entry = -1;
+    for (int64_t j = 1; j <= h->n; j++)
+        for (int64_t i = j - 1; i >= 0; i--) {
+            const double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
+            int64_t first;
+            int is_ready = 0;
+            for (int64_t s = 0; s < h->n_nodes; s++) {
+                base_front[2 * s] = base_front[2 * s + 1] = (int32_t)f->size;
+                if (out_base[s] == -INFINITY) continue;
+                if (!is_ready) cky_chains(h, i, j);
+                is_ready = 1;
+                first = f->size;
+                if ((status = cky_front_rules(h, f, s, i, j, out_base[s])) < 0) return status;
+                cky_settle(f, h, first, out_base[s]);
+                base_front[2 * s + 1] = (int32_t)f->size;
+            }
+            for (int64_t s = 0; s < h->m; s++) {
+                int64_t at = cky_right_at(h, j, s) + i;
+                double o = f->out[at];
+                if (o == -INFINITY) continue;
+                first = f->size;
+                if (s >= h->n_nodes) {
+                    if ((status = cky_front_rules(h, f, s, i, j, o)) < 0) return status;
+                } else {
+                    if ((status = cky_front_chain(h, f, -1, i, j, base_front[2 * s], base_front[2 * s + 1], o)) < 0)
+                        return status;
+                    for (int64_t k = 0; k < h->n_chains; k++) {
+                        const int32_t *below = base_front + 2 * h->chain_bottom[k];
+                        if (h->chain_top[k] == s && (status = cky_front_chain(h, f, k, i, j, below[0], below[1], o)) < 0)
+                            return status;
+                    }
+                }
+                cky_settle(f, h, first, o);
+                f->front[2 * at] = (int32_t)first;
+                f->front[2 * at + 1] = (int32_t)f->size;
+            }
+        }
+    return CKY_OK;
+}
+
+/* The derivation behind a final entry of root symbol s (local), as `cky_derive` writes it. */
+static int64_t cky_unfold(const cky_chart *h, const cky_fronts *f, int64_t s, int32_t entry, cky_item *stack,
+                          int32_t *entries, cky_node *d) {
+    const cky_grammar *g = h->g;
+    int64_t size = 0, top = 0;
+    stack[0] = (cky_item){h->symbol[s], 0, (int32_t)h->n};
+    entries[top++] = entry;
+    while (top > 0) {
+        cky_item item = stack[--top];
+        const cky_entry *x = f->pool + entries[top];
+        d[size++] = (cky_node){item.symbol, item.i, item.j, x->chain, x->rule, x->split};
+        if (x->split < 0) continue;
+        int64_t p = g->rule_pair[x->rule];
+        stack[top] = (cky_item){g->pair_right[p], x->split, item.j};
+        entries[top++] = x->right;
+        stack[top] = (cky_item){g->pair_left[p], item.i, x->split};
+        entries[top++] = x->left;
+    }
+    return size;
+}
+
+#endif

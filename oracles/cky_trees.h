@@ -1,0 +1,213 @@
+/* Derivations out of a CKY chart: the best one, the best one but for it, their features and their counts.
+ *
+ * A derivation is a list of nodes in preorder. A node is a symbol over a span; `chain` is the unary chain on its top
+ * (or -1), and what is below the chain begins with `rule` at `split`: a binary rule; for one word, a lexical rule and
+ * split -1; for a terminal, rule -1. Equal derivations are equal lists.
+ */
+#ifndef STRUCTSVM_CKY_TREES_H
+#define STRUCTSVM_CKY_TREES_H
+
+#include "cky.h"
+
+typedef struct {
+    int32_t symbol, i, j, chain, rule, split;
+} cky_node;
+
+typedef struct {
+    int32_t symbol, i, j;
+} cky_item;
+
+/* A decision that would have cost least to take otherwise: node `at`, its loss, and what to take there instead. */
+typedef struct {
+    double loss;
+    int64_t at;
+    int32_t chain, rule, split;
+} cky_choice;
+
+/* Nodes that a derivation of n words may have at most: n leaves of a binary tree. */
+static inline int64_t cky_most_nodes(int64_t n) { return 2 * n; }
+
+/* The symbol below the chain of a node. */
+static inline int64_t cky_bottom(const cky_grammar *g, const cky_node *d) {
+    return d->chain < 0 ? d->symbol : g->chain_bottom[d->chain];
+}
+
+static void cky_better(double x, int32_t rule, int32_t split, double *best, double *second, cky_node *d, cky_choice *other) {
+    if (x > *best) {
+        *second = *best;
+        other->rule = d->rule;
+        other->split = d->split;
+        *best = x;
+        d->rule = rule;
+        d->split = split;
+    } else if (x > *second) {
+        *second = x;
+        other->rule = rule;
+        other->split = split;
+    }
+}
+
+/* The best rule and split of base symbol s (local) over (i, j), and the best after them. */
+static void cky_best_rule(const cky_chart *h, int64_t s, cky_node *d, cky_choice *other) {
+    const cky_grammar *g = h->g;
+    int64_t i = d->i, j = d->j, symbol = h->symbol[s];
+    double best = -INFINITY, second = -INFINITY;
+    d->rule = d->split = other->rule = other->split = -1;
+    if (symbol >= g->n_nodes && symbol < g->n_nodes + g->n_terminals) {
+        best = 0.0;
+    } else if (j - i == 1) {
+        int64_t t = h->words[i];
+        for (int64_t k = g->lexical_ptr[t]; k < g->lexical_ptr[t + 1]; k++)
+            if (g->lexical_node[k] == symbol)
+                cky_better(cky_weight(h->w, g->lexical_feature[k]), (int32_t)k, -1, &best, &second, d, other);
+    } else {
+        const double *t = cky_splits(h, s);
+        for (int64_t q = g->parent_ptr[symbol]; q < g->parent_ptr[symbol + 1]; q++) {
+            int64_t rule = g->parent_rule[q], p = g->rule_pair[rule], lo, hi;
+            int64_t B = h->local[g->pair_left[p]], C = h->local[g->pair_right[p]];
+            if (B < 0 || C < 0) continue;
+            cky_range(h, i, j, h->row[B], C, &lo, &hi);
+            const double *l = cky_left(h, i, h->row[B]), *r = cky_right(h, j, C);
+            double w = cky_weight(h->w, g->rule_feature[rule]);
+            for (int64_t k = lo; k <= hi; k++)
+                cky_better(l[k] + r[k] + (t == NULL ? 0.0 : t[k]) + w, (int32_t)rule, (int32_t)k, &best, &second, d, other);
+        }
+    }
+    other->loss = second == -INFINITY ? INFINITY : best - second;
+}
+
+/* The best chain on top of symbol s (local) over a span, -1 for none, and the best after it. */
+static void cky_best_chain(cky_chart *h, int64_t s, cky_node *d, cky_choice *other) {
+    const double *base = cky_base(h, d->i, d->j);
+    double best = -INFINITY, second = -INFINITY;
+    d->chain = other->chain = -1;
+    other->loss = INFINITY;
+    if (s >= h->n_nodes) return;
+    best = base[s];
+    cky_nodes(h, d->i, d->j, h->e);
+    for (int64_t k = 0; k < h->n_chains; k++) {
+        double below = h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : h->c[h->chain_below[k]];
+        h->c[k] = below + h->chain_weight[k] + h->e[h->chain_top[k]];
+        if (h->chain_top[k] != s || h->c[k] == -INFINITY) continue;
+        if (h->c[k] > best) {
+            second = best;
+            other->chain = d->chain;
+            best = h->c[k];
+            d->chain = h->chain[k];
+        } else if (h->c[k] > second) {
+            second = h->c[k];
+            other->chain = h->chain[k];
+        }
+    }
+    if (second > -INFINITY) other->loss = best - second;
+}
+
+/* The start symbol (local) with the best value over the whole sentence, -1 if there is no derivation. */
+static int64_t cky_root(const cky_chart *h, double *best, cky_choice *other) {
+    int64_t root = -1;
+    double second = -INFINITY;
+    *best = -INFINITY;
+    for (int64_t s = 0; s < h->n_nodes; s++) {
+        if (!h->g->start[h->symbol[s]]) continue;
+        int64_t at = h->n * h->m + s;
+        double x = h->right_lo[at] == 0 && h->right_hi[at] >= 0 ? cky_right(h, h->n, s)[0] : -INFINITY;
+        if (x > *best) {
+            second = *best;
+            other->chain = (int32_t)root;
+            *best = x;
+            root = s;
+        } else if (x > second) {
+            second = x;
+            other->chain = (int32_t)s;
+        }
+    }
+    other->at = -1;
+    other->loss = second == -INFINITY ? INFINITY : *best - second;
+    return root;
+}
+
+/* Write the best derivation with root s (local) into d and return its length. `forced` (or NULL) is a decision to take
+ * on the way; `cheapest` (or NULL) becomes the decision that would have cost least otherwise, if that is less than what
+ * it holds. A node's chain and its rule are two decisions: one of them is what it was. */
+static int64_t cky_derive(cky_chart *h, int64_t s, const cky_choice *forced, cky_choice *cheapest, cky_item *stack, cky_node *d) {
+    const cky_grammar *g = h->g;
+    int64_t size = 0, top = 0;
+    stack[top++] = (cky_item){h->symbol[s], 0, (int32_t)h->n};
+    while (top > 0) {
+        cky_item item = stack[--top];
+        cky_node *node = d + size;
+        cky_choice chain, rule;
+        node->symbol = item.symbol, node->i = item.i, node->j = item.j;
+        cky_best_chain(h, h->local[item.symbol], node, &chain);
+        if (forced != NULL && forced->at == size) node->chain = forced->chain;
+        cky_best_rule(h, h->local[cky_bottom(g, node)], node, &rule);
+        if (forced != NULL && forced->at == size && forced->rule >= 0) node->rule = forced->rule, node->split = forced->split;
+        if (cheapest != NULL && chain.loss < cheapest->loss)
+            *cheapest = (cky_choice){chain.loss, size, chain.chain, -1, -1};
+        if (cheapest != NULL && rule.loss < cheapest->loss)
+            *cheapest = (cky_choice){rule.loss, size, node->chain, rule.rule, rule.split};
+        size++;
+        if (node->split < 0) continue;
+        int64_t p = g->rule_pair[node->rule];
+        stack[top++] = (cky_item){g->pair_right[p], node->split, item.j};
+        stack[top++] = (cky_item){g->pair_left[p], item.i, node->split};
+    }
+    return size;
+}
+
+/* ---- what a derivation is made of ----------------------------------------------------------- */
+
+/* Add the features of a derivation to `out`, one entry an occurrence; returns how many there are. */
+static int64_t cky_features(const cky_grammar *g, const int32_t *words, int64_t n, const cky_node *d, int64_t size,
+                            int64_t *out) {
+    int64_t count = 0;
+#define SPAN(node)                                                                                 \
+    if (g->span_features >= 0) {                                                                   \
+        cky_span_features(g, words, n, g->category[node], d[k].i, d[k].j, out + count);            \
+        count += 5;                                                                                \
+    }
+    for (int64_t k = 0; k < size; k++) {
+        int64_t bottom = cky_bottom(g, d + k);
+        int32_t feature = -1;
+        for (int32_t link = d[k].chain; link >= 0; link = g->chain_below[link]) {
+            if (g->chain_feature[link] >= 0) out[count++] = g->chain_feature[link];
+            SPAN(g->chain_top[link])
+        }
+        if (bottom < g->n_nodes) { SPAN(bottom) }
+        if (d[k].rule < 0) continue;
+        feature = d[k].split < 0 ? g->lexical_feature[d[k].rule] : g->rule_feature[d[k].rule];
+        if (feature >= 0) out[count++] = feature;
+        if (d[k].split >= 0 && bottom < g->n_nodes && g->span_features >= 0)
+            out[count++] = cky_table(g, CKY_SPLIT, g->category[bottom], words[d[k].split]);
+    }
+#undef SPAN
+    return count;
+}
+
+/* Whether a node over (i, j) is one of the gold tree's. */
+static inline int cky_is_gold(const cky_chart *h, int64_t node, int64_t i, int64_t j) {
+    for (int64_t k = h->gold_ptr[cky_span(i, j)]; k < h->gold_ptr[cky_span(i, j) + 1]; k++)
+        if (h->gold_category[k] == h->g->category[node]) return 1;
+    return 0;
+}
+
+/* Counted nodes of a tree: *p of them, *c in the gold tree. */
+static void cky_count(const cky_chart *h, const cky_node *d, int64_t size, int64_t *c, int64_t *p) {
+    const cky_grammar *g = h->g;
+    *c = *p = 0;
+    for (int64_t k = 0; k < size; k++) {
+        int64_t node = cky_bottom(g, d + k);
+        int32_t link = d[k].chain;
+        for (;;) {
+            if (node < g->n_nodes && g->counted[node]) {
+                *p += 1;
+                *c += cky_is_gold(h, node, d[k].i, d[k].j);
+            }
+            if (link < 0) break;
+            node = g->chain_top[link];
+            link = g->chain_below[link];
+        }
+    }
+}
+
+#endif

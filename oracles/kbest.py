@@ -1,0 +1,146 @@
+"""The k best derivations in a chart, one after the other, each found when it is asked for.
+
+Lazy enumeration (Huang and Chiang 2005, algorithm 3): the r-th best derivation of an item is one of a few candidates,
+which are the ways to begin it with its children's best derivations, and the neighbours (one child's rank raised by
+one) of those that have been taken already. Ranks of children are asked for as they are needed, on an explicit stack.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+__all__ = ["derivations"]
+
+# Items are (kind, symbol, begin, end). A "base" begins with a rule, a "final" one may have a chain on top.
+_BASE, _FINAL = 0, 1
+
+
+class _Item:
+    """What is known of an item: its derivations so far, and the candidates for the next one."""
+
+    def __init__(self, edges: list[tuple[float, Any, tuple[Any, ...]]]) -> None:
+        # A candidate is (-score, number of the edge, ranks of the children).
+        self.edges = edges
+        self.found: list[tuple[float, int, tuple[int, ...]]] = []
+        self.heap = [(-score, number, (0,) * len(tails)) for number, (score, _, tails) in enumerate(edges)]
+        heapq.heapify(self.heap)
+        self.seen = {(number, ranks) for _, number, ranks in self.heap}
+        self.due: tuple[float, int, tuple[int, ...]] | None = None  # taken, its neighbours not yet looked at
+
+
+class _Search:
+    def __init__(self, parser: Any, n: int) -> None:
+        self.parser, self.n = parser, n
+        self.grammar = parser.tables
+        self.items: dict[tuple[int, int, int, int], _Item] = {}
+
+    def item(self, key: tuple[int, int, int, int]) -> _Item:
+        if key not in self.items:
+            kind, symbol, i, j = key
+            self.items[key] = _Item(self.final_edges(symbol, i, j) if kind == _FINAL else self.base_edges(symbol, i, j))
+        return self.items[key]
+
+    def final_edges(self, symbol: int, i: int, j: int) -> list[Any]:
+        bottoms = self.grammar.arrays["chain_bottom"]
+        return [
+            (score, chain, ((_BASE, symbol if chain < 0 else int(bottoms[chain]), i, j),))
+            for score, chain in self.parser.chains(symbol, i, j)
+        ]
+
+    def base_edges(self, symbol: int, i: int, j: int) -> list[Any]:
+        arrays = self.grammar.arrays
+        edges = []
+        for score, rule, split in self.parser.rules(symbol, i, j):
+            tails: tuple[Any, ...] = ()
+            if split >= 0:
+                pair = arrays["rule_pair"][rule]
+                left, right = int(arrays["pair_left"][pair]), int(arrays["pair_right"][pair])
+                tails = ((_FINAL, left, i, split), (_FINAL, right, split, j))
+            edges.append((score, (rule, split), tails))
+        return edges
+
+    def ask(self, key: tuple[int, int, int, int], rank: int) -> bool:
+        """Make sure that the item's derivation of this rank is known; False if it has none."""
+        stack = [(key, rank)]
+        while stack:
+            key, rank = stack[-1]
+            item = self.item(key)
+            if len(item.found) > rank:
+                stack.pop()
+            elif item.due is not None:
+                missing = self.neighbours(item)
+                if missing is not None:
+                    stack.append(missing)
+            elif item.heap:
+                cost, number, ranks = heapq.heappop(item.heap)
+                item.found.append((-cost, number, ranks))
+                item.due = item.found[-1]
+            else:
+                stack.pop()
+        return len(self.items[key].found) > rank
+
+    def neighbours(self, item: _Item) -> tuple[Any, int] | None:
+        """Add the neighbours of the derivation taken last.
+
+        Returns a child and its rank that must be asked for first, if any; then it is to be called again.
+        """
+        score, number, ranks = item.due  # type: ignore[misc]
+        tails = item.edges[number][2]
+        for which, tail in enumerate(tails):
+            raised = (*ranks[:which], ranks[which] + 1, *ranks[which + 1 :])
+            if (number, raised) in item.seen:
+                continue
+            child = self.item(tail)
+            if len(child.found) <= raised[which] and (child.heap or child.due is not None):
+                return tail, raised[which]
+            item.seen.add((number, raised))
+            if len(child.found) > raised[which]:
+                gain = child.found[raised[which]][0] - child.found[ranks[which]][0]
+                heapq.heappush(item.heap, (-(score + gain), number, raised))
+        item.due = None
+        return None
+
+    def rows(self, root: tuple[int, int, int, int], rank: int) -> np.ndarray:
+        """A derivation as `Parser.parse` gives it."""
+        rows = []
+        stack = [(root, rank)]
+        while stack:
+            key, rank = stack.pop()
+            _, symbol, i, j = key
+            _, number, ranks = self.items[key].found[rank]
+            _, chain, ((base_key),) = self.items[key].edges[number]
+            self.ask(base_key, ranks[0])
+            _, number, ranks = self.items[base_key].found[ranks[0]]
+            _, (rule, split), tails = self.items[base_key].edges[number]
+            rows.append((symbol, i, j, chain, rule, split))
+            for tail, below in reversed(list(zip(tails, ranks, strict=True))):
+                self.ask(tail, below)
+                stack.append((tail, below))
+        return np.array(rows, dtype=np.int32)
+
+
+def derivations(parser, words, w):
+    """Yield ``(nodes, score)`` of a sentence's derivations, best first; see `Parser.parse`.
+
+    The parser's chart is in use until the iterator is done with.
+    """
+    words = parser.check(words)
+    parser.fill(words, w)
+    search = _Search(parser, len(words))
+    roots = [(_FINAL, symbol, 0, len(words)) for symbol in np.flatnonzero(search.grammar.is_start).tolist()]
+    ranks = [0] * len(roots)
+    while True:
+        best = None
+        for k, (root, rank) in enumerate(zip(roots, ranks, strict=True)):
+            if search.ask(root, rank):
+                score = search.items[root].found[rank][0]
+                if best is None or score > best[0]:
+                    best = (score, k)
+        if best is None:
+            return
+        score, k = best
+        yield search.rows(roots[k], ranks[k]), score
+        ranks[k] += 1

@@ -1,0 +1,19 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class Expansion:
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def n_vectors(self) -> int: ...
+    def __init__(self, n_labels: int, n_slots: int) -> None: ...
+    def listed(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
+    def fill(
+        self,
+        slots: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        beta: NDArray[np.float64],
+        g: NDArray[np.float64],
+    ) -> None: ...

@@ -1,0 +1,203 @@
+"""The commands for parsers, on files of bracketed trees and of sentences.
+
+A sentence is a line of tags or words (what the model was trained on) between spaces, or of nothing but ``word/TAG``;
+predict also takes files of trees, and parses their sentences.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import SimpleNamespace
+
+import click
+
+from structsvm.cli.output import blank, check_writable, drawable, save, writing
+from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
+from structsvm.solvers.choice import SOLVERS
+from structsvm.sources import load_bytes
+from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
+from structsvm.tasks.grammar_parameters import make_grammar_solver
+from structsvm.tree_metrics import bracket_scores
+from structsvm.trees import read_trees
+
+DEFAULTS = COMMON | {
+    "loss": "f1",
+    "rescaling": "margin",
+    "penalty": "linear",
+    "terminals": "tags",
+    "min_count": 2,
+    "h": None,
+    "v": 1,
+    "span_features": False,
+    "max_unary": None,
+    "smoothing": 0.0,
+    "max_length": 400,
+    "max_chart_bytes": 2**31,
+}
+
+
+def train(path, model_path, params, quiet):
+    """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
+    job = Training(quiet)
+    check_writable(model_path)
+    settings = SimpleNamespace(**DEFAULTS | params)
+    generative = settings.solver == PCFG
+    if generative and settings.span_features:
+        raise ValueError("--span-features has no meaning with --solver pcfg: a generative grammar has only rules")
+    solver = None if generative else make_grammar_solver(settings)
+    model, trees = prepare(settings, as_trees(read_trees(path), clean=True))
+    model.params = vars(settings)
+    grammar = model.oracle.grammar
+    job.say(
+        f"{len(trees)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, {len(grammar.terminals)} "
+        f"terminals, {model.oracle.n_features} features ({job.seconds:.2f} s)"
+    )
+    interrupted = None
+    if solver is None:
+        model.estimate(trees, settings.smoothing)
+    else:
+        with job.warnings():
+            run = model.train(trees, solver, monitor=job.bar(solver))
+        interrupted = passes_if_interrupted(run)
+        job.say(model.result.certificate())
+    model.save(model_path)
+    return job.end(model_path, interrupted)
+
+
+def predict(model_path, path, output, kbest, jobs, *, pretty=False):
+    """Write the best tree of each sentence, one a line; with `kbest` each after a line with its rank and score."""
+    model = GrammarModel.load(model_path, mmap=True)
+    sentences = read_sentences(path)
+    with writing(output) as stream:
+        if kbest is None:
+            for tree in model.predict(sentences, on_no_parse="flat", n_jobs=jobs):
+                stream.write(f"{tree.pretty() if pretty else tree}\n")
+            return
+        for sentence in sentences:
+            for rank, (tree, score) in enumerate(model.kbest(sentence, kbest), start=1):
+                stream.write(f"# {rank} {score:.6f}\n{tree.pretty() if pretty else tree}\n")
+
+
+def evaluate(model_path, path, as_json, jobs, plot):
+    """Parse the sentences of a file of trees and score the brackets."""
+    if plot:
+        raise ValueError("--plot has no meaning for a parser: there is no confusion matrix of trees")
+    model = GrammarModel.load(model_path, mmap=True)
+    trees = as_trees(read_trees(source_of(path)), clean=True)
+    predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
+    scores = bracket_scores(trees, predicted)
+    if not as_json:
+        click.echo(scores.report())
+        return
+    click.echo(
+        json.dumps(
+            {
+                "accuracy": scores.accuracy,
+                "f1": scores.f1,
+                "precision": scores.precision,
+                "recall": scores.recall,
+                "tag_accuracy": scores.tag_accuracy,
+                "n_sentences": scores.n_sentences,
+                "n_true": scores.n_true,
+            }
+        )
+    )
+
+
+def inspect(model_path, top, only, plot):
+    """Print what the model is and the heaviest rules of each nonterminal."""
+    if plot:
+        raise ValueError("--plot has no meaning for a parser")
+    model = GrammarModel.load(model_path)
+    grammar = model.oracle.grammar
+    unknown = [label for label in only if label not in grammar.nodes]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not one of the nonterminals {', '.join(grammar.nodes)}")
+    click.echo(
+        f"task: grammar, {len(grammar.rules)} rules over {model.terminals.kind}, {len(grammar.nodes)} nonterminals, "
+        f"{len(grammar.terminals)} terminals, start {', '.join(grammar.start)}"
+    )
+    if model.result is not None:
+        click.echo(model.result.certificate())
+    rules = sorted(model.weighted_rules(), key=lambda pair: -pair[1])
+    for label in only or grammar.nodes:
+        click.echo(f"\n{label}")
+        for rule, weight in [pair for pair in rules if pair[0].lhs == label][:top]:
+            click.echo(f"  {weight:+9.4f}  {rule}")
+
+
+def demo(output, seed):
+    """Train on simulated trees with two losses, beside the generative grammar, and draw a parse."""
+    from structsvm.datasets import make_trees
+    from structsvm.plotting import HistoryDisplay
+
+    drawable(output)
+    click.echo("simulating 500 trees, and 200 to test on")
+    trees, test = (make_trees(n, max_length=15, random_state=seed + k) for k, n in enumerate((500, 200)))
+    for solver, loss in ((PCFG, "f1"), ("larank", "zero_one"), ("larank", "f1")):
+        settings = SimpleNamespace(**DEFAULTS | {"solver": solver, "loss": loss, "random_state": seed})
+        model, encoded = prepare(settings, trees)
+        if solver == PCFG:
+            model.estimate(encoded, 0.0)
+        else:
+            model.train(encoded, make_grammar_solver(settings))
+        predicted = model.predict([tree.tokens() for tree in test], on_no_parse="flat")
+        name = "generative grammar" if solver == PCFG else f"{SOLVERS[solver].__name__}, {loss} loss"
+        scores = bracket_scores(test, predicted)
+        click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
+    click.echo(model.result.certificate())
+    click.echo(predicted[0].pretty())
+    figure = blank(7, 6)
+    HistoryDisplay(model.result.history).plot(ax=figure.subplots(2, sharex=True))
+    save(figure, output)
+
+
+def source_of(path):
+    """The path, or standard input for "-"."""
+    return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
+
+
+def read_sentences(path):
+    """Sentences of a file: lines of tokens, ``word/TAG`` for pairs; or trees, whose tokens they are."""
+    data, name, _ = load_bytes(source_of(path))
+    try:
+        lines = data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{name}:{line}: bytes that are not UTF-8") from None
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith("("):
+        return [tree.tokens() for tree in as_trees(read_trees(lines), clean=True)]
+    sentences = [_tokens(line.split()) for line in lines if line.strip()]
+    if not sentences:
+        raise ValueError(f"{name}: no sentences")
+    return sentences
+
+
+def _tokens(texts):
+    pairs = [text.rpartition("/") for text in texts]
+    if all(word and tag for word, _, tag in pairs):
+        return [(word, tag) for word, _, tag in pairs]
+    return texts
+
+
+@training(1.0, more_solvers=[PCFG])
+@click.option("--loss", type=click.Choice(["f1", "hamming", "zero_one"]), default="f1", show_default=True)
+@click.option("--rescaling", type=click.Choice(["margin", "slack"]), default="margin", show_default=True)
+@click.option("--penalty", type=click.Choice(["linear", "quadratic"]), default="linear", show_default=True)
+@click.option("--terminals", type=click.Choice(["tags", "words"]), default="tags", show_default=True)
+@click.option(
+    "--min-count", type=click.IntRange(1), default=2, show_default=True, help="Words: rarer ones are classes."
+)
+@click.option("--h", "h", type=click.IntRange(0), help="Horizontal Markovisation.  [default: exact rules]")
+@click.option("--v", "v", type=click.IntRange(1), default=1, show_default=True, help="Vertical Markovisation.")
+@click.option("--span-features", is_flag=True, help="Weights for first and last words, length, split.")
+@click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
+@click.option("--max-length", type=click.IntRange(1), default=400, show_default=True, help="Longest sentence.")
+def command(train_file, model, quiet, **params):
+    """Train a parser on a file of bracketed trees, one a line or as in a treebank's .mrg files.
+
+    Files that end in .gz, .xz or .bz2 are read as they are.
+    """
+    sys.exit(train(train_file, model, params, quiet))

@@ -1,0 +1,80 @@
+"""Alignments as users write them: two rows of equal length with gaps.
+
+A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is one to learn from and to assess; one with a
+lower-case letter may stand in an alignment, but no loss and no metric looks at it. Removing the gaps and upper-casing
+gives the strings.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+GAPS = "-."
+
+
+def split_rows(row_x, row_z):
+    """Return ``(x, z, operations)``: the strings without gaps, and one of ``MmXZ`` a column.
+
+    M is a pair to assess, m another pair, X a letter of x against a gap, Z one of z. Where gaps in both rows meet,
+    the columns are put in order, X before Z: they say the same in any order.
+
+    Raises
+    ------
+    ValueError
+        If the rows differ in length, hold no letter, or have a column of two gaps.
+    """
+    if len(row_x) != len(row_z):
+        raise ValueError(f"the rows have {len(row_x)} and {len(row_z)} columns")
+    operations = []
+    for column, (a, b) in enumerate(zip(row_x, row_z, strict=True), start=1):
+        if a in GAPS and b in GAPS:
+            raise ValueError(f"column {column} is a gap in both rows")
+        operations.append("Z" if a in GAPS else "X" if b in GAPS else "M" if a.isupper() and b.isupper() else "m")
+    x, z = strip_gaps(row_x), strip_gaps(row_z)
+    if not x or not z:
+        raise ValueError("a row is empty, or nothing but gaps")
+    runs = ("".join(run) for _, run in groupby(operations, key=lambda c: c in "XZ"))
+    return x, z, "".join("".join(sorted(run)) if run[0] in "XZ" else run for run in runs).encode()
+
+
+def strip_gaps(row):
+    """The string of a row: without gaps, in upper case."""
+    return row.translate(_NO_GAPS).upper()
+
+
+_NO_GAPS = str.maketrans("", "", GAPS)
+
+
+def join_rows(x, z, x_start, z_start, operations, *, local=False):
+    """The inverse of `split_rows`, for operations that begin at letters x_start and z_start (counted from 0).
+
+    What stands out at the ends is put against gaps, with ``local`` in lower case: it is not aligned.
+    """
+    a, b = [], []
+    i, j = x_start, z_start
+    for operation in operations.decode():
+        a.append("-" if operation == "Z" else x[i])
+        b.append("-" if operation == "X" else z[j])
+        i += operation != "Z"
+        j += operation != "X"
+    ends = [x[:x_start], z[:z_start], x[i:], z[j:]]
+    ends = [end.lower() for end in ends] if local else ends
+    heads, tails = ends[:2], ends[2:]
+    return (
+        heads[0] + "-" * len(heads[1]) + "".join(a) + tails[0] + "-" * len(tails[1]),
+        "-" * len(heads[0]) + heads[1] + "".join(b) + "-" * len(tails[0]) + tails[1],
+    )
+
+
+def assessed_pairs(row_x, row_z):
+    """The pairs (letter of x, letter of z) to assess, counted from 0, as a list; and all other pairs."""
+    _, _, operations = split_rows(row_x, row_z)
+    i = j = 0
+    assessed: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    for operation in operations.decode():
+        if operation in "Mm":
+            (assessed if operation == "M" else others).append((i, j))
+        i += operation != "Z"
+        j += operation != "X"
+    return assessed, others

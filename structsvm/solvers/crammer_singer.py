@@ -1,0 +1,56 @@
+"""The batch solver of Crammer and Singer (2001): the whole gradient, and example by example the exact optimum."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from structsvm._full_gradient import FullGradient
+from structsvm._schedules import FixedSchedule
+from structsvm.parameters import Interval
+from structsvm.solvers.kernel import KernelSolver
+
+# Of the largest violation, the share from which on a pass looks at an example: the worst come first, as there.
+SHARE = 0.3
+
+
+class CrammerSinger(KernelSolver):
+    """MCSVM: the same dual as that of `KernelLaRank`, with all its derivatives stored.
+
+    A pass goes through the examples that are violated by at least a share of the largest violation at its beginning,
+    and solves the dual restricted to the coefficients of each.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    tol : float, default=1e-3
+        Relative duality gap to stop at. It is known without further kernel values.
+    max_iter : int, default=1000
+        Passes at most.
+    cache_size : float, default=200
+        Memory for rows of the kernel matrix, of one value an example, in units of 2**20 bytes.
+    random_state : int, RandomState or None
+        Seeds the order of examples.
+    """
+
+    _constraints = KernelSolver._constraints | {
+        "tol": Interval(Real, 0.0, closed="neither"),
+        "max_iter": Interval(Integral, 1),
+    }
+
+    def __init__(self, C=1.0, *, tol=1e-3, max_iter=1000, cache_size=200, random_state=None):
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def state_on(self, problem, C, first, seed):
+        if problem.loss is not None or problem.similarity is not None or first:
+            raise ValueError("CrammerSinger solves problems with zero-one loss and independent labels, from 0 on")
+        return FullGradient(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size, seed=seed)
+
+    def schedule_on(self, state):
+        return FixedSchedule(state, 0, 0)
+
+    def prepare_pass(self, run):
+        run.state.tau = SHARE * run.state.worst()

@@ -1,0 +1,108 @@
+"""What the solvers of kernel machines share: runs on kernel states, with certificates of their own."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from structsvm._kernel_dual import KernelDual
+from structsvm.kernel_problem import KernelProblem
+from structsvm.parameters import POSITIVE, Interval, Options, seed_from
+from structsvm.solvers.base import Run, Solver
+
+
+class KernelRun(Run):
+    """A run on the kernel dual; `certify` recomputes both objectives by one pass over all examples."""
+
+    def __init__(self, solver, problem, state, schedule, C):
+        super().__init__(solver, problem, state, schedule, C=C)
+        self.has_dual = True
+        self.norm = np.nan
+
+    @property
+    def weights(self):
+        """Of a kernel expansion: see `KernelDual.coefficients`."""
+        return self.state.coefficients()
+
+    @property
+    def intercept(self):
+        """Biases of the labels: array (n_labels,)."""
+        return np.zeros(self.problem.n_labels)
+
+    def start_pass(self):
+        self.solver.prepare_pass(self)
+        self.schedule.start_pass()
+
+    def certify(self):
+        self.primal, self.dual, self.norm = self.state.certify()
+
+    @property
+    def n_support(self):
+        return self.state.n_vectors
+
+    def norms(self):
+        return self.norm, self.norm
+
+
+class KernelSolver(Solver):
+    """Base of the solvers of the kernel dual."""
+
+    C: float
+    cache_size: float
+    checkpoint = None
+    checkpoint_every = 1
+    average = False
+
+    _constraints = Solver._constraints | {
+        "C": POSITIVE,
+        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "cache_size": POSITIVE,
+    }
+
+    def formulation(self):
+        return KernelProblem.formulation
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        """Return a fresh `KernelRun`.
+
+        Parameters
+        ----------
+        problem : KernelProblem
+        sample_weight : ndarray of shape (n_samples,), optional
+            Factor on each example's C.
+        base : tuple, optional
+            A point to start from, as `KernelDual.restart` takes it: its members are the first examples, which
+            passes do not visit.
+        """
+        C = np.full(problem.n_samples, float(self.C))
+        if sample_weight is not None:
+            C *= sample_weight
+        first = 0 if base is None else len(base[0])
+        state = self.state_on(problem, C, first, seed_from(self.random_state))
+        if base is not None:
+            state.restart(*base)
+        return KernelRun(self, problem, state, self.schedule_on(state), C)
+
+    def state_on(self, problem, C, first, seed):
+        """The state that the solver works on."""
+        return KernelDual(
+            problem.gram,
+            problem.y,
+            C,
+            problem.n_labels,
+            cache_size=self.cache_size,
+            selection=getattr(self, "selection", "random"),
+            loss=problem.loss,
+            similarity=problem.similarity,
+            first=first,
+            seed=seed,
+        )
+
+    def schedule_on(self, state) -> Any:
+        """The schedule that drives it."""
+        raise NotImplementedError
+
+    def prepare_pass(self, run):
+        """Called before each pass of a run."""

@@ -1,0 +1,99 @@
+"""LaRank on the kernel dual: multiclass machines with non-linear kernels."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+from structsvm._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule
+from structsvm.parameters import Interval, Kind, Options
+from structsvm.solvers.kernel import KernelSolver
+
+# The least slope that is worth a step: in the first pass, from pass to pass, and at last. Steps on pairs that are
+# nearly optimal cost as much as others and gain next to nothing while so much else has changed.
+FIRST_TAU, SHRINK, LAST_TAU = 0.1, 0.3, 1e-9
+
+
+class KernelLaRank(KernelSolver):
+    """LaRank for kernels (Bordes and others 2007).
+
+    Maximises the dual of ``1/2 |w|^2 + C sum_i xi_i`` with the joint kernel ``k(x, x') <L(y), L(y')>``.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"} or pair of float, default="decode-once"
+        As for `LaRank`. A pair says how many ProcessOld and how many Optimize follow each ProcessNew, on average:
+        ``(0, 0)`` gives passive-aggressive steps (MIRA), ``(n, 10 * n)`` is "fixed".
+    n_reprocess : float, default=10
+        As for `LaRank`.
+    selection : {"random", "gain"}, default="random"
+        Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
+        few that the last step has looked at (GaLa; Tuma and Igel 2011).
+    max_iter : int, optional
+        Passes over the data. None: 2; with `tol`, as many as it takes, up to 1000.
+    tol : float, optional
+        Relative duality gap to stop at, computed after every pass. None: no such test.
+    cache_size : float, default=200
+        Memory for rows of the kernel matrix, in units of 2**20 bytes.
+    random_state : int, RandomState or None
+    """
+
+    _constraints = KernelSolver._constraints | {
+        "max_iter": (Interval(Integral, 1), Options(None)),
+        "schedule": (
+            Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
+            Kind((tuple, list), "a pair of floats"),
+        ),
+        "n_reprocess": Interval(Real, 0.0),
+        "selection": Options("random", "gain"),
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        schedule="decode-once",
+        n_reprocess=10,
+        selection="random",
+        max_iter=None,
+        tol=None,
+        cache_size=200,
+        random_state=None,
+    ):
+        self.C = C
+        self.schedule = schedule
+        self.n_reprocess = n_reprocess
+        self.selection = selection
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    @property
+    def n_passes(self):
+        if self.max_iter is not None:
+            return self.max_iter
+        return 2 if self.tol is None else 1000
+
+    def validate(self):
+        super().validate()
+        number = Interval(Real, 0.0)
+        if isinstance(self.schedule, (tuple, list)) and not (
+            len(self.schedule) == 2 and all(number.accepts(n) for n in self.schedule)
+        ):
+            raise ValueError(
+                f"The 'schedule' parameter of {type(self).__name__}, if it is a pair, must be two floats in the range "
+                f"[0.0, inf). Got {self.schedule!r} instead."
+            )
+
+    def schedule_on(self, state):
+        if isinstance(self.schedule, (tuple, list)):
+            return FixedSchedule(state, *self.schedule)
+        if self.schedule == "decode-once":
+            return DecodeOnceSchedule(state, self.n_reprocess)
+        if self.schedule == "fixed":
+            return FixedSchedule(state, self.n_reprocess, 10 * self.n_reprocess)
+        return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")
+
+    def prepare_pass(self, run):
+        run.state.tau = max(FIRST_TAU * SHRINK**run.n_iter, LAST_TAU)

@@ -1,0 +1,323 @@
+"""The machine of Weston and Watkins with biases (Guermeur 2023): its dual, working sets, certificates.
+
+Problem 1 of the paper, with a C for each example:
+
+    min_{h, b, xi >= 0}  1/2 sum_k |h_k|^2 + sum_i C_i sum_{k != y_i} xi_ik,
+    h_{y_i}(x_i) + b_{y_i} - h_k(x_i) - b_k >= 1 - xi_ik.
+
+Its dual in LaRank's coordinates (beta_ki = -alpha_ik for k != y_i, beta_{y_i i} = sum_k alpha_ik; h_k = sum_i beta_ki
+phi(x_i), which is equation 1):
+
+    max_beta  sum_i beta_{y_i i} - 1/2 sum_k beta_k' K beta_k,   -C_i <= beta_ki <= 0 for k != y_i,
+    sum_k beta_ki = 0 for each i,   sum_i beta_ki = 0 for each k.
+
+Decomposition (section 5.3). A round chooses a working set of examples, takes their rows of the kernel matrix and
+improves the dual over them alone, with what each class gets from them in all (sum_i beta_ki over the set) held fixed;
+then all scores follow, F += (change of beta) K_rows. Two ways to improve it: Frank-Wolfe (sections 5.1 and 5.2), and
+steps along cycles of classes (`structsvm._cycles`). After each round the linear programme of Frank-Wolfe over all
+examples gives the best biases and with them the exact duality gap (`structsvm._circulation`).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from structsvm._circulation import Circulation
+from structsvm._cycles import Arcs, CycleSteps
+from structsvm._row_cache import RowCache
+from structsvm.parameters import Interval, Options
+from structsvm.solvers.kernel import KernelRun, KernelSolver
+
+# Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
+# gap) has only this share of the slope that there was.
+WORKING_SET = 1024
+SHARE = 0.1
+
+# Steps in a round at most: of cycles n Q times this for n examples; of Frank-Wolfe so many.
+CYCLE_STEPS = 10
+FRANK_WOLFE_STEPS = 20
+
+# Examples times classes: the solver keeps several such matrices.
+LARGEST_MATRIX = 2**26
+
+# Columns of the kernel matrix that are converted to float64 at a time.
+STRIP = 4096
+
+
+class WestonWatkins(KernelSolver):
+    """The dual of Weston and Watkins' machine, to a certified gap.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of slacks; there is one for each example and each wrong class.
+    method : {"cycles", "frank_wolfe"}, default="cycles"
+        How a working set is improved.
+    tol : float, default=1e-3
+        Relative duality gap to stop at. It is known after each round without further kernel values.
+    max_iter : int, default=1000
+        Rounds at most.
+    cache_size : float, default=200
+        Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
+    random_state : int, RandomState or None
+        Without effect: training is deterministic.
+    """
+
+    _constraints = KernelSolver._constraints | {
+        "method": Options("cycles", "frank_wolfe"),
+        "tol": Interval(Real, 0.0, closed="neither"),
+        "max_iter": Interval(Integral, 1),
+    }
+
+    def __init__(self, C=1.0, *, method="cycles", tol=1e-3, max_iter=1000, cache_size=200, random_state=None):
+        self.C = C
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        if problem.loss is not None or problem.similarity is not None or base is not None:
+            raise ValueError("WestonWatkins solves problems with zero-one loss and independent labels, from 0 on")
+        C = np.full(problem.n_samples, float(self.C))
+        if sample_weight is not None:
+            C *= sample_weight
+        state = WestonWatkinsState(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size)
+        return WestonWatkinsRun(self, problem, state, self.schedule_on(state), C)
+
+    def schedule_on(self, state):
+        return (FrankWolfeRounds if self.method == "frank_wolfe" else CycleRounds)(state)
+
+    def solve(self, problem, **options):
+        run = super().solve(problem, **options)
+        run.state.recompute()
+        run.certify()
+        return run
+
+
+class WestonWatkinsRun(KernelRun):
+    """A run whose model has biases."""
+
+    @property
+    def intercept(self):
+        return self.state.programme.biases.copy()
+
+
+class WestonWatkinsState:
+    """The dual point over all examples of positive weight, which stand class by class, and its scores.
+
+    Parameters
+    ----------
+    gram : Gram
+    y : ndarray of shape (n_samples,), int32
+    C : ndarray of shape (n_samples,), float64
+        Weight of each example's slacks; examples of weight 0 take no part.
+    n_classes : int
+        Each has an example that takes part.
+    cache_size : float
+
+    Attributes
+    ----------
+    order : ndarray of int64
+        The examples that take part.
+    start : ndarray of shape (n_classes + 1,), int64
+        Where in it those of each class begin.
+    owner : ndarray of int64
+        Their classes; `own` is the index of their entries in the matrices below.
+    beta, F : ndarray of shape (n_classes, len(order))
+        The dual point, and the scores without biases.
+    programme : Circulation
+        Its `biases` are optimal after `certify`.
+    """
+
+    n_argmax = 0
+
+    def __init__(self, gram, y, C, n_classes, *, cache_size=200.0):
+        used = np.flatnonzero(C)
+        self.order = used[np.argsort(y[used], kind="stable")]
+        n = len(self.order)
+        if n * n_classes > LARGEST_MATRIX:
+            raise ValueError(
+                f"{n} examples times {n_classes} classes are more than the {LARGEST_MATRIX} coefficients that a batch "
+                "solver keeps here; LaRankClassifier keeps those of support vectors alone"
+            )
+        self.owner = y[self.order].astype(np.int64)
+        self.own = self.owner, np.arange(n)
+        self.start = np.searchsorted(self.owner, np.arange(n_classes + 1))
+        if (np.diff(self.start) == 0).any():
+            raise ValueError(f"class {np.argmin(np.diff(self.start))} has no example of positive weight")
+        self.C = np.ascontiguousarray(C[self.order])
+        self.cache = RowCache(gram, cache_size)
+        self.cache.restart(self.order)
+        self.beta, self.F = np.zeros((n_classes, n)), np.zeros((n_classes, n))
+        self.programme = Circulation(self.start, self.C, np.zeros(n_classes))
+        self.programme.solve(self.F)
+        self.dual = 0.0
+
+    @property
+    def n_vectors(self):
+        """Coefficients alpha that are not zero."""
+        return int(np.count_nonzero(self.beta < 0.0))
+
+    def settle(self):
+        """Compute the dual objective."""
+        self.half_norm = 0.5 * float(np.vdot(self.beta, self.F))
+        self.dual = float(self.beta[self.own].sum()) - self.half_norm
+        return self.dual
+
+    def certify(self):
+        """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the biases that are best for the present h."""
+        self.settle()
+        return self.half_norm + self.programme.solve(self.F), self.dual, self.half_norm
+
+    def recompute(self):
+        """Compute the scores afresh from the alpha, and take the middle of the optimal biases."""
+        self.beta[self.own] = 0.0
+        self.beta[self.own] = -self.beta.sum(axis=0)
+        self.F[:] = 0.0
+        support = np.flatnonzero(self.beta.any(axis=0))
+        for first in range(0, len(support), WORKING_SET):
+            part = support[first : first + WORKING_SET]
+            self.add_scores(self.cache.rows(part), self.beta[:, part])
+        self.programme.solve(self.F)
+        self.programme.centre(self.F)
+
+    def add_scores(self, rows, change):
+        """F += change K, for the rows of K where beta has changed."""
+        for first in range(0, self.F.shape[1], STRIP):
+            self.F[:, first : first + STRIP] += change @ rows[:, first : first + STRIP].astype(np.float64)
+
+    def coefficients(self):
+        """The support vectors, as `KernelDual.coefficients` lists them."""
+        support = np.flatnonzero(self.beta.any(axis=0))
+        slots, labels = np.nonzero(self.beta[:, support].T)
+        return self.order[support], slots, labels.astype(np.int32), self.beta[labels, support[slots]]
+
+
+class Rounds:
+    """Working sets, one a round, with the interface of `structsvm._schedules.Schedule`; a subclass improves them.
+
+    Attributes
+    ----------
+    by_gain : bool
+        What examples are chosen by: slopes times the room that there is, or slopes alone.
+    least : int
+        Examples that a working set has to have room for, for each class.
+    """
+
+    by_gain = False
+    least = 1
+
+    def __init__(self, state):
+        self.state = state
+        self.n_samples = self.next = len(state.order)
+        self.kept = np.empty(0, dtype=np.int64)
+        n_classes = len(state.beta)
+        if state.cache.capacity < min(self.n_samples, self.least * n_classes):
+            raise ValueError(
+                f"cache_size has room for {state.cache.capacity} rows of {self.n_samples} kernel values; "
+                f"{self.least * n_classes} are needed for {n_classes} classes: raise it to "
+                f"{4e-6 * self.n_samples * (self.least * n_classes + 1):.3g} MB at least"
+            )
+
+    @property
+    def size(self):
+        """Examples in a working set, at most."""
+        raise NotImplementedError
+
+    def improve(self, start, C, beta, F, K, slope):
+        """Change `beta` and `F` of a working set, in place; `slope` is that of the steepest cycle of all examples."""
+        raise NotImplementedError
+
+    def start_pass(self):
+        self.next = 0
+
+    def run(self, seconds):
+        """One round, whatever the time."""
+        state = self.state
+        chosen, slope = self.working_set(self.size)
+        rows = state.cache.rows(chosen)
+        start = np.searchsorted(state.owner[chosen], np.arange(len(state.start)))
+        beta, F = state.beta.take(chosen, axis=1), state.F.take(chosen, axis=1)
+        self.improve(start, state.C[chosen], beta, F, rows.take(chosen, axis=1).astype(np.float64), slope)
+        change = beta - state.beta.take(chosen, axis=1)
+        moved = np.flatnonzero(change.any(axis=0))
+        state.beta[:, chosen] = beta
+        state.add_scores(rows[moved], change[:, moved])
+        self.next = self.n_samples
+        return True
+
+    def working_set(self, size):
+        """Return up to `size` examples in ascending order, and the slope of the steepest cycle of all examples.
+
+        Those on that cycle are among them, so every round improves the dual. Half of the others are new: from each
+        class as many that want to rise most, and as many that want to fall most, whether they violate anything or
+        not, since what rises must find what falls. (Relative to the optimal biases, the slope of alpha_ik is d_ik =
+        g_ik - (b_{y_i} - b_k).) The rest are those that were chosen last before.
+        """
+        state, b = self.state, self.state.programme.biases
+        cycle, slope = Arcs(state.start, state.C, state.beta, state.F).steepest_cycle()
+        if size >= self.n_samples:
+            return np.arange(self.n_samples), slope
+        d = 1.0 - state.F[state.own] + state.F - (b[state.owner] - b[:, None])
+        above, below = state.C + state.beta, -state.beta
+        above[state.own] = 0.0
+        rise = np.where(above > 0.0, d * above if self.by_gain else d, -np.inf)
+        fall = np.where(below > 0.0, -d * below if self.by_gain else -d, -np.inf)
+        quota = max(size // ((4 if len(self.kept) else 2) * len(b)), 1)
+        new = [cycle]
+        for end in (rise.max(axis=0), fall.max(axis=0)):
+            for first, last in zip(state.start[:-1], state.start[1:]):
+                new.append(first + np.argpartition(-end[first:last], min(quota, last - first) - 1)[:quota])
+        chosen, places = np.unique(np.concatenate([*new, self.kept]), return_index=True)
+        self.kept = chosen[np.argsort(places)][:size]
+        return np.sort(self.kept), slope
+
+
+class CycleRounds(Rounds):
+    """Steps along cycles of classes."""
+
+    @property
+    def size(self):
+        return min(WORKING_SET, self.state.cache.capacity)
+
+    def improve(self, start, C, beta, F, K, slope):
+        CycleSteps(start, C, beta, F, K).run(SHARE * slope, CYCLE_STEPS * F.size)
+
+
+class FrankWolfeRounds(Rounds):
+    """Frank-Wolfe; all examples are in the working set, if the cache has room for their rows.
+
+    Steps towards corners leave coefficients that shrink and never vanish; their slopes say nothing without their size.
+    """
+
+    by_gain = True
+    least = 4
+
+    @property
+    def size(self):
+        return self.state.cache.capacity
+
+    def improve(self, start, C, beta, F, K, slope):
+        programme = Circulation(start, C, beta.sum(axis=1))
+        programme.biases[:] = self.state.programme.biases
+        corner = np.empty_like(beta)
+        own = np.repeat(np.arange(len(beta)), np.diff(start)), np.arange(len(C))
+        enough = None
+        for _ in range(FRANK_WOLFE_STEPS):
+            programme.solve(F, corner)
+            direction = corner - beta
+            gap = direction[own].sum() - np.vdot(direction, F)
+            if enough is None:
+                enough = SHARE * gap
+            elif gap <= enough:
+                break
+            change = direction @ K
+            # The dual along t is t gap - t^2 / 2 curvature.
+            curvature = np.vdot(direction, change)
+            t = 1.0 if gap >= curvature else gap / curvature
+            beta += t * direction
+            F += t * change

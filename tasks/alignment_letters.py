@@ -1,0 +1,121 @@
+"""Letters and position features of strings to align: what the letters are, what becomes of unknown ones, classes.
+
+The rule for letters: upper and lower case are the same letter. Proteins have the 20 amino acids and X; selenocysteine U
+is read as C, pyrrolysine O as K, and B, J, Z and * as X. DNA has A, C, G, T and N; U is read as T, the other IUPAC
+codes as N. With an alphabet of one's own, any other letter is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+PROTEIN = "ACDEFGHIKLMNPQRSTVWYX"
+DNA = "ACGTN"
+
+_READ_AS = {
+    "protein": (PROTEIN, {"U": "C", "O": "K", "B": "X", "J": "X", "Z": "X", "*": "X"}),
+    "dna": (DNA, {"U": "T"} | dict.fromkeys("RYSWKMBDHV", "N")),
+}
+
+# Kyte and Doolittle (1982): hydropathy of the amino acids; other letters 0.
+_HYDROPATHY = {
+    "A": 1.8, "R": -4.5, "N": -3.5, "D": -3.5, "C": 2.5, "Q": -3.5, "E": -3.5, "G": -0.4, "H": -3.2, "I": 4.5,
+    "L": 3.8, "K": -3.9, "M": 1.9, "F": 2.8, "P": -1.6, "S": -0.8, "T": -0.7, "W": -0.9, "Y": -1.3, "V": 4.2,
+}  # fmt: skip
+_WINDOW = 7
+_LIMITS = (-0.8, 0.4)
+
+
+def hydrophobicity(letters):
+    """A class for each letter of a protein: L, M or H, by the mean hydropathy of the seven letters around it."""
+    values = np.array([_HYDROPATHY.get(letter, 0.0) for letter in letters.upper()])
+    ones = np.ones(_WINDOW)
+    half = _WINDOW // 2
+    sums, counts = (np.convolve(v, ones)[half : half + len(values)] for v in (values, np.ones(len(values))))
+    return "".join("LMH"[k] for k in np.searchsorted(_LIMITS, sums / counts))
+
+
+class LetterEncoder:
+    """Strings as integer arrays.
+
+    Parameters
+    ----------
+    alphabet : {"protein", "dna"} or str
+        A name, or all letters.
+    classes : None, "hydrophobicity" or tuple of str
+        Position features: none; made of the letters by `hydrophobicity`; or, with the alphabets of annotations, strings
+        are given as tuples of the letters and of as many annotations of the same length.
+
+    Attributes
+    ----------
+    letters : str
+    class_alphabets : tuple of str
+    sizes : tuple of int
+        Of letters and classes.
+    """
+
+    def __init__(self, alphabet="protein", classes=None):
+        self.alphabet, self.classes = alphabet, classes
+        self.letters, read_as = _READ_AS.get(alphabet, (alphabet, {}))
+        annotations: Any = ("LMH",) if classes == "hydrophobicity" else (classes or ())
+        self.class_alphabets = tuple(annotations)
+        for name, letters in (("alphabet", self.letters), *(("classes", c) for c in self.class_alphabets)):
+            if not isinstance(letters, str) or not letters or len(set(letters)) != len(letters):
+                raise ValueError(f"The {name!r} parameter must hold each letter once. Got {letters!r}.")
+        if self.letters != self.letters.upper() or set(self.letters) & set("-."):
+            raise ValueError(f"The 'alphabet' parameter must be upper-case letters without - and . Got {alphabet!r}.")
+        self.sizes = (len(self.letters), *map(len, self.class_alphabets))
+        self._table = _table(self.letters, read_as | {a.lower(): b for a, b in read_as.items()}, both_cases=True)
+        self._class_tables = [_table(letters, {}) for letters in self.class_alphabets]
+
+    @property
+    def is_annotated(self):
+        """Whether strings are tuples of letters and annotations."""
+        return bool(self.class_alphabets) and self.classes != "hydrophobicity"
+
+    def letters_of(self, string):
+        """The letters of a string that may be annotated; ValueError if it is not what the encoder was made for."""
+        if not self.is_annotated:
+            if not isinstance(string, str):
+                raise ValueError(f"expected a string of letters, got {string!r:.80}")
+            return string.upper()
+        if isinstance(string, str) or len(string) != len(self.sizes) or not all(isinstance(t, str) for t in string):
+            raise ValueError(
+                f"expected a tuple of {len(self.sizes)} strings, letters and annotations, got {string!r:.80}"
+            )
+        if len({len(text) for text in string}) != 1:
+            raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
+        return string[0].upper()
+
+    def encode(self, string):
+        """An integer array (length, 1 + n_classes)."""
+        letters = self.letters_of(string)
+        if not letters:
+            raise ValueError("the string is empty")
+        annotations = string[1:] if self.is_annotated else [hydrophobicity(letters)] if self.class_alphabets else []
+        tables = [self._table, *self._class_tables]
+        return np.stack([_look_up(text, table) for text, table in zip([letters, *annotations], tables)], axis=1)
+
+
+def _table(letters, read_as, both_cases=False):
+    table = np.full(256, -1, dtype=np.int64)
+    for k, letter in enumerate(letters):
+        if not letter.isascii():
+            raise ValueError(f"letters must be ASCII, got {letter!r}")
+        table[ord(letter)] = k
+        if both_cases:
+            table[ord(letter.lower())] = k
+    for letter, other in read_as.items():
+        table[ord(letter)] = letters.index(other.upper())
+    return table
+
+
+def _look_up(text, table):
+    codes = np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8)
+    numbers = table[codes]
+    if (numbers < 0).any():
+        place = int((numbers < 0).argmax())
+        raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet")
+    return numbers

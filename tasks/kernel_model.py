@@ -1,0 +1,326 @@
+"""A trained multiclass kernel machine without scikit-learn: kernel, support vectors, coefficients, labels.
+
+The classifiers of `structsvm.tasks` wrap it for Python users; the command line uses it as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from structsvm._kernels import KERNELS, Gram, Kernel, Rows
+from structsvm.checkpoint import take_up
+from structsvm.kernel_problem import KernelProblem
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.parameters import plain
+from structsvm.result import Result
+from structsvm.tasks.sequence_labels import label_array, label_from_json, label_to_json
+
+KIND = "multiclass"
+
+# Kernel values that a block of predictions takes at a time.
+BLOCK_VALUES = 1 << 20
+
+
+class KernelModel:
+    """Scores ``S(x, y) = sum_i beta_i^y k(x_i, x) + b_y`` of labels.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_labels,)
+    kernel : Kernel
+    support : ndarray of shape (n_vectors,), int64
+        Numbers of the support patterns in the training data; -1 for those of earlier batches.
+    vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
+        The support patterns themselves; (0, n_features) for a precomputed kernel.
+    coef : csr_array of shape (n_labels, n_vectors), float64
+        beta.
+    intercept : ndarray of shape (n_labels,), float64
+        b, 0 for most machines.
+    support_labels : ndarray of shape (n_vectors,), int32
+        Numbers of the support patterns' true labels.
+    result : Result
+    n_kernel : int
+        Kernel values computed by training, the certificate's included.
+    hit_rate : float
+        Share of the rows of support patterns that training found in its cache.
+    state : dict of ndarray, or None
+        Where training stands, for `train(resume=...)`.
+    fingerprint : int
+        Tells the training data of `state` from others.
+    box : ndarray of shape (n_vectors,), float64
+        C of each support pattern.
+    params : dict
+        The estimator's parameters.
+    estimator : str
+        The name of its class.
+    """
+
+    def __init__(self, labels, kernel: Kernel, *, estimator="LaRankClassifier", params=None):
+        self.labels, self.kernel = labels, kernel
+        self.estimator, self.params = estimator, {} if params is None else params
+        self.result: Result | None = None
+        self.state: dict[str, np.ndarray] | None = None
+        self.fingerprint = self.n_kernel = 0
+        self.hit_rate = 1.0
+        self.support = np.empty(0, dtype=np.int64)
+        self.intercept = np.zeros(len(labels))
+
+    @property
+    def n_features(self):
+        return self.vectors.shape[1]
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def train(self, X, numbers, solver, *, sample_weight=None, monitor=None, resume=None):
+        """Fit to examples; returns the run, which may have been interrupted.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_samples, n_features), float32 or float64
+        numbers : ndarray of shape (n_samples,), int32
+            Numbers of the labels.
+        solver : KernelSolver
+        sample_weight : ndarray of shape (n_samples,), optional
+        monitor : see `Solver.solve`
+        resume : KernelModel, optional
+            Go on with the training of this one; ValueError if it was of other data.
+        """
+        problem = KernelProblem(Gram(self.kernel, Rows(X)), numbers, len(self.labels))
+        fingerprint, run = problem.fingerprint(), None
+        if resume is not None:
+            if resume.state is None:
+                raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
+            if fingerprint != resume.fingerprint:
+                raise ValueError(
+                    "the training data differ from those that the model was trained on; go on with "
+                    "the same data, or use partial_fit for new ones"
+                )
+            run = solver.start(problem, sample_weight=sample_weight)
+            take_up(run, resume.state)
+        run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
+        self.take(run, X)
+        if run.has_dual and hasattr(run.state, "get_state"):
+            self.state, self.fingerprint = run.get_state(), fingerprint
+        return run
+
+    def train_on(self, X, numbers, solver, *, sample_weight=None, monitor=None):
+        """One pass over a batch; the support patterns so far take part in the problem, but are not visited."""
+        n, base = len(self.support), None
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        if n > 0:
+            X = stack(self.vectors, X)
+            numbers = np.concatenate([self.support_labels, numbers])
+            weight = np.concatenate([self.box / solver.C, weight])
+            coef = self.coef.T.tocoo()
+            base = (np.arange(n), coef.row, coef.col, coef.data)
+        problem = KernelProblem(Gram(self.kernel, Rows(X)), numbers, len(self.labels))
+        run = solver.start(problem, sample_weight=weight, base=base)
+        run = solver.solve(problem, sample_weight=weight, run=run, monitor=monitor, passes=1)
+        self.take(run, X, first=n)
+        self.state = None
+        return run
+
+    def take(self, run, X, first=0):
+        """Take over what a run has learnt from the rows of X, of which those before `first` are of earlier batches."""
+        members, slots, labels, beta = run.weights[:4]
+        order = np.argsort(members)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self.support = members[order]
+        self.vectors = X[:0] if self.kernel.name == "precomputed" else X[self.support]
+        self.coef = csr_array((beta, (labels, place[slots])), shape=(len(self.labels), len(members)))
+        self.intercept = run.intercept
+        self.support_labels = run.problem.y[self.support]
+        self.box = np.ones(len(members)) if run.C is None else run.C[self.support]
+        self.support = np.where(self.support < first, -1, self.support - first)
+        self.result = run.result()
+        self.n_kernel, self.hit_rate = int(run.problem.gram.n_values), float(run.state.cache.hit_rate)
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def scores(self, X):
+        """Yield ``(first, scores)`` of blocks of rows: float64 arrays (rows of the block, n_labels)."""
+        precomputed = self.kernel.name == "precomputed"
+        vectors = None if precomputed else Rows(self.vectors)
+        columns = self.support if precomputed else np.arange(len(self.support))
+        size = max(1, BLOCK_VALUES // max(1, len(columns)))
+        for first in range(0, X.shape[0], size):
+            part = Rows(alike(X[first : first + size], self.vectors))
+            values = self.kernel.block(part, np.arange(part.n_rows), part if precomputed else vectors, columns)
+            yield first, (self.coef @ values.T.astype(np.float64)).T + self.intercept
+
+    def decision_function(self, X):
+        """Scores of all labels: array (n_samples, n_labels)."""
+        out = np.empty((X.shape[0], len(self.labels)))
+        for first, scores in self.scores(X):
+            out[first : first + len(scores)] = scores
+        return out
+
+    def predict_numbers(self, X):
+        """Numbers of the labels of highest score: array (n_samples,)."""
+        out = np.empty(X.shape[0], dtype=np.int64)
+        for first, scores in self.scores(X):
+            out[first : first + len(scores)] = scores.argmax(axis=1)
+        return out
+
+    def predict(self, X):
+        """Labels of highest score."""
+        return self.labels[self.predict_numbers(X)]
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def save(self, path):
+        """Write the model file; see `structsvm.model_file`.
+
+        Raises
+        ------
+        TypeError
+            For a kernel that is a Python function, and labels that a file cannot hold. No file has been touched.
+        """
+        if callable(self.kernel.name):
+            raise TypeError("a model file cannot hold a kernel that is a Python function")
+        kernel = self.kernel
+        meta = {
+            "estimator": self.estimator,
+            "params": {name: param_to_json(value) for name, value in self.params.items()},
+            "labels": [label_to_json(label) for label in self.labels.tolist()],
+            "kernel": {"name": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0},
+            "n_features": self.n_features,
+            "n_kernel": self.n_kernel,
+            "hit_rate": self.hit_rate,
+            "fingerprint": self.fingerprint,
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+        arrays = {"support": self.support, "support_labels": self.support_labels, "box": self.box}
+        arrays |= {"intercept": self.intercept} | csr_to_arrays("coef", self.coef)
+        if hasattr(self.vectors, "indptr"):
+            arrays |= csr_to_arrays("vectors", self.vectors)
+        else:
+            arrays["vectors"] = self.vectors
+        if self.result is not None:
+            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
+        if self.state is not None:
+            arrays |= {f"state.{name}": array for name, array in self.state.items() if not name.startswith("history_")}
+        write_model(path, KIND, meta, arrays)
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Read a model file; ModelFileError if it is not a whole, sound multiclass model."""
+        file = read_model(path, kind=KIND, mmap=mmap)
+        try:
+            return cls._from_file(file)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise ModelFileError(f"{path}: not a sound multiclass model: {error}") from error
+
+    @classmethod
+    def _from_file(cls, file):
+        meta, arrays = file.meta, file.arrays
+        labels = label_array([label_from_json(label) for label in meta["labels"]])
+        if len(set(labels.tolist())) != len(labels) or len(labels) < 2:
+            raise ValueError("two labels or more, none of them twice, are wanted")
+        if meta["kernel"]["name"] not in KERNELS:
+            raise ValueError(f"a kernel {meta['kernel']['name']!r:.80}")
+        model = cls(labels, Kernel(**meta["kernel"]), estimator=meta["estimator"])
+        model.params = {name: param_from_json(value) for name, value in meta["params"].items()}
+        n_features = meta["n_features"]
+        if type(n_features) is not int or type(meta["n_kernel"]) is not int or type(meta["hit_rate"]) is not float:
+            raise TypeError("counts that are no numbers")
+        model.n_kernel, model.hit_rate = meta["n_kernel"], meta["hit_rate"]
+        model.support = checked(arrays, "support", np.int64, None)
+        n = len(model.support)
+        model.support_labels = checked(arrays, "support_labels", np.int32, (n,))
+        model.box = checked(arrays, "box", np.float64, (n,))
+        model.intercept = checked(arrays, "intercept", np.float64, (len(labels),))
+        model.coef = csr_from_arrays("coef", arrays, (len(labels), n))
+        if n and not 0 <= model.support_labels.min() <= model.support_labels.max() < len(labels):
+            raise ValueError("numbers of labels out of range")
+        precomputed = model.kernel.name == "precomputed"
+        shape = (0 if precomputed else n, n_features)
+        if "vectors" in arrays:
+            model.vectors = arrays["vectors"]
+            if model.vectors.shape != shape or not np.isfinite(model.vectors).all():
+                raise ValueError(f"support vectors of shape {model.vectors.shape}, or not finite")
+        else:
+            model.vectors = csr_from_arrays("vectors", arrays, shape)
+        Rows(model.vectors)
+        if precomputed and n and not 0 <= model.support.min() <= model.support.max() < n_features:
+            raise ValueError("numbers of support patterns out of range")
+        if meta["result"] is not None:
+            model.result = Result.from_dict(meta["result"], file.under("history."))
+            state = file.under("state.")
+            if state:
+                # Its arrays are checked where they are used, by `Run.set_state`: most loaded models only predict.
+                model.state = state | {f"history_{k}": v for k, v in model.result.history.items()}
+                model.fingerprint = int(meta["fingerprint"])
+        return model
+
+
+# ---- rows of one kind -----------------------------------------------------------------------------
+
+
+def alike(X, vectors):
+    """Rows of the layout and the type of the support vectors."""
+    if hasattr(vectors, "indptr"):
+        return csr_array(X, dtype=vectors.dtype)
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return np.ascontiguousarray(X, dtype=vectors.dtype)
+
+
+def stack(old, new):
+    """Support patterns so far, and a batch of their kind behind them."""
+    new = alike(new, old)
+    if not hasattr(old, "indptr"):
+        return np.concatenate([old, new])
+    from scipy.sparse import vstack
+
+    return vstack([csr_array(old), new], format="csr")
+
+
+# ---- what files hold ------------------------------------------------------------------------------
+
+
+def param_to_json(value):
+    """A parameter for a header: class weights by label, pairs as lists; None for what is an object."""
+    if isinstance(value, dict):
+        return {"weights": [[label_to_json(plain(label)), float(weight)] for label, weight in value.items()]}
+    if isinstance(value, (tuple, list)):
+        return [float(number) for number in value]
+    return plain(value)
+
+
+def param_from_json(value):
+    """The inverse of `param_to_json`."""
+    if isinstance(value, dict):
+        return {label_from_json(label): float(weight) for label, weight in value["weights"]}
+    return tuple(value) if isinstance(value, list) else value
+
+
+def csr_to_arrays(name, matrix):
+    """The arrays of a sparse matrix, by name."""
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
+    return {f"{name}.{part}": np.asarray(array) for part, array in parts.items()}
+
+
+def csr_from_arrays(name, arrays, shape):
+    """The inverse; ValueError unless it is a sound matrix of this shape with finite numbers."""
+    data, indices, indptr = (np.array(arrays[f"{name}.{part}"]) for part in ("data", "indices", "indptr"))
+    if data.dtype not in (np.float32, np.float64) or not np.isfinite(data).all() or data.shape != indices.shape:
+        raise ValueError(f"the numbers of {name} are not sound")
+    if indices.dtype.kind != "i" or indptr.dtype.kind != "i" or indptr.shape != (shape[0] + 1,):
+        raise ValueError(f"the indices of {name} are not sound")
+    matrix: Any = csr_array((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def checked(arrays, name, dtype, shape):
+    """An array of a file; ValueError unless it has this dtype, this shape (None: a vector), and finite numbers."""
+    array = arrays[name]
+    if array.dtype != dtype or array.ndim != 1 or (shape is not None and array.shape != shape):
+        raise ValueError(f"array {name!r} has dtype {array.dtype} and shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"array {name!r} holds values that are not finite")
+    return array

@@ -1,0 +1,36 @@
+"""The generative baseline: a probabilistic context-free grammar, estimated by relative frequencies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def pcfg_weights(grammar, counts, smoothing=0.0):
+    """Logarithms of rule probabilities, (count + smoothing) / (their sum over the rules of the left-hand side).
+
+    Parameters
+    ----------
+    grammar : Grammar
+    counts : ndarray of shape (len(grammar.features),)
+        How often each rule occurs.
+    smoothing : float
+        Added to every count (Laplace: 1). 0 is the maximum of the likelihood.
+
+    Returns
+    -------
+    ndarray of shape (len(grammar.features),), float64
+        Where a left-hand side has no counts at all, its rules are equally probable.
+
+    Raises
+    ------
+    ValueError
+        A rule never occurs and `smoothing` is 0: its probability is 0, and its weight not finite.
+    """
+    sides: dict[str, int] = {}
+    lhs = np.array([sides.setdefault(lhs, len(sides)) for lhs, _ in grammar.features])
+    smoothed = np.asarray(counts, dtype=np.float64) + smoothing
+    smoothed[(np.bincount(lhs, weights=smoothed) == 0.0)[lhs]] = 1.0
+    if (smoothed == 0.0).any():
+        name, rhs = grammar.features[int(np.argmin(smoothed))]
+        raise ValueError(f"the rule {name} -> {' '.join(rhs)} never occurs: its probability needs smoothing > 0")
+    return np.log(smoothed / np.bincount(lhs, weights=smoothed)[lhs])

@@ -1,0 +1,104 @@
+"""The commands for alignments."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from structsvm.cli import main
+from structsvm.cli.alignment import stand_ins
+from structsvm.datasets import make_homologues, write_alignments
+from structsvm.substitution_matrix import SubstitutionMatrix
+
+pytest.importorskip("Bio")
+# What click will replace in its next major version, the text stream of standard output.
+pytestmark = pytest.mark.filterwarnings("ignore:.get_text_stream. is deprecated:DeprecationWarning")
+
+
+def run(*args, code=0, **options):
+    result = CliRunner().invoke(main, [str(a) for a in args], catch_exceptions=False, **options)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("alignment")
+    for name, seed in (("train.a2m", 0), ("test.a2m.gz", 1)):
+        data = make_homologues(20, divergence=0.5, n_decoys=4, random_state=seed)
+        write_alignments(folder / name, data.y, data.decoys)
+        write_alignments(folder / f"bare-{name}", data.y)
+    run("train", "alignment", folder / "train.a2m", "--model", folder / "model", "--no-decoys", "-C", 1, "--tol", 0.1)
+    return folder
+
+
+def test_train_evaluate_predict(files, tmp_path):
+    scores = json.loads(run("evaluate", files / "model", files / "test.a2m.gz", "--json").stdout)
+    assert 0.0 <= scores["error"] <= 0.5 and 0.3 < scores["pair_f1"] <= 1.0
+    assert scores["n_pairs"] == 20 and scores["own_decoys"]
+    assert "F1" in run("evaluate", files / "model", files / "test.a2m.gz").stdout
+    run("predict", files / "model", files / "test.a2m.gz", "-o", tmp_path / "out.a2m")
+    # Predictions are alignments of the same sequences, and those that the scores were computed from.
+    again = json.loads(run("evaluate", files / "model", tmp_path / "out.a2m", "--json").stdout)
+    assert again["pair_f1"] == again["q"] == 1.0 and not again["own_decoys"]
+    best = run("predict", files / "model", files / "test.a2m.gz", "-k", 2).stdout
+    assert best.startswith(">E1 rank=1 score=") and best.count(">") == 80
+    shown = run("inspect", files / "model", "--top", 3).stdout
+    assert "task: alignment, semi_global, affine gaps" in shown and "highest:" in shown and "gap: open" in shown
+
+
+def test_train_from_decoys_and_export(files, tmp_path):
+    out = run("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", "--mode", "local", "--gaps", "linear",
+              "--matrix", tmp_path / "matrix.txt", "--asymmetric", "--tol", 0.1, "-C", 1).output  # fmt: skip
+    assert "80 decoys" in out and "gap" in out
+    matrix = SubstitutionMatrix.read(tmp_path / "matrix.txt")
+    assert matrix.alphabet == "ACDEFGHIKLMNPQRSTVWYX" and not np.array_equal(matrix.values, matrix.values.T)
+    # An exported matrix can be a prior.
+    run("train", "alignment", files / "bare-train.a2m", "-m", tmp_path / "m", "--prior", tmp_path / "matrix.txt",
+        "--prior-gap-open", -1, "--max-iter", 1, "-q", "--plot", tmp_path / "history.png")  # fmt: skip
+    assert (tmp_path / "history.png").stat().st_size > 1000
+    scores = json.loads(run("evaluate", tmp_path / "m", files / "bare-test.a2m.gz", "--json").stdout)
+    assert 0.0 <= scores["error"] <= 1.0 and not scores["own_decoys"]
+
+
+def test_standard_input(files):
+    out = run("predict", files / "model", "-", input=">a\nACDE\n>b\nacde\n").stdout
+    assert out == ">a x\nACDE\n>a z\nACDE\n"
+
+
+def test_stand_ins():
+    X = [(f"x{k}", f"z{k}") for k in range(30)]
+    decoys = stand_ins(X)
+    assert all(len(set(d)) == 10 and f"z{k}" not in d for k, d in enumerate(decoys))
+    assert stand_ins(X[:1]) == [[]]
+    assert stand_ins(X[:2]) == [["z1"], ["z0"]]
+
+
+def test_bad_input(files, tmp_path):
+    (tmp_path / "bad.fa").write_text(">a x\nACD\n>a z\nAD\n")
+    for args, message in [
+        (
+            ("train", "alignment", tmp_path / "bad.fa", "-m", tmp_path / "m"),
+            "bad.fa, record 'a': the rows have 3 and 2",
+        ),
+        (
+            ("train", "alignment", files / "bare-train.a2m", "-m", tmp_path / "m", "--decoys"),
+            "record 'E1': has no decoys",
+        ),
+        (
+            ("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", "--prior", "NONE"),
+            "no substitution matrix 'NONE'",
+        ),
+        (("train", "alignment", files / "train.a2m", "-m", tmp_path / "no" / "m"), "there is no folder"),
+        (("train", "alignment", files / "train.a2m", "-m", tmp_path / "m", "-C", -1), "The 'C' parameter"),
+        (("inspect", files / "model", "--label", "B"), "--label is for models of labels"),
+        (("evaluate", files / "model", files / "test.a2m.gz", "--plot", "x.png"), "--plot draws a confusion matrix"),
+    ]:
+        assert message in run(*args, code=1).output
+        assert not (tmp_path / "m").exists()
+
+
+def test_demo(tmp_path):
+    out = run("demo", "alignment", "-o", tmp_path / "demo.png").output
+    assert "homologue not chosen" in out and (tmp_path / "demo.png").stat().st_size > 1000
