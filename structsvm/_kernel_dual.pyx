@@ -43,6 +43,9 @@ cdef double KAPPA = 1e-12
 # Candidates that GaLa looks at in each of the two classes of a step: D = 10 in all.
 cdef int HITS = 5
 
+# With gain-sensitive selection, one in so many patterns is picked at random all the same.
+cdef int RANDOM_PICKS = 10
+
 
 cdef class KernelDual(State):
     """A feasible point of the kernel dual, its stored derivatives, and the steps on it.
@@ -193,10 +196,14 @@ cdef class KernelDual(State):
     # ---- patterns and directions ----------------------------------------------------------------
 
     cdef Py_ssize_t pick(self) noexcept nogil:
-        """The slot of a support pattern: the one that was selected, or a random one."""
+        """The slot of the support pattern to look at: the selected one, but for one in RANDOM_PICKS times.
+
+        Candidates have labels in common with the last step. Patterns that never do would never be looked at again,
+        and a run would stall short of the optimum as long as some candidate gains a little.
+        """
         cdef int64_t i = self.selected
         self.selected = -1
-        if i >= 0 and self.cache.slot[i] >= 0:
+        if i >= 0 and self.cache.slot[i] >= 0 and random_below(&self.random, RANDOM_PICKS) > 0:
             return self.cache.slot[i]
         return random_below(&self.random, self.cache.n_members)
 
