@@ -93,8 +93,13 @@ static void TYPED(short_rows)(const real *A, const int64_t *ia, int64_t n, const
                 TYPED(vector) right = *(const TYPED(vector) *)turned[k];
                 for (int r = 0; r < SHORT_ROWS; r++) sum[r] += a[r][k] * right;
             }
-            for (int r = 0; r < SHORT_ROWS && p + r < n; r++)
-                memcpy(out + (p + r) * stride + q, &sum[r], columns * sizeof(real));
+            for (int r = 0; r < SHORT_ROWS && p + r < n; r++) {
+                real *place = out + (p + r) * stride + q;
+                if (columns == VECTOR)
+                    *(TYPED(vector) *)place = sum[r];
+                else
+                    memcpy(place, &sum[r], columns * sizeof(real));
+            }
         }
     }
 }

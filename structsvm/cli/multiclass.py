@@ -209,7 +209,7 @@ def gamma(ctx, param, value):
 @click.option("--coef0", type=float, default=0.0, show_default=True, help="Of poly and sigmoid.")
 @click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 1]")
 @click.option("--balanced", is_flag=True, help="Let every class weigh the same.")
-@click.option("--schedule", type=click.Choice(["decode-once", "fixed", "adaptive"]), help="Of larank.")
+@click.option("--schedule", type=click.Choice(["fixed", "adaptive", "decode-once"]), help="Of larank.")
 @click.option("--n-reprocess", type=float, help="Of larank: work on old examples after each new one.")
 @click.option("--selection", type=click.Choice(["random", "gain"]), help="Of larank: which old examples.")
 @click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")

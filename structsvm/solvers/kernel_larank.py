@@ -21,11 +21,14 @@ class KernelLaRank(KernelSolver):
     Parameters
     ----------
     C : float, default=1.0
-    schedule : {"decode-once", "fixed", "adaptive", "adaptive-clock"} or pair of float, default="decode-once"
-        As for `LaRank`. A pair says how many ProcessOld and how many Optimize follow each ProcessNew, on average:
-        ``(0, 0)`` gives passive-aggressive steps (MIRA), ``(n, 10 * n)`` is "fixed".
-    n_reprocess : float, default=10
-        As for `LaRank`.
+    schedule : {"fixed", "adaptive", "adaptive-clock", "decode-once"} or pair of float, default="fixed"
+        What follows the ProcessNew of a fresh example, as for `LaRank`: "fixed" `n_reprocess` times one ProcessOld and
+        ten Optimize; "adaptive" whatever gains most for its cost (algorithm 5), by a deterministic count of kernel
+        values and updates of derivatives, or with "adaptive-clock" by the clock. "decode-once" solves the whole row of
+        an example while its scores are at hand, then `n_reprocess` rows of random support patterns over their own
+        labels. A pair says how many ProcessOld and how many Optimize there are on average: ``(0, 0)`` gives
+        passive-aggressive steps (MIRA), ``(n, 10 * n)`` is "fixed".
+    n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
         Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
         few that the last step has looked at (GaLa; Tuma and Igel 2011).
@@ -52,8 +55,8 @@ class KernelLaRank(KernelSolver):
         self,
         C=1.0,
         *,
-        schedule="decode-once",
-        n_reprocess=10,
+        schedule="fixed",
+        n_reprocess=1,
         selection="random",
         max_iter=None,
         tol=None,
