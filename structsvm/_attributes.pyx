@@ -35,7 +35,7 @@ cdef class AttributeBuffer(TokenBuffer):
     Parameters
     ----------
     names : dict of str to int
-        The vocabulary; grows with ``grow=True``.
+        The vocabulary, 0 .. len(names) - 1; grows with ``grow=True``.
     pairs : dict of str to dict of str to int
         Cache: the id of "key:value", so that the name is built once only.
     grow : bool
@@ -50,8 +50,13 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef int64_t token              # within the sequence, for messages
 
     def __init__(self, dict names, dict pairs, bint grow, int hash_bits=0):
+        cdef Py_ssize_t n
         if not 0 <= hash_bits <= 30:
             raise ValueError("hash_bits must be between 1 and 30")
+        if reserve(<void **>&self.counts, &self.counts_capacity, len(names), sizeof(int64_t)) < 0:
+            raise MemoryError
+        for n in range(len(names)):
+            self.counts[n] = 0
         self.names = names
         self.pairs = pairs
         self.grow = grow
@@ -61,7 +66,7 @@ cdef class AttributeBuffer(TokenBuffer):
         free(self.counts)
 
     def counted(self):
-        """Occurrences of each feature while growing, int64."""
+        """Occurrences of each feature in this buffer while growing, int64."""
         return copied(self.counts, len(self.names), np.int64, sizeof(int64_t))
 
     cdef where(self):

@@ -1,15 +1,15 @@
 """The dual of multiclass kernel machines with its whole gradient, row by row (Crammer and Singer 2001).
 
-For k(x, x') delta(y, y') and zero-one loss. With all derivatives g_i(y) at hand, the dual restricted to the coefficients
-of one example is solved exactly: with k = k(x_i, x_i) and v = beta_i + g_i / k it is the projection of v,
+For k(x, x') delta(y, y') and zero-one loss. With all derivatives g_i(y) at hand, the dual restricted to the
+coefficients of one example is solved exactly: with k = k(x_i, x_i) and v = beta_i + g_i / k it is the projection of v,
 
     beta_i^y = min(C_i delta(y, y_i), v_y - theta),   sum_y beta_i^y = 0.
 
-With d_y = v_y - C_i delta(y, y_i) that is sum_y max(0, theta - d_y) = C_i: theta = (C_i + sum of d_y over A) / |A| for
-the set A of the d_y below it, which is found from all of them by leaving out, again and again, those that are not below.
+With d_y = k (v_y - C_i delta(y, y_i)) that is sum_y max(0, theta - d_y) = k C_i, for another theta: the mean
+(k C_i + sum of d_y) / |A| over the set A of the d_y below it, which is found from all of them by leaving out, again
+and again, those that are not below.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 
 import numpy as np
@@ -117,7 +117,7 @@ cdef class FullGradient(State):
 
     cdef void project(self, Py_ssize_t i) noexcept nogil:
         """target = the optimum of the dual restricted to beta_i."""
-        cdef Py_ssize_t label, m, before = -1, worst = 0
+        cdef Py_ssize_t label, m, before = self.n_labels + 1, worst = 0
         cdef double k = self.cache.diagonal[i], theta = INFINITY, total, bound
         if k <= 0.0:
             # A linear function, or a convex one: its maximum is at a corner, C from the worst label to the true one.
@@ -130,19 +130,19 @@ cdef class FullGradient(State):
             return
         for label in range(self.n_labels):
             bound = self.box[i] if label == self.y[i] else 0.0
-            self.target[label] = self.beta[label, i] + self.g[label, i] / k - bound
+            self.target[label] = k * (self.beta[label, i] - bound) + self.g[label, i]
         while True:
-            total, m = self.box[i], 0
+            total, m = k * self.box[i], 0
             for label in range(self.n_labels):
                 if self.target[label] < theta:
                     total += self.target[label]
                     m += 1
-            if m == before:
+            if m >= before or m == 0:   # by rounding one may come back, or none be left
                 break
             before, theta = m, total / m
         for label in range(self.n_labels):
             bound = self.box[i] if label == self.y[i] else 0.0
-            self.target[label] = bound + min(0.0, self.target[label] - theta)
+            self.target[label] = bound + min(0.0, (self.target[label] - theta) / k)
 
     def worst(self):
         """The largest violation of any example."""

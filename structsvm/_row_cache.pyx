@@ -9,7 +9,7 @@ Fresh examples, in the order in which they are expected, come in blocks: one mat
 their values with one another, from which the rows of those still to come are completed when one becomes a member.
 """
 
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
 
 import numpy as np

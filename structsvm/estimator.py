@@ -22,6 +22,7 @@ from structsvm.solvers.stored import solver_from_json, solver_to_json
 KIND = "structured"
 
 
+# Model files of the tasks: their kind, and the estimator that opens it.
 def checked_sample_weight(sample_weight, n_samples):
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0 and one a sample."""
     if sample_weight is None:
@@ -245,8 +246,10 @@ def load(path, *, oracle=None, mmap=False):
     # Tasks with several estimators say in the file which one it was.
     name = {
         "alignment": "SequenceAligner",
+        "ambiguous": "AmbiguousClassifier",
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),
+        "semantics": "SemanticParser",
         "sequence": "SequenceLabeler",
         "taxonomy": "TaxonomyClassifier",
     }.get(kind)

@@ -1,13 +1,11 @@
-"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them; and those of
-alignments (`structsvm.alignment_metrics`).
+"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them.
 
-Those of classes in a taxonomy come from `structsvm.taxonomy_metrics`.
+Those of the other tasks have their names here and stand in modules of their own.
 
 The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
-runs per token once the labels are numbered. The scores for trees stand in `structsvm.tree_metrics`, and have their
-names here too.
+runs per token once the labels are numbered.
 """
 
 from __future__ import annotations
@@ -30,6 +28,7 @@ from structsvm.alignment_metrics import (
     q_score,
     total_column,
 )
+from structsvm.meaning_metrics import MeaningScores, alignment_error, meaning_scores
 from structsvm.taxonomy_metrics import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
 from structsvm.tree_metrics import BracketScores, bracket_scores
 
@@ -39,6 +38,8 @@ __all__ = [
     "ChunkScores",
     "HierarchicalScores",
     "LabelScore",
+    "MeaningScores",
+    "alignment_error",
     "alignment_scores",
     "bracket_scores",
     "chunk_f1",
@@ -51,6 +52,7 @@ __all__ = [
     "hierarchical_scores",
     "homologue_error",
     "label_report",
+    "meaning_scores",
     "pair_f1",
     "path_loss",
     "q_score",

@@ -13,6 +13,8 @@ _HOMES = {
     "KernelPerceptronClassifier": "structsvm.tasks.kernel_perceptron",
     "LaRankClassifier": "structsvm.tasks.larank_classifier",
     "SequenceAligner": "structsvm.tasks.alignment",
+    "AmbiguousClassifier": "structsvm.tasks.ambiguous",
+    "SemanticParser": "structsvm.tasks.semantics",
     "SequenceLabeler": "structsvm.tasks.sequence",
     "TaxonomyClassifier": "structsvm.tasks.taxonomy",
     "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",

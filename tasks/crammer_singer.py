@@ -41,7 +41,7 @@ class CrammerSingerClassifier(KernelClassifier):
         degree=3,
         coef0=0.0,
         tol=1e-3,
-        max_iter=1000,
+        max_iter=10000,
         cache_size=200,
         class_weight=None,
         random_state=None,

@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from structsvm._kernels import KERNELS, Kernel
+from structsvm._kernels import KERNELS
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.model_file import ModelFileError
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.kernel_model import KernelModel
+from structsvm.tasks.kernel_model import KernelModel, kernel_of
 from structsvm.tasks.sequence_labels import label_costs
 
 
@@ -40,29 +40,6 @@ KERNEL_PARAMETERS = {
     "verbose": FLAG,
 }
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
-
-
-def kernel_of(params, n_features, variance):
-    """The `Kernel` that parameters ask for; gamma as scikit-learn's SVC understands it."""
-    gamma = params.gamma
-    if gamma == "auto":
-        gamma = 1.0 / n_features
-    elif gamma == "scale":
-        variance = variance() if params.kernel in ("rbf", "poly", "sigmoid") else 0.0
-        gamma = 1.0 / (n_features * variance) if variance > 0.0 else 1.0
-    return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
-
-
-def variance_of(X):
-    """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if hasattr(X, "indptr"):
-            variance = float(X.multiply(X).mean() - X.mean() ** 2)
-        else:
-            variance = float(np.var(X, dtype=np.float64))
-    if not np.isfinite(variance):
-        raise ValueError("gamma='scale' asks for the variance of X, which overflows; scale the features down")
-    return variance
 
 
 class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -115,8 +92,9 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X, y = self._validated(X, y, reset=True)
         labels, numbers = np.unique(y, return_inverse=True)
         if len(labels) < 2:
+            only = labels.tolist()[0]
             raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes, and y has only one class: {labels[0]!r}"
+                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
             )
         if resume is not None and not np.array_equal(resume.labels, labels):
             raise ValueError("warm_start=True goes on with the same classes; these data have others")
@@ -149,8 +127,7 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return {"accept_sparse": sparse, "dtype": [np.float64, np.float32], "order": "C"}
 
     def _new_model(self, labels, X):
-        kernel = kernel_of(self, X.shape[1], lambda: variance_of(X))
-        return KernelModel(labels, kernel, estimator=type(self).__name__)
+        return KernelModel(labels, kernel_of(self, X), estimator=type(self).__name__)
 
     def _weights(self, sample_weight, labels, numbers):
         """Factors on C, or None for 1."""

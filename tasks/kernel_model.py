@@ -61,7 +61,7 @@ class KernelModel:
     def __init__(self, labels, kernel: Kernel, *, estimator="LaRankClassifier", params=None):
         self.labels, self.kernel = labels, kernel
         self.estimator, self.params = estimator, {} if params is None else params
-        self.result: Result | None = None
+        self.result: Any = None
         self.state: dict[str, np.ndarray] | None = None
         self.fingerprint = self.n_kernel = 0
         self.hit_rate = 1.0
@@ -143,13 +143,13 @@ class KernelModel:
 
     def scores(self, X):
         """Yield ``(first, scores)`` of blocks of rows: float64 arrays (rows of the block, n_labels)."""
+        # The columns of a precomputed kernel are training examples.
         precomputed = self.kernel.name == "precomputed"
-        vectors = None if precomputed else Rows(self.vectors)
-        columns = self.support if precomputed else np.arange(len(self.support))
+        vectors, columns = Rows(self.vectors), self.support if precomputed else np.arange(len(self.support))
         size = max(1, BLOCK_VALUES // max(1, len(columns)))
         for first in range(0, X.shape[0], size):
             part = Rows(alike(X[first : first + size], self.vectors))
-            values = self.kernel.block(part, np.arange(part.n_rows), part if precomputed else vectors, columns)
+            values = self.kernel.block(part, np.arange(part.n_rows), vectors, columns)
             yield first, (self.coef @ values.T.astype(np.float64)).T + self.intercept
 
     def decision_function(self, X):
@@ -256,6 +256,29 @@ class KernelModel:
                 model.state = state | {f"history_{k}": v for k, v in model.result.history.items()}
                 model.fingerprint = int(meta["fingerprint"])
         return model
+
+
+def kernel_of(params, X):
+    """The `Kernel` that parameters ask for; gamma as scikit-learn's SVC understands it."""
+    gamma = params.gamma
+    if gamma == "auto":
+        gamma = 1.0 / X.shape[1]
+    elif gamma == "scale":
+        variance = variance_of(X) if params.kernel in ("rbf", "poly", "sigmoid") else 0.0
+        gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
+
+
+def variance_of(X):
+    """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if hasattr(X, "indptr"):
+            variance = float(X.multiply(X).mean() - X.mean() ** 2)
+        else:
+            variance = float(np.var(X, dtype=np.float64))
+    if not np.isfinite(variance):
+        raise ValueError("gamma='scale' asks for the variance of X, which overflows; scale the features down")
+    return variance
 
 
 # ---- rows of one kind -----------------------------------------------------------------------------

@@ -131,7 +131,8 @@ class LaRankClassifier(KernelClassifier):
         """One pass over a batch of new examples.
 
         The support patterns so far stay in the problem with their coefficients and may change or vanish; other earlier
-        examples are forgotten. `result_` certifies the problem of the batch and those patterns.
+        examples are forgotten. `result_` certifies the problem of the batch and those patterns. `max_iter` and `tol`
+        have no meaning here.
 
         Parameters
         ----------
@@ -159,10 +160,10 @@ class LaRankClassifier(KernelClassifier):
         unseen = np.setdiff1d(y, labels)
         if len(unseen):
             raise ValueError(
-                f"y has the label {unseen[0]!r}, which is none of the classes {labels} that the first call has settled"
+                f"y has the label {unseen.tolist()[0]!r}, none of the classes that the first call has settled: {labels}"
             )
         numbers = np.searchsorted(labels, y).astype(np.int32)
-        solver = self._make_solver()
+        solver = self._make_solver().set_params(tol=None)
         weight = self._weights(sample_weight, labels, numbers)
         model = self._new_model(labels, X) if old is None else old
         monitor = monitor_for(self, X, y, 1, None, sample_weight=sample_weight)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from structsvm.sources import load_bytes
+from structsvm.svmlight import SvmlightFileError, parse_svmlight
 
 _SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
 
@@ -37,7 +36,8 @@ def read_documents(source):
     Raises
     ------
     DocumentFileError
-        A line of another form than the first, a value that is no finite number, an index below 1, no documents.
+        A line of another form than the first, a value that is no finite number, an index below 1 or twice, no
+        documents.
     """
     data, name, _ = load_bytes(source)
     try:
@@ -50,7 +50,10 @@ def read_documents(source):
         raise DocumentFileError(f"{name}: holds no documents")
     first = [line for _, line in rows[:LOOK]]
     if all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first):
-        return _svmlight(rows, name)
+        try:
+            return parse_svmlight(rows, name)
+        except SvmlightFileError as error:
+            raise DocumentFileError(str(error)) from None
     if "\t" in first[0]:
         return _labelled_texts(rows, name)
     for k, line in rows:
@@ -68,29 +71,3 @@ def _labelled_texts(rows, name):
         labels.append(label)
         texts.append(text)
     return texts, labels
-
-
-def _svmlight(rows, name):
-    from scipy.sparse import csr_array
-
-    labels, counts, indices, values = [], [0], [], []
-    for k, line in rows:
-        label, *pairs = line.partition("#")[0].split()
-        try:
-            split = [pair.split(":") for pair in pairs]
-            indices += [int(index) for index, _ in split]
-            values += [float(value) for _, value in split]
-        except ValueError:
-            raise DocumentFileError(
-                f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}"
-            ) from None
-        new = indices[counts[-1] :]
-        if new and (min(new) < 1 or max(new) >= 2**31):
-            raise DocumentFileError(f"{name}, line {k}: an index that is not in 1 .. 2**31 - 1")
-        if not np.isfinite(np.array(values[counts[-1] :], dtype=np.float32)).all():
-            raise DocumentFileError(f"{name}, line {k}: a value that is no finite float32 number")
-        labels.append(label)
-        counts.append(len(indices))
-    columns = np.array(indices, dtype=np.int32) - 1
-    shape = (len(labels), int(columns.max(initial=-1)) + 1)
-    return csr_array((np.array(values, dtype=np.float32), columns, np.array(counts, dtype=np.int32)), shape), labels

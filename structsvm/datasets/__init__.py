@@ -1,8 +1,14 @@
 """Data sets: real ones, fetched on first use, and simulated ones."""
 
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
+from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
+from structsvm.datasets._child_world import make_ambig_child_world
+from structsvm.datasets._classes import LabelledRows, fetch_letter, fetch_mnist, fetch_usps
+from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_homologues, write_alignments
+from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
+from structsvm.datasets._meanings import GeoQuery, Sportscast, SportsGame, fetch_geoquery, fetch_robocup
 from structsvm.datasets._sequences import (
     LetterSequences,
     TextSequences,
@@ -24,23 +30,40 @@ from structsvm.datasets._trees import Treebank, fetch_wsj_sample, make_trees
 
 __all__ = [
     "AlignmentPairs",
+    "AmbiguousSentences",
+    "CandidateLabels",
     "DatasetUnavailableError",
+    "GeoQuery",
     "Homologues",
+    "LabelledRows",
     "LetterSequences",
+    "SportsGame",
+    "Sportscast",
     "TaxonomyDocuments",
     "TextSequences",
     "Treebank",
+    "Universe",
     "fetch_amazon_reviews",
     "fetch_clinc150",
     "fetch_conll2000",
     "fetch_conll2002",
+    "fetch_geoquery",
     "fetch_imclef07a",
+    "fetch_letter",
+    "fetch_lost",
+    "fetch_mnist",
+    "fetch_msrcv2",
     "fetch_ocr_letters",
     "fetch_oxbench",
     "fetch_prefab",
+    "fetch_robocup",
     "fetch_substitution_matrix",
     "fetch_treebank_tags",
+    "fetch_usps",
     "fetch_wsj_sample",
+    "make_ambig_child_world",
+    "make_ambig_house",
+    "make_concept_world",
     "make_homologues",
     "make_sequences",
     "make_taxonomy",

@@ -85,18 +85,20 @@ def fetch(name: str, data_home=None) -> dict[str, tuple[Path, bytes]]:
     home = data_home or os.environ.get("STRUCTSVM_DATA") or Path.home() / "structsvm_data"
     folder = Path(home).expanduser() / source.folder
     missing = [file for file in source.sha256 if not (folder / file).is_file()]
+    if missing and source.convert is None:
+        raise DatasetUnavailableError(_advice(name, source, folder, missing, "its origin has it in another form"))
     if missing:
         try:
             _download(source, folder, missing)
         except DatasetUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever network, archive or disk may bring
-            raise DatasetUnavailableError(_advice(name, source, folder, missing, error)) from None
+            reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+            raise DatasetUnavailableError(_advice(name, source, folder, missing, reason)) from None
     return {file: (folder / file, _checked_file(source, folder / file)) for file in source.sha256}
 
 
-def _advice(name, source, folder, missing, error):
-    reason = str(error) if isinstance(error, ImportError) else type(error).__name__
+def _advice(name, source, folder, missing, reason):
     return (
         f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed "
         f"({reason}).\n"
@@ -153,10 +155,10 @@ def _checked(source, file, raw, where, advice=""):
 def _content(file, raw):
     if file.endswith(".gz"):
         return gzip.decompress(raw)
-    if file.endswith((".tsv", ".txt")):
-        return raw
-    with np.load(io.BytesIO(raw)) as arrays:  # .npz: the bytes of its arrays by name
-        return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
+    if file.endswith(".npz"):  # the bytes of its arrays by name
+        with np.load(io.BytesIO(raw)) as arrays:
+            return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
+    return raw
 
 
 # --- from the origins to our files -----------------------------------------------------------
@@ -257,9 +259,18 @@ def _clinc150(path):
     }
 
 
+def _letter(path):
+    """The rows of the file, without the names of its columns."""
+    return {"letter-recognition.data.gz": _gz(path.read_bytes().partition(b"\n")[2])}
+
+
 # --- the table -------------------------------------------------------------------------------
 
 _NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
+_PARTIAL_LABELS = (
+    "https://raw.githubusercontent.com/agapiR/partial-label-learning/003e9f8b11eae8a135fe42ab19c74ce5bff7cb6a/"
+    "data/realworld/"
+)
 
 _MATRICES = "biopython-biopython-188/Bio/Align/substitution_matrices/data/"
 _MATRIX_NAMES = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "GONNET1992", "PAM250", "PAM30", "PAM70")
@@ -383,5 +394,71 @@ SOURCES = {
         url="https://github.com/EGiunchiglia/C-HMCNN",
         convert=None,
         licence="none stated (public research benchmark)",
+    ),
+    "letter": Source(
+        folder="mc_letter",
+        sha256={"letter-recognition.data.gz": "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"},
+        url="https://raw.githubusercontent.com/davidgasquez/letter-recognition/"
+        "fe3c4830d0003e53340bbf40a57c3573e021df64/letter-recognition.data",
+        convert=_letter,
+        licence="none stated (UCI repository, public benchmark)",
+    ),
+    "usps": Source(
+        folder="mc_usps",
+        sha256={"usps.npz": "0def46493a167481d1a462e18478759f6bc799ca83bec411b4ad70208f873c9c"},
+        url="https://github.com/niuers/Learning-From-Data-A-Short-Course",
+        convert=None,
+        licence="none stated",
+    ),
+    "mnist": Source(
+        folder="mc_mnist",
+        sha256={"mnist.npz": "c868f4cc70f1ec2961bd3b26437ea3a5d0e93cba4d95b336c6d475dd9dabb021"},
+        url="https://github.com/rasbt/mnist-pngs",
+        convert=None,
+        licence="none stated with the data",
+    ),
+    "lost": Source(
+        folder="pl_lost",
+        sha256={"pl_lost.npz": "5409c146f574e19f4c0f15a82ee7f57aaa0a94afa3d0f1a766707910e8defd27"},
+        url=_PARTIAL_LABELS + "lost.mat",
+        convert=None,
+        licence="none stated (public benchmark)",
+    ),
+    "msrcv2": Source(
+        folder="pl_msrcv2",
+        sha256={"pl_msrcv2.npz": "a76ee9852d4b10797e1f2cf7f9b8a85676841287f3ae58eac8c972c1b868c6ad"},
+        url=_PARTIAL_LABELS + "MSRCv2.mat",
+        convert=None,
+        licence="none stated (public benchmark)",
+    ),
+    "robocup": Source(
+        folder="robocup_sportscast",
+        sha256={
+            "ambig.2001.tsv": "9b6624fc4b32ca276d50b0346407e7073c4d68a107e2b9d1de3adda76a717cde",
+            "ambig.2002.tsv": "1ff6334b995aada4bba8bded42858c490cc5b134178ae58aeb6e0d45e98d01da",
+            "ambig.2003.tsv": "7e17f3478bf7400f8d778d5ed5d5e584ead3f634674a6e6478d3a4e91e50eabf",
+            "ambig.2004.tsv": "adb486b3b550a184424ce69abb9977dcf852b2b23db166c4e33d2e914cc95834",
+            "gold.2001.tsv": "bc6a9c295cb55c9f60470482c438e9f15f80e0e69fc751ffe148ea52ab27ae8d",
+            "gold.2002.tsv": "fc0d13c207cb3b112cf066b4fa81fbd5fa3b06a4b014490f5a75b1ffb09f5750",
+            "gold.2003.tsv": "54a0c6a3843f55b90f8d4efb2f0c67cf6068c5766a66000a057de529167177b2",
+            "gold.2004.tsv": "435ac49a72cc694af29aa8f5c8b39288da46910559faf7dfe3c85781b92a4932",
+            "grammar.txt": "d6b2f28a0a75e5282fdc17e2d0e07fd8d71571a8d99ac7eb4209ab5f9c090703",
+        },
+        url="https://www.cs.utexas.edu/~ml/clamp/sportscasting/",
+        convert=None,
+        licence="none stated; distributed by the University of Texas at Austin for research",
+    ),
+    "geoquery": Source(
+        folder="geoquery",
+        sha256={
+            "geo.tsv": "1c8be675318b55d829561e951c4f4563074799aae0128cbb2819f96449ef6570",
+            "geo.train.ambig1.tsv": "72424a4a2da23fdfa188c317aefd883edfbc780b7ce61b36dc6ce2c2b03b84ac",
+            "geo.train.ambig2.tsv": "e593eecf088bd2dd6fa7d32663717b77d80c2bf060033f0781e992f8624f5a0c",
+            "geo.train.ambig3.tsv": "90cab767c86152b9c72326ce59b6283371768d77c1013fd760cf9a5769689c54",
+            "grammar.txt": "3337d49aa53fb4cb39a775038c19a371df07a08d27a9b88e173751a4023b9c77",
+        },
+        url="https://www.cs.utexas.edu/~ml/nldata/geoquery.html",
+        convert=None,
+        licence="GPL version 2",
     ),
 }

@@ -10,7 +10,7 @@ from structsvm.parameters import Interval
 from structsvm.solvers.kernel import KernelSolver
 
 # Of the largest violation, the share from which on a pass looks at an example: the worst come first, as there.
-SHARE = 0.3
+SHARE = 0.1
 
 
 class CrammerSinger(KernelSolver):
@@ -24,8 +24,8 @@ class CrammerSinger(KernelSolver):
     C : float, default=1.0
     tol : float, default=1e-3
         Relative duality gap to stop at. It is known without further kernel values.
-    max_iter : int, default=1000
-        Passes at most.
+    max_iter : int, default=10000
+        Passes at most; most of them look at few examples.
     cache_size : float, default=200
         Memory for rows of the kernel matrix, of one value an example, in units of 2**20 bytes.
     random_state : int, RandomState or None
@@ -37,7 +37,7 @@ class CrammerSinger(KernelSolver):
         "max_iter": Interval(Integral, 1),
     }
 
-    def __init__(self, C=1.0, *, tol=1e-3, max_iter=1000, cache_size=200, random_state=None):
+    def __init__(self, C=1.0, *, tol=1e-3, max_iter=10000, cache_size=200, random_state=None):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter

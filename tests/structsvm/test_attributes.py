@@ -5,6 +5,7 @@ import pytest
 from feature_reference import added_up, copied_by_arrays, decoded, python_sequences, reference_token, same
 from hypothesis import given
 
+from structsvm._attributes import AttributeBuffer
 from structsvm.features import FeatureEncoder
 
 
@@ -168,3 +169,15 @@ def test_errors_of_users_come_out_unchanged():
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         FeatureEncoder().fit([[{"a": Weird()}]])
+
+
+def test_a_vocabulary_grows_from_buffer_to_buffer():
+    names = {}
+    for k in range(3):
+        buffer = AttributeBuffer(names, {}, True)
+        buffer.add([[f"old{i}" for i in range(50)], [f"new{k}"]])
+        offsets, indptr, indices, values = buffer.finish()
+        assert indices.tolist() == [*range(50), 50 + k]
+        assert buffer.counted().tolist() == [1] * 50 + [0] * k + [1]
+        assert (offsets.tolist(), indptr.tolist(), values) == ([0, 2], [0, 50, 51], None)
+    assert list(names.values()) == list(range(53))

@@ -1,5 +1,6 @@
 """Data sets: the real files where STRUCTSVM_DATA has them, the mechanics with made-up ones."""
 
+import dataclasses
 import gzip
 import hashlib
 import os
@@ -218,6 +219,13 @@ def test_download_then_use_in_place(tiny, tmp_path, request):
     assert [p.name for p in path.parent.iterdir()] == ["train.gz"]
     request.getfixturevalue("offline")
     assert _fetch.fetch("tiny", tmp_path)["train.gz"] == (path, text)
+
+
+def test_a_set_that_no_one_can_convert(tiny, tmp_path, monkeypatch):
+    source = dataclasses.replace(_fetch.SOURCES["tiny"], convert=None)
+    monkeypatch.setitem(_fetch.SOURCES, "tiny", source)
+    with pytest.raises(DatasetUnavailableError, match=r"train.gz not found.*another form(.|\n)*Put the file there"):
+        _fetch.fetch("tiny", tmp_path)
 
 
 def test_downloaded_file_with_other_content(tiny, tmp_path):

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 from structsvm import LaRank, Oracle, PassiveAggressive, Perceptron, StructuredSVM
 from structsvm.datasets import make_sequences
 from structsvm.metrics import chunk_f1_scorer, token_accuracy_scorer
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import AmbiguousClassifier, SequenceLabeler
 
 try:
     from sklearn import callback
@@ -125,6 +125,11 @@ EXEMPT = {
         "check_sample_weight_equivalence_on_dense_data": ORDER,
         "check_sample_weights_not_an_array": ANY_INPUT,
     },
+    "AmbiguousClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": ORDER,
+        "check_supervised_y_2d": "a row of y is a set of candidates, of one label too",
+    },
 }
 
 
@@ -133,6 +138,8 @@ CHECKS = parametrize_with_checks(
         Rows(random_state=0),
         Rows(random_state=0, inference="greedy", solver="passive_aggressive"),
         StructuredSVM(Bins(), LaRank(random_state=0)),
+        AmbiguousClassifier(random_state=0),
+        AmbiguousClassifier(random_state=0, solver="passive_aggressive", fit_intercept=False),
     ],
     expected_failed_checks=lambda estimator: EXEMPT[type(estimator).__name__],
 )

@@ -1,0 +1,190 @@
+"""Examples with bags of candidate labels: the constraint of the maximising corner, and the scores of labels.
+
+A cut's words are pairs (label, count), labels ascending, counts as in bags.h and none of them 0: the counts of labels
+in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r outside,
+dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+cimport numpy as cnp
+
+from structsvm._problem cimport Cut, Problem
+
+from structsvm.model_file import checksum
+
+cnp.import_array()
+
+cdef extern from "bags.h" nogil:
+    ctypedef struct bags_item:
+        double score
+        int32_t label
+    void bags_scores(const double* w, int64_t K, const int32_t* index, const double* value, int64_t n, double* out)
+    double bags_corner(const double* score, int64_t K, const int32_t* bag, int64_t m, bags_item* items,
+                       int32_t* count, int64_t* pairs)
+
+
+def decision_scores(rows, Py_ssize_t n_labels, const double[::1] w):
+    """Array (n_rows, n_labels) of ``<w, Phi(x, k)>``."""
+    cdef const int64_t* indptr = <const int64_t*>cnp.PyArray_DATA(rows.indptr)
+    cdef const int32_t* indices = <const int32_t*>cnp.PyArray_DATA(rows.indices)
+    cdef const double* values = <const double*>cnp.PyArray_DATA(rows.values)
+    cdef Py_ssize_t i, n = len(rows)
+    cdef double[:, ::1] out = np.empty((n, n_labels))
+    if w.shape[0] != rows.n_features * n_labels:
+        raise ValueError(f"w has {w.shape[0]} weights, expected {rows.n_features} x {n_labels}")
+    with nogil:
+        for i in range(n):
+            bags_scores(&w[0], n_labels, indices + indptr[i], values + indptr[i], indptr[i + 1] - indptr[i], &out[i, 0])
+    return np.asarray(out)
+
+
+cdef class AmbiguousProblem(Problem):
+    """Rows with their bags of labels."""
+
+    cdef readonly object oracle
+    cdef readonly object rows
+    cdef readonly object bags
+    cdef Py_ssize_t K
+    cdef const int64_t* indptr
+    cdef const int32_t* indices
+    cdef const double* values
+    cdef const int64_t* bag_indptr
+    cdef const int32_t* bag_labels
+    cdef double[::1] score          # (K,) of the row `at_hand`
+    cdef Py_ssize_t at_hand         # or -1
+    cdef int32_t[::1] count         # (K,)
+    cdef int32_t[::1] words         # (2 K,)
+    cdef object memory              # room for K items
+    cdef bags_item* items
+
+    def __init__(self, oracle, rows, bags, *, rescaling="margin", penalty="linear"):
+        self.K = oracle.n_labels
+        super().__init__(len(rows.indptr) - 1, oracle.n_features, rescaling=rescaling, penalty=penalty)
+        self.oracle, self.rows, self.bags = oracle, rows, bags
+        self.indptr = <const int64_t*>cnp.PyArray_DATA(rows.indptr)
+        self.indices = <const int32_t*>cnp.PyArray_DATA(rows.indices)
+        self.values = <const double*>cnp.PyArray_DATA(rows.values)
+        self.bag_indptr = <const int64_t*>cnp.PyArray_DATA(bags[0])
+        self.bag_labels = <const int32_t*>cnp.PyArray_DATA(bags[1])
+        self.score = np.empty(self.K)
+        self.count = np.empty(self.K, dtype=np.int32)
+        self.words = np.empty(2 * self.K, dtype=np.int32)
+        self.memory = np.empty(self.K * sizeof(bags_item), dtype=np.uint8)
+        self.items = <bags_item*>cnp.PyArray_DATA(self.memory)
+        self.at_hand = -1
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        indptr, labels = self.bags
+        bags = indptr[start:stop + 1] - indptr[start], labels[indptr[start]:indptr[stop]]
+        return self.oracle, self.rows[start:stop], bags
+
+    def fingerprint(self):
+        return checksum([*self.rows.arrays, *self.bags])
+
+    cdef Py_ssize_t size_of_bag(self, Py_ssize_t i) noexcept nogil:
+        return self.bag_indptr[i + 1] - self.bag_indptr[i]
+
+    cdef void fill(self, Py_ssize_t i, const double* w) noexcept nogil:
+        bags_scores(w, self.K, self.indices + self.indptr[i], self.values + self.indptr[i],
+                    self.indptr[i + 1] - self.indptr[i], &self.score[0])
+        self.at_hand = i
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        """Algorithm 23, line 2: the corner that attains the loss L_w(x, Y)."""
+        cdef Py_ssize_t m = self.size_of_bag(i), k, n = 0
+        cdef int64_t pairs = 0
+        cdef double loss = 0.0
+        self.fill(i, <const double*>w)
+        if m < self.K:      # a bag of all labels says nothing
+            loss = bags_corner(&self.score[0], self.K, self.bag_labels + self.bag_indptr[i], m, self.items,
+                               &self.count[0], &pairs)
+        cut.alpha = cut.drift = cut.b = 0.0
+        cut.idle = 0
+        cut.scale = 1.0
+        cut.words = &self.words[0]
+        if pairs > 0:
+            for k in range(self.K):
+                if self.count[k] != 0:
+                    self.words[n] = <int32_t>k
+                    self.words[n + 1] = self.count[k]
+                    n += 2
+            cut.scale = 1.0 / (<double>m * (self.K - m))
+            cut.b = cut.scale * pairs
+        cut.n_words = n
+        violation[0] = cut.scale * loss
+        return 0
+
+    cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
+                    double* out) except -1 nogil:
+        cdef Py_ssize_t c, e
+        cdef double total
+        if not (fresh and self.at_hand == i):
+            self.fill(i, <const double*>w)
+        for c in range(n):
+            total = 0.0
+            for e in range(0, cuts[c].n_words, 2):
+                total += cuts[c].words[e + 1] * self.score[cuts[c].words[e]]
+            out[c] = cuts[c].scale * total
+        return 0
+
+    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, double* w) noexcept nogil:
+        cdef Py_ssize_t e, k
+        cdef double* row
+        cdef double amount
+        for e in range(self.indptr[i], self.indptr[i + 1]):
+            row = w + self.indices[e] * self.K
+            amount = coef * cut.scale * self.values[e]
+            for k in range(0, cut.n_words, 2):
+                row[cut.words[k]] += amount * cut.words[k + 1]
+
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
+        self.add_to(i, cut, coef, <double*>w)
+        return 0
+
+    cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
+        self.add_to(i, cut, coef, w)
+        return 0
+
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        """|x|^2 / (m r)^2 sum_k count_k count'_k: the blocks of different labels are orthogonal."""
+        cdef Py_ssize_t e, p = 0, q = 0
+        cdef double norm = 0.0, total = 0.0
+        for e in range(self.indptr[i], self.indptr[i + 1]):
+            norm += self.values[e] * self.values[e]
+        while p < a.n_words and q < b.n_words:
+            if a.words[p] == b.words[q]:
+                total += <double>a.words[p + 1] * b.words[q + 1]
+                p += 2
+                q += 2
+            elif a.words[p] < b.words[q]:
+                p += 2
+            else:
+                q += 2
+        return a.scale * b.scale * norm * total
+
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t e, m = self.size_of_bag(i), at = self.bag_indptr[i], end = self.bag_indptr[i + 1]
+        cdef int32_t label, count, last = -1
+        cdef int64_t total = 0
+        if cut.n_words % 2 != 0 or cut.n_words == 0:
+            return False
+        for e in range(0, cut.n_words, 2):
+            label, count = cut.words[e], cut.words[e + 1]
+            if label <= last or label >= self.K:
+                return False
+            last = label
+            while at < end and self.bag_labels[at] < label:
+                at += 1
+            if at < end and self.bag_labels[at] == label:
+                if not 0 < count <= self.K - m:
+                    return False
+            elif not -m <= count < 0:
+                return False
+            total += count
+        return total == 0
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        return <double>((self.indptr[i + 1] - self.indptr[i]) * self.K)

@@ -1,0 +1,165 @@
+"""Multiclass examples whose label is only known to be one of a bag (Bordes 2010, section 6.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.matrices import is_sparse
+from structsvm.oracles._ambiguous import AmbiguousProblem, decision_scores
+from structsvm.protocol import Oracle, UnsupportedFormulation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Sparse inputs in CSR layout.
+
+    Attributes
+    ----------
+    indptr : int64 array of shape (n_rows + 1,)
+    indices : int32 array of shape (n_entries,)
+    values : float64 array of shape (n_entries,)
+    n_features : int
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: NDArray[np.float64]
+    n_features: int
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, rows: slice) -> Rows:
+        """Some rows, ``rows[10:20]``, without copying their entries."""
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            raise ValueError("rows are sliced with step 1")
+        a, b = self.indptr[start], self.indptr[max(start, stop)]
+        return Rows(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b], self.n_features)
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.indptr, self.indices, self.values
+
+
+def as_rows(X: Any, n_features: int) -> Rows:
+    """Rows of a 2-D array or a CSR matrix; ValueError unless finite and `n_features` wide."""
+    if isinstance(X, Rows):
+        return X
+    if is_sparse(X):
+        X = X.tocsr() if getattr(X, "format", "csr") != "csr" else X
+        shape = X.shape
+        rows = Rows(
+            np.ascontiguousarray(X.indptr, dtype=np.int64),
+            np.ascontiguousarray(X.indices, dtype=np.int32),
+            np.ascontiguousarray(X.data, dtype=np.float64),
+            n_features,
+        )
+        if not np.all(np.diff(rows.indptr) >= 0) or rows.indptr[0] != 0 or rows.indptr[-1] > len(rows.indices):
+            raise ValueError("X is a sparse matrix with a wrong indptr")
+        if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < n_features:
+            raise ValueError(f"X has a column {rows.indices.max()}, expected 0 .. {n_features - 1}")
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        shape = X.shape
+        if X.ndim != 2:
+            raise ValueError(f"X must be 2-D, a row an example, got {X.ndim} dimensions")
+        n = len(X)
+        rows = Rows(
+            np.arange(n + 1, dtype=np.int64) * X.shape[1],
+            np.tile(np.arange(X.shape[1], dtype=np.int32), n),
+            np.ascontiguousarray(X).ravel(),
+            n_features,
+        )
+    if len(shape) != 2 or shape[1] != n_features:
+        raise ValueError(f"X has shape {shape}, expected {n_features} columns")
+    if not np.isfinite(rows.values).all():
+        raise ValueError("X holds NaN or infinity")
+    return rows
+
+
+def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Bags as ``(indptr, labels)``: the labels of each bag ascending, without repetitions.
+
+    Raises ValueError for an empty bag or a label out of range, and names its example.
+    """
+    bags = [sorted(set(bag)) for bag in Y]
+    indptr = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])]).astype(np.int64)
+    for i, bag in enumerate(bags):
+        if not bag:
+            raise ValueError(f"the bag of example {i} is empty; at least one label must be a candidate")
+        if not (bag[0] >= 0 and bag[-1] < n_labels):
+            raise ValueError(f"example {i} has the label {bag[-1] if bag[0] >= 0 else bag[0]} of {n_labels}")
+    return indptr, np.fromiter(chain.from_iterable(bags), dtype=np.int32, count=int(indptr[-1]))
+
+
+class AmbiguousOracle(Oracle):
+    """Multiclass inference, and the mean pairwise hinge over a bag of candidate labels.
+
+    An example is a pair (x, Y) of an input and a bag, a set of labels of which at least one is right. With
+    ``Psi(x, y)`` = x in the block of label y, its loss is (equations 6.5 and 6.6 of the thesis)
+
+    ``L_w(x, Y) = 1 / (|Y| |not Y|) sum_{y in Y} sum_{z not in Y} [1 - <w, Psi(x, y) - Psi(x, z)>]_+``,
+
+    the maximum over corners c in {0, 1}^(|Y| |not Y|) of ``b(c) - <w, psi(c)>``: each corner is one constraint, and a
+    bound problem finds the most violated one in O(n_labels log n_labels). A bag of one label is ordinary multiclass
+    learning with the mean over all wrong labels; a bag of all labels says nothing, and has no loss.
+
+    Parameters
+    ----------
+    n_labels : int
+    n_input_features : int
+        Columns of X.
+
+    Notes
+    -----
+    Layout of w: for each input feature a row of `n_labels` weights.
+    """
+
+    def __init__(self, n_labels, n_input_features):
+        for name, value, least in (("n_labels", n_labels, 2), ("n_input_features", n_input_features, 1)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(
+                    f"The {name!r} parameter of AmbiguousOracle must be an integer >= {least}. Got {value!r} instead."
+                )
+        self.n_labels, self.n_input_features = int(n_labels), int(n_input_features)
+        self.n_features = self.n_labels * self.n_input_features
+        if self.n_features >= 2**31:
+            raise ValueError(f"{n_labels} labels x {n_input_features} features are more than 2**31 - 1 weights")
+
+    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+        """Bind rows and their bags, label numbers in any collection (see `Oracle.bind`)."""
+        if rescaling is None:
+            raise UnsupportedFormulation("a bag has no wrong prediction that a perceptron could learn from")
+        self.check_formulation(rescaling, penalty)
+        rows, bags = as_rows(X, self.n_input_features), as_bags(Y, self.n_labels)
+        if len(rows) != len(bags[0]) - 1:
+            raise ValueError(f"X has {len(rows)} rows, y has {len(bags[0]) - 1} bags")
+        return AmbiguousProblem(self, rows, bags, rescaling=rescaling, penalty=penalty)
+
+    def scores(self, X, w):
+        """Array (n_rows, n_labels) of the labels' scores."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        return decision_scores(as_rows(X, self.n_input_features), self.n_labels, w)
+
+    def joint_feature(self, x, y):
+        psi = np.zeros((self.n_input_features, self.n_labels))
+        psi[:, y] = x.toarray().ravel() if is_sparse(x) else x
+        return psi.ravel()
+
+    def loss(self, y_true, y):
+        """0 for a label of the bag, else 1."""
+        return float(y not in y_true)
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        """The label of the highest score; the maximising corner of a bag is no label, and comes through `bind`."""
+        if y_true is not None:
+            raise NotImplementedError(
+                "the most violated constraint of a bag is no label: AmbiguousOracle has it in bind()"
+            )
+        return int(self.scores(x if is_sparse(x) else np.asarray(x)[None, :], w)[0].argmax())

@@ -1,0 +1,243 @@
+"""A simulated world for concept labelling: events change it, and sentences tell of them (Bordes 2010, appendix C.5).
+
+58 concepts: 15 verbs, 10 actors, 15 small objects, 6 rooms and 12 pieces of furniture. A thing has a name of its own
+and a pronoun, which is only said where the world as it is leaves a single thing that it can stand for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from structsvm.datasets._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, checked_rng, pick
+
+__all__ = ["Universe", "make_concept_world"]
+
+MALES, FEMALES = ("john", "mark", "harry"), ("gina", "francoise", "maggie")
+PEOPLE = MALES + FEMALES
+ACTORS = PEOPLE + ANIMALS
+NAMES = {
+    "john": "father", "mark": "brother", "harry": "grandfather",
+    "gina": "mother", "francoise": "sister", "maggie": "grandmother",
+}  # fmt: skip
+SEATS, BEDS = ("couch", "chair", "armchair", "stool"), ("bed", "couch")
+WORDS = {
+    "move": "goes", "get": "gets", "give": "gives", "put": "puts", "sleep": "sleeps", "wake_up": "wakes",
+    "play": "plays", "drink": "drinks", "eat": "eats", "bring": "brings", "drop": "drops", "sit": "sits",
+    "stand_up": "stands", "cook": "cooks", "work": "works",
+}  # fmt: skip
+
+
+@dataclass
+class Universe:
+    """The state of the world.
+
+    Attributes
+    ----------
+    location : dict of str to str
+        The room that an actor, an object or a piece of furniture is in.
+    containedby : dict of str to str
+        The actor who holds an object, or the furniture that it lies on; of actors, the furniture they sit or sleep on.
+    state : dict of str to str
+        Of actors: "standing", "sitting" or "sleeping".
+    """
+
+    location: dict = field(default_factory=dict)
+    containedby: dict = field(default_factory=dict)
+    state: dict = field(default_factory=dict)
+
+    def copy(self):
+        return Universe(dict(self.location), dict(self.containedby), dict(self.state))
+
+    def held(self, actor):
+        """The objects that an actor holds."""
+        return [thing for thing in OBJECTS if self.containedby.get(thing) == actor]
+
+    def lying(self, room):
+        """The objects in a room that nobody holds."""
+        return [t for t in OBJECTS if self.location[t] == room and self.containedby.get(t) not in ACTORS]
+
+    def furniture(self, room):
+        return [name for name in FURNITURE if self.location[name] == room]
+
+    def present(self, actor):
+        """Other actors in the same room."""
+        return [name for name in ACTORS if name != actor and self.location[name] == self.location[actor]]
+
+
+def start(rng):
+    """A world in which everybody stands somewhere, and things lie about."""
+    world = Universe()
+    for name in FURNITURE + ACTORS + OBJECTS:
+        world.location[name] = pick(rng, ROOMS)
+    for name in OBJECTS:
+        places = world.furniture(world.location[name])
+        if places:
+            world.containedby[name] = pick(rng, places)
+    world.state = dict.fromkeys(ACTORS, "standing")
+    return world
+
+
+def events(world):
+    """All coherent events, a verb and its arguments, of the world as it is."""
+    found = []
+    for actor in ACTORS:
+        room, state = world.location[actor], world.state[actor]
+        if state == "sleeping":
+            found.append(("wake_up", (actor,)))
+            continue
+        if state == "sitting":
+            found.append(("stand_up", (actor, world.containedby[actor])))
+        taken = {world.containedby.get(name) for name in ACTORS}
+        free = [place for place in world.furniture(room) if place not in taken]
+        held = world.held(actor)
+        found += [("drink", (actor, t)) for t in held if t in DRINKS]
+        found += [("eat", (actor, t)) for t in held if t in FOOD]
+        found += [("play", (actor, t)) for t in held if t not in DRINKS and t not in FOOD]
+        found += [("give", (actor, t, other)) for t in held for other in world.present(actor)]
+        if state != "standing":
+            continue
+        found += [("move", (actor, room, other)) for other in ROOMS if other != room]
+        found += [("get", (actor, t, world.containedby.get(t, room))) for t in world.lying(room)]
+        found += [("put", (actor, t, place)) for t in held for place in world.furniture(room)]
+        found += [("drop", (actor, t, room)) for t in held]
+        found += [("bring", (actor, t, other)) for t in held for other in ROOMS if other != room]
+        found += [("sit", (actor, place)) for place in free if place in SEATS]
+        found += [("sleep", (actor, place)) for place in free if place in BEDS]
+        if actor in PEOPLE:
+            found += [("cook", (actor, t)) for t in held if t in FOOD and room == "kitchen"]
+            found.append(("work", (actor, room)))
+    return found
+
+
+def execute(world, verb, arguments):
+    """Change the world by an event."""
+    actor = arguments[0]
+    if verb in ("move", "bring"):
+        room = arguments[-1]
+        for name in (actor, *world.held(actor)):
+            world.location[name] = room
+    if verb == "get":
+        world.containedby[arguments[1]] = actor
+    elif verb == "give" or verb == "put":
+        world.containedby[arguments[1]] = arguments[2]
+    elif verb == "drop" or verb == "bring":
+        del world.containedby[arguments[1]]
+    elif verb in ("sit", "sleep"):
+        world.containedby[actor] = arguments[1]
+        world.state[actor] = "sitting" if verb == "sit" else "sleeping"
+    elif verb in ("stand_up", "wake_up"):
+        world.containedby.pop(actor, None)
+        world.state[actor] = "standing"
+
+
+PATTERNS = {
+    "move": "{0} * from {1} to {2}",
+    "get": "{0} * {1} from {2}",
+    "give": "{0} * {1} to {2}",
+    "put": "{0} * {1} on {2}",
+    "sleep": "{0} * on {1}",
+    "wake_up": "{0} * up",
+    "play": "{0} * with {1}",
+    "drink": "{0} * {1}",
+    "eat": "{0} * {1}",
+    "bring": "{0} * {1} to {2}",
+    "drop": "{0} * {1} in {2}",
+    "sit": "{0} * on {1}",
+    "stand_up": "{0} * up from {1}",
+    "cook": "{0} * {1}",
+    "work": "{0} * in {1}",
+}
+
+
+def pronoun(name, position):
+    """The word that may stand for a thing: of actors as subject or as object."""
+    if name in MALES:
+        return "he" if position == 0 else "him"
+    if name in FEMALES:
+        return "she" if position == 0 else "her"
+    return "there" if name in ROOMS else "it"
+
+
+def resolvable(world, verb, arguments, hidden):
+    """Whether the world tells what pronouns stand for: no other coherent event would be said in the same words."""
+    for other, candidates in events(world):
+        if other == verb and candidates != arguments and len(candidates) == len(arguments):
+            same = all(
+                (pronoun(a, k) == pronoun(b, k) if k in hidden else a == b)
+                for k, (a, b) in enumerate(zip(arguments, candidates, strict=True))
+            )
+            if same:
+                return False
+    return True
+
+
+def tell(world, verb, arguments, rng, rate):
+    """Words of an event and the concept of each, ``"-"`` for none."""
+    wanted = [k for k, name in enumerate(arguments) if name not in ROOMS and name not in FURNITURE]
+    hidden = {k for k in wanted if rng.random() < rate}
+    while hidden and not resolvable(world, verb, arguments, hidden):
+        hidden.remove(pick(rng, sorted(hidden)))
+    words, concepts = [], []
+    for part in PATTERNS[verb].split():
+        if part == "*":
+            words.append(WORDS[verb])
+            concepts.append(verb)
+        elif part[0] != "{":
+            words.append(part)
+            concepts.append("-")
+        else:
+            k = int(part[1])
+            name = arguments[k]
+            if k not in hidden:
+                words.append("some" if name in FOOD or name in DRINKS else "the")
+                concepts.append("-")
+            words.append(pronoun(name, k) if k in hidden else NAMES.get(name, name))
+            concepts.append(name)
+    return words, concepts
+
+
+def make_concept_world(n=1000, ambiguity=0.6, random_state=None):
+    """Sentences about what happens in a house, with the concept of each word and the world at that moment.
+
+    Appendix C.5 of the thesis: draw a coherent event of the universe, tell it, then let it change the universe. Events
+    are drawn with equal odds for each verb that is possible.
+
+    Parameters
+    ----------
+    n : int
+        Number of sentences, at least 1.
+    ambiguity : float
+        Probability that an actor or an object is said by a pronoun, where the world resolves it.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    words : list of (list of str)
+    concepts : list of (list of str)
+        The concept of each word, ``"-"`` for none.
+    universes : list of Universe
+        The world before each event.
+
+    Raises
+    ------
+    ValueError
+        For an argument out of range.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_concept_world
+    >>> words, concepts, universes = make_concept_world(3, random_state=0)
+    >>> [len(sentence) for sentence in words] == [len(labels) for labels in concepts]
+    True
+    """
+    rng = checked_rng(n, 0, random_state)
+    if not 0.0 <= ambiguity <= 1.0:
+        raise ValueError(f"ambiguity must be between 0 and 1. Got {ambiguity!r}.")
+    world, told = start(rng), []
+    for _ in range(n):
+        possible = events(world)
+        verb = pick(rng, sorted({verb for verb, _ in possible}))
+        arguments = pick(rng, [arguments for name, arguments in possible if name == verb])
+        told.append((*tell(world, verb, arguments, rng, ambiguity), world.copy()))
+        execute(world, verb, arguments)
+    return [words for words, _, _ in told], [concepts for _, concepts, _ in told], [world for _, _, world in told]

@@ -1,0 +1,236 @@
+"""Meaning representations: trees of relations and constants, their text, and the grammars that say which are valid.
+
+A constant is a str, a relation a tuple of its name and its arguments: ``pass(purple9,purple2)`` is
+``("pass", "purple9", "purple2")`` and ``ballstopped()`` is ``("ballstopped",)``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import NamedTuple
+
+MAX_DEPTH = 100
+
+_TOKEN = re.compile(r"""\s*(?:([(),])|('[^']*'|"[^"]*")|([^\s(),'"]+)|(\S))""")
+
+
+class Nonterminal(str):
+    """A place in a production where a tree of this category stands."""
+
+    __slots__ = ()
+
+
+def parse_meaning(text, nonterminal=None):
+    """Return the tree of a meaning representation's text.
+
+    Blanks between its parts mean nothing; a name with blanks, brackets or commas stands in quotes, which belong to it
+    (``'south carolina'``). Raises ValueError, with the place, for brackets that do not match and the like.
+
+    Parameters
+    ----------
+    text : str
+    nonterminal : callable, optional
+        From a name to whether it is a nonterminal of a grammar.
+    """
+    stack, done, name, at = [], None, None, 0
+    # `name` is one that an argument list, a comma or the end may follow; `done` the argument before this place.
+    while at < len(text.rstrip()):
+        match = _TOKEN.match(text, at)
+        mark, quoted, plain, other = match.groups()
+        place, at = match.start(match.lastindex), match.end()
+        if other is not None:
+            raise _wrong(text, place, "a quote that is not closed")
+        if mark is None:
+            if name is not None or done is not None:
+                raise _wrong(text, place, "a name where a comma or a bracket should stand")
+            if quoted is not None:
+                quoted = f"{quoted[0]}{' '.join(quoted[1:-1].split())}{quoted[0]}"
+                done = quoted
+            elif nonterminal is not None and nonterminal(plain):
+                done = Nonterminal(plain.removeprefix("@"))
+            else:
+                name = plain
+        elif mark == "(":
+            if name is None:
+                raise _wrong(text, place, "an opening bracket without the name of a relation")
+            if len(stack) == MAX_DEPTH:
+                raise _wrong(text, place, f"brackets deeper than {MAX_DEPTH}")
+            stack.append([name])
+            name = None
+        else:
+            argument = done if name is None else name
+            done = name = None
+            if not stack:
+                raise _wrong(text, place, f"{mark!r} outside of all brackets: they are unbalanced")
+            if argument is not None:
+                stack[-1].append(argument)
+            elif mark == "," or len(stack[-1]) > 1:
+                raise _wrong(text, place, "an argument that is missing")
+            if mark == ")":
+                done = tuple(stack.pop())
+    if stack:
+        raise _wrong(text, len(text), f"the end, with {len(stack)} brackets open: they are unbalanced")
+    tree = done if name is None else name
+    if tree is None:
+        raise ValueError("a meaning representation is empty")
+    return tree
+
+
+def _wrong(text, place, what):
+    return ValueError(f"{what}, at character {place + 1} of the meaning representation {text!r:.200}")
+
+
+def format_meaning(tree):
+    """Return the text of a tree, without blanks."""
+    if isinstance(tree, str):
+        return str(tree)
+    return f"{tree[0]}({','.join(map(format_meaning, tree[1:]))})"
+
+
+def as_meaning(meaning):
+    """A tree from text or nested tuples; ValueError or TypeError for anything else."""
+    if isinstance(meaning, str):
+        return parse_meaning(meaning)
+    if not isinstance(meaning, tuple):
+        raise TypeError(f"a meaning representation is text or nested tuples, got {meaning!r:.80}")
+    _check_tree(meaning, 1)
+    return meaning
+
+
+def _check_tree(tree, depth):
+    if depth > MAX_DEPTH:
+        raise ValueError(f"a meaning representation is deeper than {MAX_DEPTH}")
+    if not tree or not isinstance(tree[0], str):
+        raise TypeError(f"a relation is a tuple of a name and its arguments, got {tree!r:.80}")
+    for part in tree[1:]:
+        if isinstance(part, tuple):
+            _check_tree(part, depth + 1)
+        elif not isinstance(part, str):
+            raise TypeError(f"an argument is a str or a tuple, got {part!r:.80}")
+
+
+class Symbol(NamedTuple):
+    """What a word may mean: a relation with so many arguments, or a constant (arity None)."""
+
+    name: str
+    arity: int | None
+
+
+def symbol_of(tree):
+    """The symbol at the root of a tree."""
+    return Symbol(tree, None) if isinstance(tree, str) else Symbol(tree[0], len(tree) - 1)
+
+
+class MeaningGrammar:
+    """A context-free grammar of meaning representations.
+
+    Parameters
+    ----------
+    text : str
+        Productions, one a line, ``LHS -> RHS``; lines that begin with # and empty ones are skipped. Either terminals
+        stand in quotes and other names are nonterminals (``S -> 'kick' '(' Player ')'``), or nonterminals begin with @
+        and all other tokens are terminals (``City -> loc_2 ( @State )``, a count and a tab before it being allowed).
+        The first production's left-hand side is the start symbol.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    ValueError
+        With the number of the line, for one that is no production.
+    """
+
+    def __init__(self, text, name="grammar"):
+        self.text = text
+        lines = [(k, line.strip()) for k, line in enumerate(text.splitlines(), start=1)]
+        lines = [(k, line) for k, line in lines if line and not line.startswith("#")]
+        marked = any("@" in line.split("->")[-1] for _, line in lines)
+        self.start = None
+        self.by_symbol = defaultdict(list)  # symbol at the root -> (category, pattern)
+        self.units = defaultdict(set)  # category -> categories that consist of it alone
+        for number, line in lines:
+            try:
+                self._add(line, marked)
+            except ValueError as error:
+                raise ValueError(f"{name}, line {number}: {error}") from None
+        if self.start is None:
+            raise ValueError(f"{name}: holds no productions")
+        self._heads = self._find_heads()
+
+    def _add(self, line, marked):
+        left, arrow, right = line.split("\t")[-1].partition("->")
+        left, right = left.strip(), right.strip()
+        if not arrow or not left or not right:
+            raise ValueError(f"{line!r:.80} is no production LHS -> RHS")
+        if marked:
+            pattern = parse_meaning(right, lambda word: word.startswith("@"))
+        else:
+            words = re.findall(r"'[^']*'|[^\s']+", right)
+            text = " ".join(word[1:-1] if word[0] == "'" else f"@{word}" for word in words)
+            pattern = parse_meaning(text, lambda word: word.startswith("@"))
+        if self.start is None:
+            self.start = left
+        if isinstance(pattern, Nonterminal):
+            self.units[str(pattern)].add(left)
+        else:
+            self.by_symbol[symbol_of(pattern)].append((left, pattern))
+
+    def categories(self, tree):
+        """The categories that a tree belongs to, as a set."""
+        known = {}
+        return self._categories(tree, known)
+
+    def _categories(self, tree, known):
+        if tree not in known:
+            found = {
+                left for left, pattern in self.by_symbol.get(symbol_of(tree), ()) if self._fits(tree, pattern, known)
+            }
+            known[tree] = self._closed(found)
+        return known[tree]
+
+    def _closed(self, categories):
+        """With all the categories that consist of one of them alone."""
+        waiting, closed = list(categories), set(categories)
+        while waiting:
+            new = self.units.get(waiting.pop(), set()) - closed
+            closed |= new
+            waiting += new
+        return closed
+
+    def _fits(self, tree, pattern, known):
+        if isinstance(pattern, Nonterminal):
+            return str(pattern) in self._categories(tree, known)
+        if isinstance(pattern, str) or isinstance(tree, str):
+            return pattern == tree
+        return (
+            len(tree) == len(pattern)
+            and tree[0] == pattern[0]
+            and all(self._fits(part, place, known) for part, place in zip(tree[1:], pattern[1:], strict=True))
+        )
+
+    def accepts(self, tree):
+        """Whether a tree belongs to the start symbol."""
+        return self.start in self.categories(tree)
+
+    def _find_heads(self):
+        """(relation, argument) -> the symbols that may stand at the root of that argument."""
+        roots = defaultdict(set)
+        for symbol, productions in self.by_symbol.items():
+            for category in self._closed({left for left, _ in productions}):
+                roots[category].add(symbol)
+        heads = defaultdict(set)
+        waiting = [pattern for productions in self.by_symbol.values() for _, pattern in productions]
+        while waiting:
+            pattern = waiting.pop()
+            if isinstance(pattern, str):
+                continue
+            for k, part in enumerate(pattern[1:]):
+                heads[symbol_of(pattern), k] |= roots[str(part)] if isinstance(part, Nonterminal) else {symbol_of(part)}
+                waiting.append(part)
+        self.roots = roots[self.start]
+        return heads
+
+    def allows(self, relation, argument, symbol):
+        """Whether `symbol` may stand at the root of an argument (a number from 0) of a relation."""
+        return symbol in self._heads.get((relation, argument), ())

@@ -1,0 +1,137 @@
+"""The command line for multiclass kernel machines: in this process, and once without scikit-learn."""
+
+import contextlib
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import structsvm
+from structsvm.cli import main
+from structsvm.cli.multiclass import clouds
+from structsvm.svmlight import write_svmlight
+from structsvm.tasks import CrammerSingerClassifier, LaRankClassifier
+
+# Click 8.4 says so; how output is written is tested with the command line for sequences.
+pytestmark = pytest.mark.filterwarnings("ignore:'get_text_stream' is deprecated:DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with points of five classes, and a model of them."""
+    folder = tmp_path_factory.mktemp("multiclass")
+    for name, fresh in (("train.svm", False), ("test.svm", True)):
+        X, y = clouds(300, 0, fresh=fresh)
+        write_svmlight(folder / name, X, [f"c{label}" for label in y])
+    run(folder, "train", "multiclass", "train.svm", "--model", "m", "--quiet")
+    return folder
+
+
+def run(folder, *args, status=0, text=None):
+    """Standard output and error; the errors that a user can make are one line."""
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(main, [str(a) for a in args], input=text, catch_exceptions=False)
+    assert done.exit_code == status, (done.stdout, done.stderr)
+    if status == 1:
+        assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_train_is_the_estimator(data, tmp_path):
+    X, y = clouds(300, 0)
+    names = np.array([f"c{label}" for label in y])
+    options = ["--kernel", "rbf", "--gamma", "0.025", "-C", "10", "--max-iter", "3", "--plot", tmp_path / "h.png"]
+    out, err = run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "m", *options)
+    assert "300 examples, 10 features, 5 classes, kernel rbf(gamma=0.025)" in out and err == ""
+    assert "primal" in out and "gap" in out and "million kernel values" in out and f"model: {tmp_path / 'm'}" in out
+    assert (tmp_path / "h.png").stat().st_size > 1000
+    ours = structsvm.load(tmp_path / "m")
+    wanted = LaRankClassifier(C=10.0, gamma=0.025, max_iter=3, random_state=0).fit(X, names)
+    np.testing.assert_array_equal(ours.dual_coef_.toarray(), wanted.dual_coef_.toarray())
+    assert repr(ours) == repr(wanted)
+    # It goes on from there as from its own.
+    more = [model.set_params(warm_start=True).fit(X, names).dual_coef_.toarray() for model in (ours, wanted)]
+    np.testing.assert_array_equal(*more)
+
+
+def test_every_solver(data, tmp_path):
+    for solver, options in [
+        ("crammer_singer", ["--balanced", "--tol", "1e-4"]),
+        ("weston_watkins", ["--kernel", "linear"]),
+        ("perceptron", ["--kernel", "poly", "--degree", "2", "--coef0", "1", "--max-iter", "3"]),
+        ("larank", ["--schedule", "adaptive", "--selection", "gain", "--n-reprocess", "2", "--cache-size", "1"]),
+    ]:
+        run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "m", "--solver", solver, *options, "-q")
+        assert json.loads(run(data, "evaluate", tmp_path / "m", "test.svm", "--json")[0])["accuracy"] > 0.6
+        out, _ = run(data, "inspect", tmp_path / "m")
+        assert type(structsvm.load(tmp_path / "m")).__name__ in out
+    X, y = clouds(300, 0)
+    run(
+        data, "train", "multiclass", "train.svm", "-m", tmp_path / "m", "--solver", "crammer_singer", "--balanced", "-q"
+    )
+    wanted = CrammerSingerClassifier(class_weight="balanced", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(structsvm.load(tmp_path / "m").dual_coef_.toarray(), wanted.dual_coef_.toarray())
+
+
+def test_predict_and_evaluate(data, tmp_path):
+    model = structsvm.load(data / "m")
+    X, y = clouds(300, 0, fresh=True)
+    out, _ = run(data, "predict", "m", "test.svm")
+    assert out.split() == model.predict(X).tolist()
+    best, _ = run(data, "predict", "m", "-", "--kbest", "2", text=(data / "test.svm").read_text())
+    rows = [line.split("\t") for line in best.splitlines()]
+    assert [row[0].split()[0] for row in rows] == out.split() and {len(row) for row in rows} == {2}
+    np.testing.assert_allclose(
+        [float(row[0].split()[1]) for row in rows], model.decision_function(X).max(axis=1), atol=1e-6
+    )
+    run(data, "predict", "m", "test.svm", "-o", tmp_path / "labels")
+    assert (tmp_path / "labels").read_text() == out
+    accuracy = np.mean(model.predict(X) == np.array([f"c{label}" for label in y]))
+    scores, _ = run(data, "evaluate", "m", "test.svm", "--json", "--plot", tmp_path / "c.png")
+    assert json.loads(scores) == {"accuracy": accuracy, "n_samples": 300}
+    assert (tmp_path / "c.png").stat().st_size > 1000
+    assert f"accuracy {100 * accuracy:.2f}%" in run(data, "evaluate", "m", "test.svm")[0]
+
+
+def test_inspect_and_demo(data, tmp_path):
+    out, _ = run(data, "inspect", "m", "--top", "2", "--label", "c3", "--plot", tmp_path / "h.png")
+    assert "task: multiclass, 5 classes, LaRankClassifier, kernel rbf(gamma=" in out
+    assert "\nc3: " in out and "\nc1: " not in out and out.count("example ") == 4
+    _, err = run(data, "inspect", "m", "--label", "x", status=1)
+    assert "'x' is not one of the labels" in err
+    out, _ = run(data, "demo", "multiclass", "-o", tmp_path / "d.png")
+    assert "accuracy 9" in out and (tmp_path / "d.png").stat().st_size > 1000
+
+
+def test_errors(data, tmp_path):
+    (tmp_path / "one.svm").write_text("1 1:1\n1 2:1\n")
+    (tmp_path / "bad.svm").write_text("1 1:1\n2 x\n")
+    (tmp_path / "wide.svm").write_text("1 11:1\n")
+    train = ["train", "multiclass"]
+    for args, message in [
+        ([*train, tmp_path / "one.svm", "-m", "x"], "two classes or more"),
+        ([*train, tmp_path / "bad.svm", "-m", "x"], "bad.svm, line 2"),
+        ([*train, "train.svm", "-m", "none/x"], "there is no folder"),
+        ([*train, "train.svm", "-m", "x", "-C", "-1"], "'C' parameter"),
+        ([*train, "train.svm", "-m", "x", "--solver", "perceptron", "-C", "1"], "--solver perceptron has no C"),
+        ([*train, "train.svm", "-m", "x", "--cache-size", "1e-6"], "less than one row"),
+        (["predict", "m", tmp_path / "wide.svm"], "has a feature 11; the model was trained on 10 features"),
+    ]:
+        assert message in run(data, *args, status=1)[1]
+    for value in ("0", "-1", "wide", "nan"):
+        assert "positive number" in run(data, *train, "train.svm", "-m", "x", "--gamma", value, status=2)[1]
+    assert not (data / "x").exists()
+
+
+def test_without_scikit_learn(data):
+    """The command line starts fast: scikit-learn takes longer to import than many a training."""
+    code = (
+        "import sys; from structsvm.cli import main\n"
+        "main(['evaluate', 'm', 'test.svm'], standalone_mode=False)\n"
+        "assert 'sklearn' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=data, capture_output=True, check=True)
+    assert b"accuracy" in done.stdout

@@ -1,0 +1,151 @@
+"""The commands for semantic parsing, end to end."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm.bag_lines import read_bags, write_bags
+from structsvm.datasets import make_ambig_house
+from structsvm.metrics import meaning_scores
+
+COMMAND = [sys.executable, "-m", "structsvm"]
+
+
+def run(*args, cwd, status=0, **kwargs):
+    """Run; the errors that a user can make are one line on standard error and no traceback."""
+    done = subprocess.run([*COMMAND, *map(str, args)], cwd=cwd, capture_output=True, timeout=120, **kwargs)
+    out, err = done.stdout.decode(), done.stderr.decode()
+    assert done.returncode == status, (out, err)
+    assert "Traceback" not in err
+    if status == 1:
+        assert err.startswith("Error: ") and err.count("\n") == 1, err
+    return out, err
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("semantics")
+    house = make_ambig_house(600, 1, random_state=0)
+    write_bags(folder / "train.jsonl", house.sentences, house.bags)
+    house = make_ambig_house(100, 0, random_state=1)
+    write_bags(folder / "test.jsonl", house.sentences, house.meanings, house.alignment)
+    out, _ = run("train", "semantics", "train.jsonl", "--model", "house.model", cwd=folder)
+    assert "600 sentences" in out and "58 symbols" in out and "1 pass (max_iter)" in out and "house.model" in out
+    return folder
+
+
+def test_the_model_is_that_of_the_estimator(data):
+    lines = read_bags(data / "train.jsonl")
+    parser = structsvm.tasks.SemanticParser(random_state=0).fit(lines.sentences, lines.bags)
+    loaded = structsvm.load(data / "house.model")
+    np.testing.assert_array_equal(loaded.model_.symbols.weights, parser.model_.symbols.weights)
+    assert loaded.get_params() == parser.get_params()
+
+
+def test_evaluate(data):
+    scores = json.loads(run("evaluate", "house.model", "test.jsonl", "--json", cwd=data)[0])
+    lines = read_bags(data / "test.jsonl")
+    expected = meaning_scores(lines.bags, structsvm.load(data / "house.model").predict(lines.sentences))
+    assert scores["f1"] == expected.f1 > 0.9 and scores["precision"] == expected.precision
+    assert 0.0 <= scores["alignment_error"] < 0.2 and scores["n_sentences"] == 100
+    assert f"F1 {100 * expected.f1:.2f}; alignment error" in run("evaluate", "house.model", "test.jsonl", cwd=data)[0]
+    bare = "\n".join(json.dumps({"sentence": s, "bag": b}) for s, b in zip(lines.sentences, lines.bags, strict=True))
+    again = json.loads(run("evaluate", "house.model", "-", "--json", cwd=data, input=bare.encode())[0])
+    assert again == scores | {"alignment_error": None}
+
+
+def test_predict(data, tmp_path):
+    lines = read_bags(data / "test.jsonl")
+    text = "\n".join(json.dumps({"sentence": s}) for s in lines.sentences) + "\n"
+    out, _ = run("predict", "house.model", "-", cwd=data, input=text.encode())
+    rows = [json.loads(line) for line in out.splitlines()]
+    parser = structsvm.load(data / "house.model")
+    assert [row["meaning"] for row in rows] == parser.predict(lines.sentences)
+    assert [row["alignment"] for row in rows] == [
+        [symbol for _, symbol in pairs] for pairs in parser.predict_alignment(lines.sentences)
+    ]
+    run("predict", data / "house.model", data / "test.jsonl", "-o", "p.jsonl", cwd=tmp_path)
+    assert (tmp_path / "p.jsonl").read_text() == out
+
+
+def test_inspect(data):
+    out, _ = run("inspect", "house.model", "--label", "move", "--label", "john", cwd=data)
+    assert "58 symbols" in out and "move (2 arguments): " in out and "goes 0." in out and "john: john" in out
+    _, err = run("inspect", "house.model", "--label", "nothing", cwd=data, status=1)
+    assert "'nothing' is not one of the symbols" in err
+
+
+def test_options(data, tmp_path):
+    (tmp_path / "g").write_text("S -> 'eat' '(' A ',' B ')'\nA -> 'john'\nB -> 'cake'")
+    options = ["--grammar", "g", "--strategy", "random", "--max-iter", "2", "--average", "--refine", "1", "-C", "0.5"]
+    options += ["--ngrams", "2", "--window", "1", "--role-window", "1", "--max-meanings", "1", "--no-complete"]
+    out, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-q", *options, cwd=tmp_path)
+    assert (out, err) == ("", "")
+    parser = structsvm.load(tmp_path / "m")
+    given = {
+        "strategy": "random",
+        "max_iter": 2,
+        "average": True,
+        "refine": 1,
+        "C": 0.5,
+        "ngrams": 2,
+        "complete": False,
+    }
+    assert given.items() <= parser.get_params().items()
+    assert parser.grammar.start == "S" and parser.n_iter_ == 2
+
+
+def test_demo(tmp_path):
+    pytest.importorskip("matplotlib")
+    out, _ = run("demo", "semantics", "-o", "house.png", cwd=tmp_path)
+    errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
+    assert len(errors) == 3 and max(errors) < 5.0
+    assert (tmp_path / "house.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"sentence": "a", "bag": []}', 'bad.jsonl, line 2: "bag" must be a list'),
+        ('{"sentence": "a", "bag": ["f(a"]}', "bad.jsonl, line 2: the end, with 1 brackets open: they are unbalanced"),
+        ("nonsense", "bad.jsonl, line 2: Expecting value"),
+    ],
+)
+def test_bad_lines(tmp_path, line, message):
+    (tmp_path / "bad.jsonl").write_text('{"sentence": "a", "bag": ["f(a)"]}\n' + line + "\n")
+    _, err = run("train", "semantics", "bad.jsonl", "-m", "m", cwd=tmp_path, status=1)
+    assert message in err
+    assert os.listdir(tmp_path) == ["bad.jsonl"]
+
+
+def test_what_there_is_not(data, tmp_path):
+    _, err = run("predict", "house.model", "test.jsonl", "-k", "2", cwd=data, status=1)
+    assert "one parse of a sentence" in err
+    _, err = run("inspect", "house.model", "--plot", "p.png", cwd=data, status=1)
+    assert "nothing to show" in err
+    _, err = run("train", "semantics", data / "train.jsonl", "-m", "none/m", cwd=tmp_path, status=1)
+    assert "there is no folder" in err
+    run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=2)
+
+
+def test_scikit_learn_is_never_imported(data):
+    code = """
+import sys
+from structsvm.cli import main
+for args in (["train", "semantics", "train.jsonl", "-m", "m", "-q"], ["predict", "m", "test.jsonl", "-o", "p"],
+             ["evaluate", "m", "test.jsonl"], ["inspect", "m", "--label", "john"]):
+    try:
+        main(args)
+    except SystemExit as end:
+        assert not end.code, end.code
+found = {name.split(".")[0] for name in sys.modules}
+heavy = sorted(found & {"sklearn", "scipy", "networkx", "matplotlib", "pandas", "joblib"})
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=data, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

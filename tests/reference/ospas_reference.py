@@ -1,0 +1,57 @@
+"""Algorithm 24 written out, on dictionaries; for the two strategies that need no random numbers."""
+
+from collections import Counter
+
+import numpy as np
+
+
+class PlainOspas:
+    def __init__(self, n_features, n_labels, C, strategy):
+        self.w = np.zeros((n_features, n_labels))
+        self.C, self.strategy = C, strategy
+        self.history = []  # the weights after each word that was tried
+
+    def step(self, x, bag):
+        """Algorithm 23 by its definition."""
+        n_labels = self.w.shape[1]
+        outside = [z for z in range(n_labels) if z not in bag]
+        if not bag or not outside:
+            return
+        scores = x @ self.w
+        psi, loss = np.zeros_like(self.w), 0.0
+        for y in bag:
+            for z in outside:
+                if 1.0 - scores[y] + scores[z] > 0.0:
+                    loss += 1.0 - scores[y] + scores[z]
+                    psi[:, y] += x
+                    psi[:, z] -= x
+        psi /= len(bag) * len(outside)
+        loss /= len(bag) * len(outside)
+        if psi.any():
+            self.w = self.w + max(0.0, min(self.C, loss / np.sum(psi * psi))) * psi
+
+    def sentence(self, X, bag_of, bags):
+        bags = [Counter(bag) for bag in bags]
+        labels = [-1] * len(X)
+        turn, failed = list(range(len(X))), set()
+        while len(failed) < len(turn):
+            fresh = [t for t in turn if t not in failed]
+            if self.strategy == "order_free":
+                t = max(sorted(fresh), key=lambda t: (X[t] @ self.w).max())
+            else:
+                t = fresh[0]
+            y = int((X[t] @ self.w).argmax())
+            bag = bags[bag_of[t]]
+            if bag[y] > 0:
+                bag[y] -= 1
+                labels[t] = y
+                at = turn.index(t)
+                turn = turn[at + 1 :] + turn[:at]  # left-right goes on to the right of it
+                failed = set()
+            else:
+                self.step(X[t], {label for label, count in bag.items() if count > 0})
+                failed.add(t)
+                if self.strategy == "left_right":
+                    turn = turn[1:] + turn[:1]
+            self.history.append(self.w)
+        return labels

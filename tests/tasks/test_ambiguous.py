@@ -1,0 +1,190 @@
+"""AmbiguousClassifier: learning from candidates, streams, files, bad input; real partial labels."""
+
+import os
+import pickle
+
+import bag_reference as reference
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import structsvm
+from structsvm import LaRank, ModelFileError, PassiveAggressive
+from structsvm.datasets import fetch_lost, fetch_msrcv2
+from structsvm.model_file import read_model, write_model
+from structsvm.tasks import AmbiguousClassifier
+
+NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
+
+
+def clusters(n=300, seed=0, n_wrong=2):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 5, n)
+    X = np.eye(5)[truth] * 3.0 + 0.7 * rng.normal(size=(n, 5))
+    bags = [{str(NAMES[y]), *map(str, rng.choice(NAMES, n_wrong))} for y in truth]
+    return X, bags, NAMES[truth]
+
+
+def test_candidates_are_enough():
+    X, bags, _ = clusters()
+    X_test, _, truth_test = clusters(seed=1)
+    for solver in ("larank", "passive_aggressive", "cutting_plane", "frank_wolfe"):
+        model = AmbiguousClassifier(solver=solver, random_state=0).fit(X, bags)
+        assert model.score(X_test, truth_test) > 0.88
+        assert model.classes_.tolist() == NAMES.tolist()
+    assert model.predict(X_test).dtype == NAMES.dtype
+    np.testing.assert_allclose(model.decision_function(X_test), X_test @ model.coef_.T + model.intercept_, atol=1e-10)
+    assert model.score(X, bags) == np.mean([p in bag for p, bag in zip(model.predict(X), bags, strict=True)])
+
+
+def test_the_certificate_is_of_the_objective():
+    X, bags, _ = clusters(40)
+    model = AmbiguousClassifier(C=0.5, tol=1e-6, max_iter=3000, random_state=0, fit_intercept=False).fit(X, bags)
+    assert model.result_.status == "converged"
+    number = {name: k for k, name in enumerate(NAMES.tolist())}
+    sets = [{number[name] for name in bag} for bag in bags]
+    value = reference.primal(model.coef_.T.ravel(), X, sets, 5, np.full(40, 0.5))
+    assert model.result_.primal == pytest.approx(value, rel=1e-9)
+    assert not model.intercept_.any()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_dense_and_sparse_are_one(fit_intercept):
+    X, bags, _ = clusters(80)
+    X[np.abs(X) < 1.0] = 0.0
+    models = [
+        AmbiguousClassifier(random_state=0, fit_intercept=fit_intercept).fit(form, bags)
+        for form in (X, sp.csr_matrix(X), sp.csr_array(X), sp.csc_array(X))
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12)
+        np.testing.assert_array_equal(model.predict(sp.csr_array(X)), models[0].predict(X))
+
+
+def test_any_collection_is_a_bag():
+    X, bags, truth = clusters(60)
+    models = [
+        AmbiguousClassifier(random_state=0).fit(X, y)
+        for y in (
+            bags,
+            [sorted(b) for b in bags],
+            [tuple(sorted(b, reverse=True)) for b in bags],
+            [*map(frozenset, bags)],
+        )
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+    known = AmbiguousClassifier(random_state=0).fit(X, truth)
+    same = AmbiguousClassifier(random_state=0).fit(X, [[name] for name in truth])
+    np.testing.assert_array_equal(known.coef_, same.coef_)
+    mixed = AmbiguousClassifier(random_state=0).fit(X, [1 if k % 2 else {2, 3} for k in range(60)])
+    assert mixed.classes_.tolist() == [1, 2, 3]
+
+
+def test_a_stream():
+    X, bags, truth = clusters(400)
+    model = AmbiguousClassifier(solver="passive_aggressive", random_state=0)
+    for k in range(0, 400, 20):
+        model.partial_fit(X[k : k + 20], bags[k : k + 20], classes=NAMES)
+    assert model.score(X, truth) > 0.88
+    with pytest.raises(ValueError, match="example 0 has the candidate 'zoe', which is not one of the model's labels"):
+        model.partial_fit(X[:1], [{"zoe"}])
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:1, :3], bags[:1])
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_going_on_and_files(tmp_path):
+    X, bags, _ = clusters(60)
+    whole = AmbiguousClassifier(max_iter=6, random_state=0).fit(X, bags)
+    half = AmbiguousClassifier(max_iter=3, random_state=0, warm_start=True).fit(X, bags)
+    half.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert isinstance(loaded, AmbiguousClassifier)
+    assert loaded.get_params() == half.get_params()
+    np.testing.assert_array_equal(loaded.predict(X), half.predict(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(half)).decision_function(X), half.decision_function(X))
+    for model in (half, loaded):
+        model.fit(X, bags)
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
+        assert model.n_iter_ == 6
+    with pytest.raises(ValueError, match="the training data differ"):
+        loaded.fit(X[::-1].copy(), bags)
+    solver = AmbiguousClassifier(solver=PassiveAggressive(C=3.0, random_state=1)).fit(X, bags)
+    solver.save(tmp_path / "s")
+    assert structsvm.load(tmp_path / "s").solver.C == 3.0
+
+
+def test_damaged_files(tmp_path):
+    X, bags, _ = clusters(30)
+    model = AmbiguousClassifier(random_state=0).fit(X, bags)
+    model.save(tmp_path / "m")
+    file = read_model(tmp_path / "m")
+    for meta, arrays in (
+        ({"labels": ["a"] * 5}, {}),
+        ({"labels": ["a"]}, {}),
+        ({"params": {"C": -1.0, "solver": "larank"}}, {}),
+        ({"params": None}, {}),
+        ({"n_features_in": 7}, {}),
+        ({}, {"weights": file.arrays["weights"] * np.nan}),
+        ({}, {"weights": file.arrays["weights"][:3]}),
+    ):
+        write_model(tmp_path / "d", "ambiguous", file.meta | meta, file.arrays | arrays)
+        with pytest.raises(ModelFileError, match="not a sound ambiguous model"):
+            structsvm.load(tmp_path / "d")
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([{"a"}, set(), {"b"}], "candidate labels of example 1 is empty"),
+        ([{"a"}, {"b"}], "X has 3 samples, y has 2"),
+        ([{"a"}, {"a"}, {"a"}], "at least 2 classes"),
+        ([{0.5}, {1.0}, {2.0}], "Unknown label type: continuous"),
+        (None, "the target y is None"),
+    ],
+)
+def test_candidates_that_do_not_fit(y, message):
+    with pytest.raises(ValueError, match=message):
+        AmbiguousClassifier().fit(np.ones((3, 2)), y)
+
+
+def test_parameters():
+    X, bags, _ = clusters(20)
+    for params in ({"C": 0.0}, {"solver": "perceptron"}, {"fit_intercept": 1}, {"max_iter": 0}, {"tol": -1.0}):
+        (name,) = params
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of AmbiguousClassifier must be"):
+            AmbiguousClassifier(**params).fit(X, bags)
+    with pytest.raises(ValueError, match="beside a solver object"):
+        AmbiguousClassifier(C=1.0, solver=LaRank()).fit(X, bags)
+    with pytest.raises(ValueError, match="margin"):
+        AmbiguousClassifier(solver=LaRank(rescaling="slack")).fit(X, bags)
+
+
+def test_a_weight_of_two_is_a_row_twice():
+    X, bags, _ = clusters(15)
+    weight = np.where(np.arange(15) % 3 == 0, 2.0, 1.0)
+    rows = np.repeat(np.arange(15), weight.astype(int))
+    settings = {"tol": 1e-9, "max_iter": 5000, "random_state": 0}
+    one = AmbiguousClassifier(**settings).fit(X, bags, sample_weight=weight)
+    two = AmbiguousClassifier(**settings).fit(X[rows], [bags[i] for i in rows])
+    assert one.result_.dual == pytest.approx(two.result_.dual, rel=1e-8)
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-4)
+
+
+@pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
+@pytest.mark.parametrize(
+    ("fetch", "n_rows", "n_labels", "mean", "accuracy"),
+    [(fetch_lost, 1122, 16, 2.23, 0.5), (fetch_msrcv2, 1758, 23, 3.16, 0.32)],
+)
+def test_real_candidates(fetch, n_rows, n_labels, mean, accuracy):
+    data = fetch()
+    assert repr(data) == f"CandidateLabels(n_rows={n_rows}, n_labels={n_labels})"
+    assert np.mean([len(c) for c in data.candidates]) == pytest.approx(mean, abs=0.005)
+    assert all(y in c for y, c in zip(data.y, data.candidates, strict=True))
+    test = data.folds == 0
+    X = (data.X - data.X[~test].mean(axis=0)) / np.maximum(data.X[~test].std(axis=0), 1e-12)
+    model = AmbiguousClassifier(C=0.1, max_iter=20, random_state=0)
+    model.fit(X[~test], [c for c, out in zip(data.candidates, test, strict=True) if not out])
+    assert model.score(X[test], data.y[test]) > accuracy
