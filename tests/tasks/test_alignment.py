@@ -367,6 +367,6 @@ def test_proteins_that_are_not_there(tmp_path):
     from structsvm.datasets import DatasetUnavailableError, fetch_oxbench
 
     with pytest.raises(
-        DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .* its origin has it in another form"
+        DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .*its origin has it in another form"
     ):
         fetch_oxbench(tmp_path)
