@@ -21,8 +21,8 @@ METHODS = {
 }
 PER_CLASS = (2, 4, 8, None)
 FOLDS = (3, 5)
-GRID = (0.01, 0.1, 1.0, 10.0)
-PASSES = 20
+GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
+PASSES = 8
 SEED = 0
 NOTES = f"""
 mean ± standard deviation over the folds of all documents of a set; trained on so many documents of each class,

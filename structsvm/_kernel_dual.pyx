@@ -24,7 +24,7 @@ import numpy as np
 
 from structsvm._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm._kernels cimport Gram
-from structsvm._random cimport random_below, random_seed, random_unit
+from structsvm._random cimport random_below, random_seed
 from structsvm._row_cache cimport RowCache
 from structsvm._state cimport State
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
@@ -42,6 +42,9 @@ cdef double KAPPA = 1e-12
 
 # Candidates that GaLa looks at in each of the two classes of a step: D = 10 in all.
 cdef int HITS = 5
+
+# With gain-sensitive selection, one in so many patterns is picked at random all the same.
+cdef int RANDOM_PICKS = 10
 
 
 cdef class KernelDual(State):
@@ -194,14 +197,14 @@ cdef class KernelDual(State):
     # ---- patterns and directions ----------------------------------------------------------------
 
     cdef Py_ssize_t pick(self) noexcept nogil:
-        """The slot of a support pattern: the one that was selected, or a random one.
+        """The slot of the support pattern to look at: the selected one, but for one in RANDOM_PICKS times.
 
-        One in ten is random in any case. Convergence asks that every pattern may be picked, and of some that are
-        violated the selection never hears: no step on the labels that they have gains anything.
+        Candidates have labels in common with the last step. Patterns that never do would never be looked at again,
+        and a run would stall short of the optimum as long as some candidate gains a little.
         """
         cdef int64_t i = self.selected
         self.selected = -1
-        if i >= 0 and self.cache.slot[i] >= 0 and random_unit(&self.random) >= 0.1:
+        if i >= 0 and self.cache.slot[i] >= 0 and random_below(&self.random, RANDOM_PICKS) > 0:
             return self.cache.slot[i]
         return random_below(&self.random, self.cache.n_members)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MAX_DEPTH = 100
 
@@ -33,12 +33,13 @@ def parse_meaning(text, nonterminal=None):
     nonterminal : callable, optional
         From a name to whether it is a nonterminal of a grammar.
     """
-    stack, done, name, at = [], None, None, 0
+    stack: list[list] = []
+    done: Any = None
+    name: str | None = None
     # `name` is one that an argument list, a comma or the end may follow; `done` the argument before this place.
-    while at < len(text.rstrip()):
-        match = _TOKEN.match(text, at)
+    for match in _TOKEN.finditer(text.rstrip()):
         mark, quoted, plain, other = match.groups()
-        place, at = match.start(match.lastindex), match.end()
+        place = match.start(match.lastindex or 0)
         if other is not None:
             raise _wrong(text, place, "a quote that is not closed")
         if mark is None:
@@ -146,7 +147,7 @@ class MeaningGrammar:
         lines = [(k, line.strip()) for k, line in enumerate(text.splitlines(), start=1)]
         lines = [(k, line) for k, line in lines if line and not line.startswith("#")]
         marked = any("@" in line.split("->")[-1] for _, line in lines)
-        self.start = None
+        self.start: str | None = None
         self.by_symbol = defaultdict(list)  # symbol at the root -> (category, pattern)
         self.units = defaultdict(set)  # category -> categories that consist of it alone
         for number, line in lines:
@@ -156,7 +157,7 @@ class MeaningGrammar:
                 raise ValueError(f"{name}, line {number}: {error}") from None
         if self.start is None:
             raise ValueError(f"{name}: holds no productions")
-        self._heads = self._find_heads()
+        self._heads: dict[tuple[Symbol, int], set[Symbol]] = self._find_heads()
 
     def _add(self, line, marked):
         left, arrow, right = line.split("\t")[-1].partition("->")
@@ -178,7 +179,7 @@ class MeaningGrammar:
 
     def categories(self, tree):
         """The categories that a tree belongs to, as a set."""
-        known = {}
+        known: dict[Any, set[str]] = {}
         return self._categories(tree, known)
 
     def _categories(self, tree, known):
@@ -215,11 +216,11 @@ class MeaningGrammar:
 
     def _find_heads(self):
         """(relation, argument) -> the symbols that may stand at the root of that argument."""
-        roots = defaultdict(set)
+        roots: dict[str, set[Symbol]] = defaultdict(set)
         for symbol, productions in self.by_symbol.items():
             for category in self._closed({left for left, _ in productions}):
                 roots[category].add(symbol)
-        heads = defaultdict(set)
+        heads: dict[tuple[Symbol, int], set[Symbol]] = defaultdict(set)
         waiting = [pattern for productions in self.by_symbol.values() for _, pattern in productions]
         while waiting:
             pattern = waiting.pop()
@@ -228,7 +229,6 @@ class MeaningGrammar:
             for k, part in enumerate(pattern[1:]):
                 heads[symbol_of(pattern), k] |= roots[str(part)] if isinstance(part, Nonterminal) else {symbol_of(part)}
                 waiting.append(part)
-        self.roots = roots[self.start]
         return heads
 
     def allows(self, relation, argument, symbol):

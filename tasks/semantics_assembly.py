@@ -38,7 +38,6 @@ class Assembler:
 
     def __init__(self, grammar, roles, nested, max_meanings):
         self.grammar, self.roles, self.nested, self.max_meanings = grammar, roles, nested, max_meanings
-        self.head = cache(lambda symbol: symbol if symbol.arity is not None else symbol_of(parse_meaning(symbol.name)))
 
     def parse(self, symbols, margins, scored):
         """The parse of a sentence.
@@ -55,16 +54,17 @@ class Assembler:
             From a relation's word to ``(others, scores)``: the other words that mean something, and for each of them
             the scores of all roles.
         """
-        arguments, parent = {}, {}
+        arguments: dict[int, list[int]] = {}
+        parent: dict[int, int] = {}
         waiting = {t for t, symbol in enumerate(symbols) if symbol.arity is not None}
-        choices = None
+        choices: dict[int, tuple] | None = None
         while waiting:
             if choices is None:
-                choices = {t: self.choose(symbols, t, *scored.get(t, ((), ())), parent) for t in sorted(waiting)}
-                choices = {t: choice for t, choice in choices.items() if choice is not None}
+                found = {t: self.choose(symbols, t, scored.get(t, ((), ())), parent) for t in sorted(waiting)}
+                choices = {t: choice for t, choice in found.items() if choice is not None}
             if not choices:
                 break
-            t = max(choices, key=lambda t: choices[t][0])
+            t = max(choices.items(), key=lambda item: item[1][0])[0]
             arguments[t] = choices.pop(t)[1]
             waiting.remove(t)
             owned = {j: t for j in arguments[t] if symbols[j].arity is not None}
@@ -75,7 +75,7 @@ class Assembler:
 
     def best_trees(self, symbols, margins, arguments, parent):
         """The trees under relations that are no argument, as a `Parse`."""
-        parses = {}
+        parses: dict[tuple, tuple] = {}
         for t in arguments:
             tree = tree_of(t, symbols, arguments) if t not in parent else None
             if tree is None or (self.grammar is not None and not self.grammar.accepts(tree)):
@@ -88,17 +88,17 @@ class Assembler:
         value = sum(parses[tree][0] for tree in kept) if kept else -inf
         return Parse(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
 
-    def choose(self, symbols, relation, others, scores, parent):
-        """``(gain, arguments)``: the best words for all arguments of a relation, or None.
+    def choose(self, symbols, relation, scored, parent):
+        """``(gain, arguments)``: the best words for all arguments of a relation, or None; `scored` as in `parse`.
 
         best[filled] is the most that words so far gain over having no role, when they fill the arguments in the bit
         mask `filled`; a word may fill several (a relation of something with itself).
         """
         symbol = symbols[relation]
         whole = (1 << symbol.arity) - 1
-        best = {0: (0.0, ())}
+        best: dict[int, tuple] = {0: (0.0, ())}
         roles = [(k, role, sum(1 << a for a in role)) for role, k in self.roles.get(symbol, {}).items()]
-        for j, row in zip(others, scores, strict=True):
+        for j, row in zip(*scored, strict=True):
             if symbols[j].arity is not None and (
                 (symbol, symbols[j]) not in self.nested or j in parent or is_above(j, relation, parent)
             ):
@@ -106,7 +106,7 @@ class Assembler:
             fitting = [
                 (row[k] - row[0], role, mask)
                 for k, role, mask in roles
-                if self.grammar is None or all(self.grammar.allows(symbol, a, self.head(symbols[j])) for a in role)
+                if self.grammar is None or all(self.grammar.allows(symbol, a, head_of(symbols[j])) for a in role)
             ]
             for filled, (value, chosen) in list(best.items()):
                 for gain, role, mask in fitting:
@@ -117,6 +117,12 @@ class Assembler:
         gain, chosen = best[whole]
         words = {a: j for j, role in chosen for a in role}
         return gain, [words[a] for a in range(symbol.arity)]
+
+
+@cache
+def head_of(symbol):
+    """The symbol at the root of what a symbol stands for: a folded constant is a relation."""
+    return symbol if symbol.arity is not None else symbol_of(parse_meaning(symbol.name))
 
 
 def below(t, arguments):

@@ -110,8 +110,9 @@ class SemanticModel:
         self.params, self.grammar = params, grammar
         self.symbols = Tagger(EMPTY, params)
         self.roles = Tagger(NO_ROLE, params)
-        self.relation_roles = defaultdict(dict)  # relation -> role that an argument was seen in -> its number
-        self.nested = set()  # pairs of a relation and one that was seen as its argument
+        # relation -> role that an argument was seen in -> its number; pairs of a relation and one that is its argument
+        self.relation_roles: dict[Symbol, dict[tuple[int, ...], int]] = defaultdict(dict)
+        self.nested: set[tuple[Symbol, Symbol]] = set()
         self.result: Result | None = None
 
     # ---- training -------------------------------------------------------------------------------
@@ -181,7 +182,10 @@ class SemanticModel:
         self._learn_roles(tokens, bags, taken)
 
     def _learn_roles(self, tokens, bags, taken):
-        sequences, bag_of, role_bags, at = [], [], [], 0
+        sequences: list[list] = []
+        bag_of: list[int] = []
+        role_bags: list[Counter] = []
+        at = 0
         for sentence, trees in zip(tokens, bags, strict=True):
             numbers = taken[at : at + len(sentence)]
             at += len(sentence)
@@ -204,7 +208,8 @@ class SemanticModel:
         bag_of += [place[number] for number in numbers]
         n_words = Counter(numbers)
         for number in place:
-            symbol, counts = self.symbols.labels[number], Counter()
+            symbol = self.symbols.labels[number]
+            counts: Counter = Counter()
             for roles in instances:
                 role = roles.get(symbol)
                 if role is not None:
@@ -249,7 +254,7 @@ class SemanticModel:
                     sequences.append(role_attributes(tokens[s], meant, t, others, self.params.role_window))
                     places.append((s, t, others))
         assembler = Assembler(self.grammar, self.relation_roles, self.nested, self.params.max_meanings)
-        found = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
+        found: dict[int, dict] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
         if sequences:
             role_scores, offsets = self.roles.scores(sequences)
             for (s, t, others), (a, b) in zip(places, pairwise(offsets), strict=True):
@@ -292,7 +297,7 @@ class SemanticModel:
             "nested": sorted([*outer, *inner] for outer, inner in self.nested),
             "result": None if self.result is None else self.result.to_dict(),
         }
-        arrays = {}
+        arrays: dict[str, np.ndarray] = {}
         for name, tagger in (("symbols", self.symbols), ("roles", self.roles)):
             vocabulary = AttributeVocabulary(list(tagger.encoder.index))
             for part in (vocabulary.to_arrays(), tagger.ospas.get_state()):
@@ -368,7 +373,7 @@ def relations_in(trees):
         node = waiting.pop()
         if isinstance(node, str):
             continue
-        roles = defaultdict(tuple)
+        roles: dict[Symbol, tuple[int, ...]] = defaultdict(tuple)
         for k, part in enumerate(node[1:]):
             roles[symbol_of(part)] += (k,)
         found[symbol_of(node)].append(dict(roles))

@@ -61,7 +61,7 @@ def train(model, tokens, bags, *, passes=1, refine=0, disable=True):
                 if turn > 0:
                     chosen = best_meanings(model, tokens, bags)
                     model, done = SemanticModel(model.params, model.grammar), 0
-                model.register(chosen)
+                model.register(bags)
                 for _ in range(passes):
                     for a in range(0, len(tokens), PORTION):
                         model.learn(tokens[a : a + PORTION], chosen[a : a + PORTION])

@@ -79,7 +79,7 @@ def start(rng):
 
 def events(world):
     """All coherent events, a verb and its arguments, of the world as it is."""
-    found = []
+    found: list[tuple[str, tuple]] = []
     for actor in ACTORS:
         room, state = world.location[actor], world.state[actor]
         if state == "sleeping":

@@ -110,12 +110,6 @@ def _advice(name, source, folder, missing, reason):
 
 
 def _download(source, folder, files):
-    if source.convert is None:
-        raise DatasetUnavailableError(
-            f"{', '.join(files)} not found in {folder}; they are a selection from {source.url} that cannot be "
-            f"downloaded. Put them there, or name a data folder that holds {source.folder}/ with data_home= or the "
-            "environment variable STRUCTSVM_DATA."
-        )
     try:
         import pooch
     except ImportError:

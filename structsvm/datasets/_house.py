@@ -33,7 +33,7 @@ ACTIONS = {
     "put": ((ACTORS, OBJECTS, FURNITURE), "{0} *puts {1} on|in|near the {2}"),
     "sleep": ((ACTORS, FURNITURE), "{0} *sleeps on|near the {1}"),
     "wake_up": ((ACTORS, ROOMS), "{0} *wakes up in the {1}"),
-    "play": ((ACTORS, THINGS), "{0} *plays with {1}"),
+    "play": ((ACTORS, THINGS), "{0} *plays with|near {1}"),
     "drink": ((ACTORS, DRINKS), "{0} *drinks {1}"),
     "eat": ((ACTORS, FOOD), "{0} *eats {1}"),
     "bring": ((ACTORS, OBJECTS, ROOMS), "{0} *brings {1} to|into the {2}"),
@@ -100,7 +100,7 @@ def noun(name, rng):
 
 def said(pattern, action, arguments, rng):
     """A sentence as (word, symbol) pairs."""
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for token in pattern.split():
         token = pick(rng, token.split("|"))
         if token[0] == "{":

@@ -49,7 +49,7 @@ class Machine:
 
     def optimum(self):
         """The largest dual value, by SLSQP over alpha = - beta of the wrong labels: alpha >= 0, row sums <= C."""
-        wrong = [(i, z) for i in range(self.n) for z in range(self.k) if z != self.y[i]]
+        wrong = [(i, z) for i in range(self.n) for z in range(self.k) if z != self.y[i] and self.C[i] > 0.0]
         owner = np.array([i for i, _ in wrong])
         lift = np.zeros((self.n * self.k, len(wrong)))
         for column, (i, z) in enumerate(wrong):
@@ -68,4 +68,7 @@ class Machine:
             constraints=[{"type": "ineq", "fun": lambda a: self.C - member @ a, "jac": lambda a: -member}],
             options={"maxiter": 3000, "ftol": 1e-16},
         )
-        return -found.fun * scale
+        # SLSQP keeps the constraints up to some tolerance only; the value is that of a feasible point.
+        a = np.maximum(found.x, 0.0)
+        a *= np.minimum(1.0, self.C / np.maximum(member @ a, 1e-300))[owner]
+        return b @ a - 0.5 * a @ H @ a

@@ -9,7 +9,7 @@ from structsvm.bag_lines import read_bags, write_bags
 
 
 def test_written_and_read(tmp_path):
-    sentences, bags = ["purple 9 passt", ["größe", "漢字"]], [["f(a)", "g()"], ["f('ü b')"]]
+    sentences, bags = ["purple 9 schießt", ["größe", "漢字"]], [["f(a)", "g()"], ["f('ü b')"]]
     alignments = [["p", "-", "-"], ["-", "x"]]
     write_bags(tmp_path / "b.jsonl", sentences, bags, alignments)
     found = read_bags(tmp_path / "b.jsonl")

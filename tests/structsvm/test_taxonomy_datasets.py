@@ -65,7 +65,7 @@ def test_clinc150_conversion(tmp_path):
 def test_what_cannot_be_downloaded_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(pooch, "retrieve", lambda *args, **kwargs: pytest.fail("no download"))
     for fetch in (datasets.fetch_amazon_reviews, datasets.fetch_imclef07a):
-        with pytest.raises(DatasetUnavailableError, match=r"not made from their origin here(.|\n)*Origin: https"):
+        with pytest.raises(DatasetUnavailableError, match=r"its origin has it in another form(.|\n)*Origin: https"):
             fetch(tmp_path)
 
 

@@ -366,5 +366,7 @@ def test_real_proteins():
 def test_proteins_that_are_not_there(tmp_path):
     from structsvm.datasets import DatasetUnavailableError, fetch_oxbench
 
-    with pytest.raises(DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .* cannot be downloaded"):
+    with pytest.raises(
+        DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .*its origin has it in another form"
+    ):
         fetch_oxbench(tmp_path)

@@ -23,7 +23,7 @@ def test_the_best_arguments(seed, arity, n_words):
     symbols = [relation, *CONSTANTS[:n_words]]
     scores = rng.normal(size=(n_words, 5))
     choice = Assembler(None, {relation: roles}, set(), None).choose(
-        symbols, 0, range(1, n_words + 1), scores.tolist(), {}
+        symbols, 0, (range(1, n_words + 1), scores.tolist()), {}
     )
     ways = []
     for fill in product(range(1, n_words + 1), repeat=arity):

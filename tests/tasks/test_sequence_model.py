@@ -395,10 +395,10 @@ def test_huge_claims_allocate_nothing(sound, tmp_path):
 
 def test_files_of_another_task_or_version(sound, tmp_path):
     path, meta, arrays, _ = sound["columns"]
-    write_model(tmp_path / "other", "grammar", meta, arrays)
-    with pytest.raises(ModelFileError, match="a model of the task 'grammar', which this version does not know"):
+    write_model(tmp_path / "other", "cookery", meta, arrays)
+    with pytest.raises(ModelFileError, match="a model of the task 'cookery', which this version does not know"):
         structsvm.load(tmp_path / "other")
-    with pytest.raises(ModelFileError, match="for the task 'grammar', but one for 'sequence' was wanted"):
+    with pytest.raises(ModelFileError, match="for the task 'cookery', but one for 'sequence' was wanted"):
         SequenceLabeler.load(tmp_path / "other")
     whole = path.read_bytes()
     length = struct.unpack("<I", whole[8:12])[0]

@@ -21,8 +21,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import FrankWolfe, LaRank
+from structsvm._kernels import Gram, Kernel, Rows
+from structsvm.kernel_problem import KernelProblem
 from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.taxonomy_rows import WeightRows
 from structsvm.taxonomy import Taxonomy
@@ -143,6 +146,24 @@ def test_flat_is_crammer_and_singer():
     ).fit(X, y)
     np.testing.assert_array_equal(ours.classes_, theirs.classes_)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=0.02)
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_the_kernel_state_solves_the_same_problem(normalized):
+    """With the linear kernel, and output attributes that count common ancestors."""
+    attributes = "normalized" if normalized else "ancestors"
+    model = fitted(C=0.1, tol=1e-4, max_iter=5000, fit_intercept=False, attributes=attributes)
+    taxonomy, labels = model.taxonomy_, model.classes_.tolist()
+    problem = KernelProblem(
+        Gram(Kernel("linear"), Rows(X.astype(np.float32))),
+        np.searchsorted(model.classes_, y),
+        len(labels),
+        loss=np.array([[taxonomy.loss("tree", a, b) for b in labels] for a in labels]),
+        attributes=taxonomy.indicators(labels, normalized=normalized),
+    )
+    result = KernelLaRank(C=0.1, tol=1e-4, max_iter=5000, random_state=0).solve(problem).result()
+    assert result.primal == pytest.approx(model.result_.primal, rel=3e-4)
+    assert result.dual == pytest.approx(model.result_.dual, rel=3e-4)
 
 
 @pytest.mark.parametrize("loss", ["tree", "path", "zero_one"])
