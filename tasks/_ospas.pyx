@@ -341,8 +341,9 @@ def word_scores(tokens, const double[:, ::1] weights):
     cdef double[:, ::1] out = np.empty((rows.n, K))
     if rows.n_features > weights.shape[0]:
         raise ValueError(f"the tokens have {rows.n_features} features, the weights {weights.shape[0]}")
+    cdef const double* base = &weights[0, 0] if weights.shape[0] > 0 else NULL   # no features: no row is read
     with nogil:
         for t in range(rows.n):
-            bags_scores(&weights[0, 0], K, rows.indices + rows.indptr[t], rows.values + rows.indptr[t],
+            bags_scores(base, K, rows.indices + rows.indptr[t], rows.values + rows.indptr[t],
                         rows.indptr[t + 1] - rows.indptr[t], &out[t, 0])
     return np.asarray(out)
