@@ -14,7 +14,7 @@ from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
 from structsvm.protocol import Oracle
-from structsvm.result import Result
+from structsvm.result import Result, result_arrays
 from structsvm.solvers import LaRank, Solver
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.solvers.stored import solver_from_json, solver_to_json
@@ -173,8 +173,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             "result": self.result_.to_dict(),
         }
         arrays = {"coef": self.coef_}
-        arrays |= {f"state.{name}": array for name, array in self._run.items() if not name.startswith("history_")}
-        arrays |= {f"history.{name}": column for name, column in self.result_.history.items()}
+        arrays |= result_arrays(self.result_, self._run)
         write_model(path, KIND, meta, arrays)
 
     @classmethod

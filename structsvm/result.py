@@ -101,6 +101,26 @@ class Result:
         return result
 
 
+def result_arrays(result, state=None):
+    """What a model file keeps of a run beside ``result.to_dict()``: its history, and arrays of `Run.get_state`."""
+    arrays = {} if result is None else {f"history.{name}": column for name, column in result.history.items()}
+    # The state holds the history too.
+    arrays |= {f"state.{name}": array for name, array in (state or {}).items() if not name.startswith("history_")}
+    return arrays
+
+
+def read_result(file):
+    """The `Result` of a model file, and the arrays for `Run.set_state`, None if the file has none.
+
+    The state's arrays are checked where they are used: most loaded models only predict.
+    """
+    result = Result.from_dict(file.meta["result"], file.under("history."))
+    state = file.under("state.") or None
+    if state is not None:
+        state |= {f"history_{name}": column for name, column in result.history.items()}
+    return result, state
+
+
 def relative_gap(primal, dual):
     """``(primal - dual) / |primal|``; 0 if both vanish, 1 where the primal is infinite."""
     if primal == dual:

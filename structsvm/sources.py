@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DamagedFileError", "load_bytes"]
+__all__ = ["DamagedFileError", "load_bytes", "load_text"]
 
 
 class DamagedFileError(ValueError):
@@ -33,6 +33,16 @@ def load_bytes(source: Any) -> tuple[bytes, str, bool]:
             raise TypeError(f"line {k + 1} must be a str, got {type(line).__name__}")
         lines.append(line if line.endswith("\n") else line + "\n")
     return "".join(lines).encode("utf-8", "surrogatepass"), name, True
+
+
+def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tuple[str, str]:
+    """Text of a source and its name; `error` for bytes that are not UTF-8, with `place` of a name and a line."""
+    data, name, _ = load_bytes(source)
+    try:
+        return data.decode("utf-8-sig"), name
+    except UnicodeDecodeError as wrong:
+        line = data.count(b"\n", 0, wrong.start) + 1
+        raise error(f"{place.format(name, line)}: bytes that are not UTF-8") from None
 
 
 # Kind by suffix, and by the first bytes (which no text in UTF-8 has, or hardly).

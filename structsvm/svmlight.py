@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.sources import load_bytes
+from structsvm.sources import load_text
 
 __all__ = ["SvmlightFileError", "parse_svmlight", "read_svmlight", "write_svmlight"]
 
@@ -33,13 +33,8 @@ def read_svmlight(source):
     SvmlightFileError
         For a line of another form, a value that is no finite number, an index below 1 or twice, no examples.
     """
-    data, name, _ = load_bytes(source)
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise SvmlightFileError(f"{name}, line {number}: bytes that are not UTF-8") from None
-    rows = [(k, line) for k, line in enumerate(lines, start=1) if line.partition("#")[0].strip()]
+    text, name = load_text(source, SvmlightFileError, "{}, line {}")
+    rows = [(k, line) for k, line in enumerate(text.split("\n"), start=1) if line.partition("#")[0].strip()]
     if not rows:
         raise SvmlightFileError(f"{name}: holds no examples")
     X, labels = parse_svmlight(rows, name)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
-from structsvm.sources import DamagedFileError, load_bytes
+from structsvm.sources import DamagedFileError, load_text
 
 __all__ = ["Tree", "TreeFileError", "clean_tree", "merge_repeats", "parse_tree", "read_trees", "write_trees"]
 
@@ -297,14 +297,9 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
         The file cannot be opened.
     """
     try:
-        data, name, _ = load_bytes(source)
+        text, name = load_text(source, TreeFileError)
     except DamagedFileError as error:
         raise TreeFileError(str(error)) from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise TreeFileError(f"{name}:{line}: bytes that are not UTF-8") from None
     trees = list(_parse(text, name))
     if not trees:
         raise TreeFileError(f"{name}: no trees ({'only blank lines' if text else 'the file is empty'})")

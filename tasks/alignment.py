@@ -13,15 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import homologue_error, q_score
-from structsvm.model_file import ModelFileError
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment_model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 
 
-class SequenceAligner(CallbackSupportMixin, BaseEstimator):
+class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     """Alignments of two sequences with costs learnt by a structural SVM.
 
     Parameters
@@ -129,6 +129,8 @@ class SequenceAligner(CallbackSupportMixin, BaseEstimator):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
+    _model_class = AlignmentModel
+    _kind = "alignment"
     _constraints = {
         "C": (POSITIVE, Options(None)),
         "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
@@ -281,28 +283,6 @@ class SequenceAligner(CallbackSupportMixin, BaseEstimator):
     @property
     def gap_extend_(self):
         return self.model_.gap_extend
-
-    def save(self, path):
-        """Write the model to one file: arrays and a JSON header, no pickle. `structsvm.load` opens it."""
-        check_is_fitted(self)
-        self.model_.params = self.get_params(deep=False)
-        self.model_.save(path)
-
-    @classmethod
-    def load(cls, path, *, mmap=False):
-        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
-        model = AlignmentModel.load(path, mmap=mmap)
-        known = cls().get_params()
-        self = cls(**{name: value for name, value in model.params.items() if name in known})
-        try:
-            validate(self, cls._constraints)
-        except ValueError as error:
-            raise ModelFileError(f"{path}: not a sound alignment model: {error}") from error
-        self._adopt(model)
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

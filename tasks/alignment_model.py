@@ -16,7 +16,7 @@ from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import plain
-from structsvm.result import Result
+from structsvm.result import Result, read_result, result_arrays
 from structsvm.solvers import Solver
 from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.substitution_matrix import SubstitutionMatrix
@@ -227,8 +227,7 @@ class AlignmentModel:
             },
             "result": None if self.result is None else self.result.to_dict(),
         }
-        history = {} if self.result is None else self.result.history
-        write_model(path, KIND, meta, {"weights": self.weights} | {f"history.{k}": v for k, v in history.items()})
+        write_model(path, KIND, meta, {"weights": self.weights} | result_arrays(self.result))
 
     @classmethod
     def load(cls, path, *, mmap=False):
@@ -244,7 +243,7 @@ class AlignmentModel:
             weights = oracle.check_weights(file.arrays["weights"])
             model = cls(encoder, oracle, weights=weights, params=params_from_json(meta["params"]))
             if meta["result"] is not None:
-                model.result = Result.from_dict(meta["result"], file.under("history."))
+                model.result, _ = read_result(file)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise ModelFileError(f"{path}: not a sound alignment model: {error}") from error
         return model

@@ -26,7 +26,7 @@ from structsvm.parameters import (
     plain,
     validate,
 )
-from structsvm.result import Result
+from structsvm.result import read_result, result_arrays
 from structsvm.solvers import Solver
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS, make_solver
@@ -274,9 +274,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             "result": self.result_.to_dict(),
         }
         arrays = {"weights": self._table}
-        arrays |= {f"history.{name}": column for name, column in self.result_.history.items()}
-        if self._run is not None:
-            arrays |= {f"state.{name}": array for name, array in self._run.items() if not name.startswith("history_")}
+        arrays |= result_arrays(self.result_, self._run)
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -304,10 +302,8 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if weights.shape != shape or weights.dtype != np.float64 or not np.isfinite(weights).all():
             raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}, not finite {shape} float64")
         self._weights = weights.ravel()
-        self.result_ = Result.from_dict(meta["result"], file.under("history."))
+        self.result_, self._run = read_result(file)
         self.n_iter_, self._fingerprint = self.result_.n_iter, int(meta["fingerprint"])
-        state = file.under("state.")
-        self._run = state | {f"history_{k}": v for k, v in self.result_.history.items()} if state else None
         return self
 
     def __sklearn_is_fitted__(self):

@@ -11,16 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
-from structsvm.model_file import ModelFileError
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, encode_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
+from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 from structsvm.tree_metrics import bracket_scores
 
 
-class GrammarParser(CallbackSupportMixin, BaseEstimator):
+class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     """A parser whose grammar is read off a treebank and whose rules are weighted with a large margin.
 
     Parameters
@@ -138,6 +138,8 @@ class GrammarParser(CallbackSupportMixin, BaseEstimator):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
+    _model_class = GrammarModel
+    _kind = "grammar"
     _constraints = {
         "C": (POSITIVE, Options(None)),
         "solver": (Options(*SOLVERS, PCFG), Kind(Solver, "a Solver")),
@@ -282,28 +284,3 @@ class GrammarParser(CallbackSupportMixin, BaseEstimator):
             f"{rule} [{np.format_float_positional(number(weight), trim='-')}]" if weights else str(rule)
             for rule, weight in self.model_.weighted_rules()
         )
-
-    def save(self, path):
-        """Write the model, with the training state that `warm_start` goes on from, to one file.
-
-        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
-        """
-        check_is_fitted(self)
-        self.model_.params = self.get_params(deep=False)
-        self.model_.save(path)
-
-    @classmethod
-    def load(cls, path, *, mmap=False):
-        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
-        model = GrammarModel.load(path, mmap=mmap)
-        known = cls().get_params()
-        self = cls(**{name: value for name, value in model.params.items() if name in known})
-        try:
-            validate(self, cls._constraints)
-        except ValueError as error:
-            raise ModelFileError(f"{path}: not a sound grammar model: {error}") from error
-        self._adopt(model)
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")

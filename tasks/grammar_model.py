@@ -14,7 +14,7 @@ from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.oracles.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.parameters import plain as plain_parameter
-from structsvm.result import Result
+from structsvm.result import Result, read_result, result_arrays
 from structsvm.solvers import Solver
 from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.tasks.grammar_terminals import UNKNOWN, Terminals
@@ -198,10 +198,7 @@ class GrammarModel:
             "rules": np.array([k for rule in flat for k in rule], dtype=np.int32),
             "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
         }
-        if self.result is not None:
-            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
-        if self.state is not None:
-            arrays |= {f"state.{name}": array for name, array in self.state.items() if not name.startswith("history_")}
+        arrays |= result_arrays(self.result, self.state)
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -238,9 +235,7 @@ class GrammarModel:
             del params["solver"]
         model = cls(Terminals(**meta["terminals"]), oracle, meta["v"], weights=weights, params=params)
         if meta["result"] is not None:
-            model.result = Result.from_dict(meta["result"], file.under("history."))
-            state = file.under("state.")
-            model.state = state | {f"history_{k}": v for k, v in model.result.history.items()} if state else None
+            model.result, model.state = read_result(file)
             model.fingerprint = int(meta["fingerprint"])
         return model
 

@@ -18,6 +18,7 @@ from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, O
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.kernel_model import KernelModel, kernel_of
 from structsvm.tasks.sequence_labels import label_costs
+from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 
 
 class Callable:
@@ -42,13 +43,15 @@ KERNEL_PARAMETERS = {
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 
 
-class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base of the kernel classifiers.
 
     A subclass has the parameters ``kernel``, ``gamma``, ``degree``, ``coef0``, ``cache_size``, ``random_state`` and
     ``verbose``, names its own in `_constraints`, and makes its solver.
     """
 
+    _model_class = KernelModel
+    _kind = "multiclass"
     _constraints: dict = KERNEL_PARAMETERS
 
     kernel: Any
@@ -194,32 +197,10 @@ class KernelClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def hit_rate_(self):
         return self._checked_model().hit_rate
 
-    def save(self, path):
-        """Write the model, with the training state that `warm_start` goes on from, to one file.
-
-        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
-        """
-        model = self._checked_model()
-        model.params = self.get_params(deep=False)
-        model.save(path)
-
     @classmethod
-    def load(cls, path, *, mmap=False):
-        """Open a file of `save`; ModelFileError if it is not a whole, sound model of this class."""
-        model = KernelModel.load(path, mmap=mmap)
+    def _check_owner(cls, path, model):
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
-        known = cls().get_params()
-        self = cls(**{name: value for name, value in model.params.items() if name in known})
-        try:
-            validate(self, cls._constraints)
-        except ValueError as error:
-            raise ModelFileError(f"{path}: not a sound multiclass model: {error}") from error
-        self._adopt(model)
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from structsvm.checkpoint import take_up
 from structsvm.kernel_problem import KernelProblem
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import plain
-from structsvm.result import Result
+from structsvm.result import read_result, result_arrays
 from structsvm.tasks.sequence_labels import label_array, label_from_json, label_to_json
 
 KIND = "multiclass"
@@ -200,10 +200,7 @@ class KernelModel:
             arrays |= csr_to_arrays("vectors", self.vectors)
         else:
             arrays["vectors"] = self.vectors
-        if self.result is not None:
-            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
-        if self.state is not None:
-            arrays |= {f"state.{name}": array for name, array in self.state.items() if not name.startswith("history_")}
+        arrays |= result_arrays(self.result, self.state)
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -249,11 +246,8 @@ class KernelModel:
         if precomputed and n and not 0 <= model.support.min() <= model.support.max() < n_features:
             raise ValueError("numbers of support patterns out of range")
         if meta["result"] is not None:
-            model.result = Result.from_dict(meta["result"], file.under("history."))
-            state = file.under("state.")
-            if state:
-                # Its arrays are checked where they are used, by `Run.set_state`: most loaded models only predict.
-                model.state = state | {f"history_{k}": v for k, v in model.result.history.items()}
+            model.result, model.state = read_result(file)
+            if model.state is not None:
                 model.fingerprint = int(meta["fingerprint"])
         return model
 

@@ -13,7 +13,7 @@ import numpy as np
 from structsvm.attributes import AttributeVocabulary
 from structsvm.meanings import MeaningGrammar, Symbol, as_meaning, format_meaning, symbol_of
 from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.result import Result
+from structsvm.result import Result, read_result, result_arrays
 from structsvm.tasks._ospas import Ospas, word_scores
 from structsvm.tasks.semantics_assembly import Assembler
 from structsvm.tasks.semantics_features import Encoder, role_attributes, split_sentence, symbol_attributes
@@ -302,8 +302,7 @@ class SemanticModel:
             vocabulary = AttributeVocabulary(list(tagger.encoder.index))
             for part in (vocabulary.to_arrays(), tagger.ospas.get_state()):
                 arrays |= {f"{name}.{key}": array for key, array in part.items()}
-        if self.result is not None:
-            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
+        arrays |= result_arrays(self.result)
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -338,7 +337,7 @@ class SemanticModel:
             model.relation_roles[Symbol(name, arity)] = known
         model.nested = {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in meta["nested"]}
         if meta["result"] is not None:
-            model.result = Result.from_dict(meta["result"], file.under("history."))
+            model.result, _ = read_result(file)
         return model
 
 

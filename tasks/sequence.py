@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import token_accuracy
-from structsvm.model_file import ModelFileError
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
@@ -20,9 +19,10 @@ from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.tasks.sequence_constraints import allowed_masks
 from structsvm.tasks.sequence_labels import label_array
 from structsvm.tasks.sequence_model import SequenceModel, prepare
+from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 
 
-class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
+class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     """Support vector machine for label sequences.
 
     Parameters
@@ -127,6 +127,8 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
+    _model_class = SequenceModel
+    _kind = "sequence"
     _constraints = {
         "C": (POSITIVE, Options(None)),
         "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
@@ -313,31 +315,6 @@ class SequenceLabeler(CallbackSupportMixin, BaseEstimator):
     @property
     def feature_names_(self):
         return self.model_.encoder.feature_names
-
-    def save(self, path):
-        """Write the model, with the training state that `warm_start` goes on from, to one file.
-
-        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
-        """
-        check_is_fitted(self)
-        self.model_.params = self.get_params(deep=False)
-        self.model_.save(path)
-
-    @classmethod
-    def load(cls, path, *, mmap=False):
-        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
-        model = SequenceModel.load(path, mmap=mmap)
-        known = cls().get_params()
-        self = cls(**{name: value for name, value in model.params.items() if name in known})
-        try:
-            validate(self, cls._constraints)
-        except ValueError as error:
-            raise ModelFileError(f"{path}: not a sound sequence model: {error}") from error
-        self._adopt(model)
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -17,7 +17,7 @@ from structsvm.features import FeatureEncoder
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.result import Result
+from structsvm.result import Result, read_result, result_arrays
 from structsvm.tasks.sequence_constraints import check_allowed
 from structsvm.tasks.sequence_labels import encode_labels, label_from_json, label_to_json, sort_labels
 from structsvm.tasks.sequence_parameters import check_unchanged, make_oracle, params_from_json, params_to_json
@@ -203,10 +203,7 @@ class SequenceModel:
         arrays |= {f"oracle.{name}": mask for name, mask in zip(masks, oracle.allowed) if mask is not None}
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
-        if self.result is not None:
-            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
-        if self.state is not None:
-            arrays |= {f"state.{name}": array for name, array in self.state.items() if not name.startswith("history_")}
+        arrays |= result_arrays(self.result, self.state)
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -242,11 +239,8 @@ class SequenceModel:
         model = cls(encoder, labels, oracle, weights=weights.ravel(), params=params_from_json(meta["params"], oracle))
         if meta["result"] is None:
             return model
-        model.result = Result.from_dict(meta["result"], file.under("history."))
-        state = file.under("state.")
-        if state:
-            # Its arrays are checked where they are used, by `Run.set_state`: most loaded models only predict.
-            model.state = state | {f"history_{k}": v for k, v in model.result.history.items()}
+        model.result, model.state = read_result(file)
+        if model.state is not None:
             model.fingerprint = int(meta["fingerprint"])
         return model
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from structsvm.sources import load_bytes
+from structsvm.sources import load_text
 from structsvm.svmlight import SvmlightFileError, parse_svmlight
 
 _SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
@@ -39,13 +39,8 @@ def read_documents(source):
         A line of another form than the first, a value that is no finite number, an index below 1 or twice, no
         documents.
     """
-    data, name, _ = load_bytes(source)
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise DocumentFileError(f"{name}, line {number}: bytes that are not UTF-8") from None
-    rows = [(k, line.rstrip("\r")) for k, line in enumerate(lines, start=1) if line.strip()]
+    text, name = load_text(source, DocumentFileError, "{}, line {}")
+    rows = [(k, line.rstrip("\r")) for k, line in enumerate(text.split("\n"), start=1) if line.strip()]
     if not rows:
         raise DocumentFileError(f"{name}: holds no documents")
     first = [line for _, line in rows[:LOOK]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
-from structsvm.result import Result
+from structsvm.result import Result, read_result, result_arrays
 from structsvm.solvers.base import DualSolver
 from structsvm.tasks.sequence_labels import label_array, label_from_json, label_to_json, sort_labels
 from structsvm.tasks.taxonomy_rows import WeightRows
@@ -194,8 +194,7 @@ class TaxonomyModel:
                 arrays[f"structure.{name}"] = value if isinstance(value, np.ndarray) else value.toarray()
         if rows.row is not None:
             arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
-        if self.result is not None:
-            arrays |= {f"history.{name}": column for name, column in self.result.history.items()}
+        arrays |= result_arrays(self.result)
         meta = {
             "params": params,
             "nodes": [label_to_json(node) for node in self.taxonomy.nodes],
@@ -241,7 +240,7 @@ class TaxonomyModel:
             raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}, or not finite")
         model.weights = weights
         if meta["result"] is not None:
-            model.result = Result.from_dict(meta["result"], file.under("history."))
+            model.result, _ = read_result(file)
         return model
 
 

@@ -15,7 +15,7 @@ import click
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.solvers.choice import SOLVERS
-from structsvm.sources import load_bytes
+from structsvm.sources import load_text
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
 from structsvm.tree_metrics import bracket_scores
@@ -160,12 +160,8 @@ def source_of(path):
 
 def read_sentences(path):
     """Sentences of a file: lines of tokens, ``word/TAG`` for pairs; or trees, whose tokens they are."""
-    data, name, _ = load_bytes(source_of(path))
-    try:
-        lines = data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}:{line}: bytes that are not UTF-8") from None
+    text, name = load_text(source_of(path), ValueError)
+    lines = text.splitlines()
     first = next((line for line in lines if line.strip()), "")
     if first.lstrip().startswith("("):
         return [tree.tokens() for tree in as_trees(read_trees(lines), clean=True)]

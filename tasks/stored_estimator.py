@@ -1,0 +1,56 @@
+"""How an estimator around a task's model is saved and opened: the model holds all of it, parameters too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.model_file import ModelFileError
+from structsvm.parameters import validate
+
+
+class StoredEstimatorMixin:
+    """`save` and `load` of an estimator whose fitted state is ``model_``.
+
+    A subclass names the class of its model in `_model_class`, and how files name that kind in `_kind`; it has
+    `_adopt(model)`, which takes over a model that was trained or read.
+    """
+
+    _model_class: Any
+    _kind: str
+    _constraints: dict
+    _adopt: Callable[[Any], None]
+    model_: Any
+    get_params: Callable[..., dict]
+
+    def save(self, path):
+        """Write the model, with the training state that `warm_start` goes on from, to one file.
+
+        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
+        """
+        check_is_fitted(self)
+        self.model_.params = self.get_params(deep=False)
+        self.model_.save(path)
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Open a file of `save`; ModelFileError if it is not a whole, sound model of this class."""
+        model = cls._model_class.load(path, mmap=mmap)
+        cls._check_owner(path, model)
+        known = cls().get_params()
+        self = cls(**{name: value for name, value in model.params.items() if name in known})
+        try:
+            validate(self, cls._constraints)
+        except ValueError as error:
+            raise ModelFileError(f"{path}: not a sound {cls._kind} model: {error}") from error
+        self._adopt(model)
+        return self
+
+    @classmethod
+    def _check_owner(cls, path, model):
+        """Raise ModelFileError for a model of another estimator of the same task."""
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
