@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.metrics import bracket_scores
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, encode_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
 from structsvm.tasks.stored_estimator import StoredEstimatorMixin
-from structsvm.tree_metrics import bracket_scores
 
 
 class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from structsvm.checkpoint import take_up
+from structsvm.metrics import EVALB_DELETED
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.oracles.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
@@ -19,7 +20,6 @@ from structsvm.solvers import Solver
 from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.tasks.grammar_terminals import UNKNOWN, Terminals
 from structsvm.tasks.pcfg import pcfg_weights
-from structsvm.tree_metrics import EVALB_DELETED
 from structsvm.trees import Tree, clean_tree, merge_repeats, parse_tree
 
 KIND = "grammar"

@@ -14,11 +14,11 @@ import click
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
+from structsvm.metrics import bracket_scores
 from structsvm.solvers.choice import SOLVERS
 from structsvm.sources import load_text
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
-from structsvm.tree_metrics import bracket_scores
 from structsvm.trees import read_trees
 
 DEFAULTS = COMMON | {
