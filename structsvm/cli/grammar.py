@@ -129,12 +129,12 @@ def inspect(model_path, top, only, plot):
 
 def demo(output, seed):
     """Train on simulated trees with two losses, beside the generative grammar, and draw a parse."""
-    from structsvm.datasets import make_trees
+    from structsvm.datasets import make_treebank
     from structsvm.plotting import HistoryDisplay
 
     drawable(output)
     click.echo("simulating 500 trees, and 200 to test on")
-    trees, test = (make_trees(n, max_length=15, random_state=seed + k) for k, n in enumerate((500, 200)))
+    trees, test = (make_treebank(n, max_length=15, random_state=seed + k) for k, n in enumerate((500, 200)))
     for solver, loss in ((PCFG, "f1"), ("larank", "zero_one"), ("larank", "f1")):
         settings = SimpleNamespace(**DEFAULTS | {"solver": solver, "loss": loss, "random_state": seed})
         model, encoded = prepare(settings, trees)

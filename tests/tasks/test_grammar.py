@@ -12,7 +12,7 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, ModelFileError
 from structsvm.cli import main
-from structsvm.datasets import make_trees
+from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import NoParseError
@@ -22,8 +22,8 @@ from structsvm.tasks.grammar_terminals import word_class
 from structsvm.tasks.pcfg import pcfg_weights
 from structsvm.trees import parse_tree, read_trees, write_trees
 
-TRAIN = make_trees(150, max_length=12, random_state=0)
-TEST = make_trees(60, max_length=12, random_state=1)
+TRAIN = make_treebank(150, max_length=12, random_state=0)
+TEST = make_treebank(60, max_length=12, random_state=1)
 SENTENCES = [tree.tokens() for tree in TEST]
 
 
@@ -50,7 +50,7 @@ def test_online_solvers_learn(solver):
 
 
 def test_training_beats_relative_frequencies():
-    trees = make_trees(300, random_state=3)
+    trees = make_treebank(300, random_state=3)
     generative = GrammarParser(solver="pcfg").fit(trees)
     assert f1(GrammarParser(C=0.3, max_iter=10, random_state=0).fit(trees)) > f1(generative) > 0.6
 
