@@ -109,6 +109,8 @@ class CKYOracle(Oracle):
         grammar, T = self.grammar, len(self.grammar.terminals)
         arrays, n = grammar.arrays, len(words)
         psi = np.zeros(self.n_features)
+        start = arrays["start_feature"][grammar.node_number[y.label]]
+        psi[start] += start >= 0
         for symbol, i, j, chain, rule, split in rows.tolist():
             labels = [grammar.nodes[symbol]] if symbol < len(grammar.nodes) else []
             if chain >= 0:

@@ -166,7 +166,8 @@ class Grammar:
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
     features : list of (str, tuple of str)
-        What the first weights belong to: rules, binary ones if ``h`` is given, as (left-hand side, right-hand side).
+        What the first weights belong to: rules, binary ones if ``h`` is given, as (left-hand side, right-hand side);
+        then the start symbols, if there are several, as right-hand sides of ``""``.
     chains : list of tuple of str
         Chains of unary rules, top first.
 
@@ -195,7 +196,7 @@ class Grammar:
                 raise ValueError(f"the rule {rule} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
-        self.start = (self.rules[0].lhs,) if start is None else (start,) if isinstance(start, str) else tuple(start)
+        self.start = (self.rules[0].lhs,) if start is None else (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
         symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
@@ -233,10 +234,6 @@ class Grammar:
         """By node: whether losses look at it."""
         return np.array([category_of(name) not in self.uncounted for name in self.nodes], dtype=np.uint8)
 
-    @cached_property
-    def is_start(self) -> NDArray[np.uint8]:
-        return np.array([name in self.start for name in self.nodes], dtype=np.uint8)
-
     @property
     def longest_chain(self) -> int:
         """Rules in the longest chain."""
@@ -245,6 +242,11 @@ class Grammar:
     def __str__(self) -> str:
         """NLTK's text form."""
         return "\n".join(map(str, self.rules))
+
+    @property
+    def n_rules(self) -> int:
+        """How many of the features are rules."""
+        return len(self.features) - (len(self.start) if len(self.start) > 1 else 0)
 
     def symbol(self, item: str | Terminal) -> int:
         """Number of a nonterminal or terminal."""
@@ -391,6 +393,7 @@ class _Compiler:
                 lexical[number, grammar.node_number[rule.lhs]] = self.feature(rule.lhs, rule.rhs)
             else:
                 unary.setdefault(rule.rhs[0], {})[rule.lhs] = self.feature(rule.lhs, rule.rhs)
+        starts = {name: self.feature("", (name,)) if len(grammar.start) > 1 else -1 for name in grammar.start}
         grammar.features = list(self.features)
         grammar.intermediate_number = self.intermediates
         grammar.n_symbols = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
@@ -400,6 +403,7 @@ class _Compiler:
         grammar.chains = list(chains)
         grammar.arrays = {
             "category": _ints(self.category_numbers()),
+            "start_feature": _ints([starts.get(name, -2) for name in grammar.nodes]),
             **self.binary_tables(),
             **self.lexical_tables(lexical),
             **self.unary_tables(unary, chains),

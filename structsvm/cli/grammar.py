@@ -80,43 +80,42 @@ def predict(model_path, path, output, kbest, jobs, *, pretty=False):
 
 
 def evaluate(model_path, path, as_json, jobs, plot):
-    """Parse the sentences of a file of trees and score the brackets."""
-    if plot:
-        raise ValueError("--plot has no meaning for a parser: there is no confusion matrix of trees")
+    """Parse the sentences of a file of trees and score the brackets; `plot`: the first tree that is not right."""
+    drawable(plot)
     model = GrammarModel.load(model_path, mmap=True)
     trees = as_trees(read_trees(source_of(path)), clean=True)
     predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
     scores = bracket_scores(trees, predicted)
-    if not as_json:
-        click.echo(scores.report())
-        return
-    click.echo(
-        json.dumps(
-            {
-                "accuracy": scores.accuracy,
-                "f1": scores.f1,
-                "precision": scores.precision,
-                "recall": scores.recall,
-                "tag_accuracy": scores.tag_accuracy,
-                "n_sentences": scores.n_sentences,
-                "n_true": scores.n_true,
-            }
-        )
-    )
+    keys = ("accuracy", "f1", "precision", "recall", "tag_accuracy", "n_sentences", "n_true")
+    click.echo(json.dumps({key: getattr(scores, key) for key in keys}) if as_json else scores.report())
+    if plot:
+        save(picture_of(trees, predicted), plot, say=lambda text: click.echo(text, err=True))
+
+
+def picture_of(trees, predicted):
+    """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
+    from structsvm.plotting import TreeDisplay
+
+    pair = next((pair for pair in zip(trees, predicted, strict=True) if pair[0] != pair[1]), (trees[0], predicted[0]))
+    figure = blank(min(max(0.62 * len(pair[0].leaves()), 6.0), 40.0), 10.0)
+    TreeDisplay.from_predictions(*pair, ax=figure.subplots(2))
+    return figure
 
 
 def inspect(model_path, top, only, plot):
     """Print what the model is and the heaviest rules of each nonterminal."""
-    if plot:
-        raise ValueError("--plot has no meaning for a parser")
+    drawable(plot)
     model = GrammarModel.load(model_path)
+    if plot and model.result is None:
+        raise ValueError("--plot: a grammar of relative frequencies has no training history")
     grammar = model.oracle.grammar
     unknown = [label for label in only if label not in grammar.nodes]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not one of the nonterminals {', '.join(grammar.nodes)}")
     click.echo(
         f"task: grammar, {len(grammar.rules)} rules over {model.terminals.kind}, {len(grammar.nodes)} nonterminals, "
-        f"{len(grammar.terminals)} terminals, start {', '.join(grammar.start)}"
+        f"{len(grammar.terminals)} terminals, start "
+        + ", ".join(f"{name} {weight:+.4f}" if weight else name for name, weight in model.weighted_starts().items())
     )
     if model.result is not None:
         click.echo(model.result.certificate())
@@ -125,12 +124,17 @@ def inspect(model_path, top, only, plot):
         click.echo(f"\n{label}")
         for rule, weight in [pair for pair in rules if pair[0].lhs == label][:top]:
             click.echo(f"  {weight:+9.4f}  {rule}")
+    if plot:
+        from structsvm.plotting import HistoryDisplay
+
+        figure = blank(7, 6)
+        HistoryDisplay(model.result.history).plot(ax=figure.subplots(2, sharex=True))
+        save(figure, plot)
 
 
 def demo(output, seed):
-    """Train on simulated trees with two losses, beside the generative grammar, and draw a parse."""
+    """Train on simulated trees with two losses, beside the generative grammar, and draw a tree that came out wrong."""
     from structsvm.datasets import make_treebank
-    from structsvm.plotting import HistoryDisplay
 
     drawable(output)
     click.echo("simulating 500 trees, and 200 to test on")
@@ -148,9 +152,7 @@ def demo(output, seed):
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
     click.echo(model.result.certificate())
     click.echo(predicted[0].pretty())
-    figure = blank(7, 6)
-    HistoryDisplay(model.result.history).plot(ax=figure.subplots(2, sharex=True))
-    save(figure, output)
+    save(picture_of(test, predicted), output)
 
 
 def source_of(path):

@@ -13,6 +13,7 @@ from structsvm.plotting._history import HistoryDisplay
 from structsvm.plotting._substitutions import SubstitutionDisplay
 from structsvm.plotting._taxonomies import TaxonomyDisplay
 from structsvm.plotting._transitions import TransitionDisplay
+from structsvm.plotting._trees import TreeDisplay
 
 __all__ = [
     "AlignmentDisplay",
@@ -22,4 +23,5 @@ __all__ = [
     "SubstitutionDisplay",
     "TaxonomyDisplay",
     "TransitionDisplay",
+    "TreeDisplay",
 ]
