@@ -365,6 +365,8 @@ cdef class Parser:
             return [(cky_weight(h.w, g.lexical_feature[k]), k, -1)
                     for k in range(g.lexical_ptr[t], g.lexical_ptr[t + 1]) if g.lexical_node[k] == symbol]
         found = []
+        if h.local[symbol] < 0:
+            return found
         cky_begin(&way, h, h.local[symbol], i, j)
         while cky_next(&way, h):
             found.append((way.x, way.rule, way.split))

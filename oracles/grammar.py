@@ -29,6 +29,7 @@ from structsvm.trees import Tree
 
 __all__ = ["Grammar", "Rule", "Terminal", "annotate", "parse_rules", "plain", "rules_of"]
 
+START = "start symbol"  # a left-hand side that no label can be
 MAX_RULES = 1_000_000
 MAX_CHAINS = 100_000
 # Span features: tables (category, terminal) and lengths, as in cky.h.
@@ -167,7 +168,7 @@ class Grammar:
     categories : list of str
     features : list of (str, tuple of str)
         What the first weights belong to: rules, binary ones if ``h`` is given, as (left-hand side, right-hand side);
-        then the start symbols, if there are several, as right-hand sides of ``""``.
+        then the start symbols, if there are several, as right-hand sides of `START`.
     chains : list of tuple of str
         Chains of unary rules, top first.
 
@@ -196,7 +197,8 @@ class Grammar:
                 raise ValueError(f"the rule {rule} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
-        self.start = (self.rules[0].lhs,) if start is None else (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
+        start = self.rules[0].lhs if start is None else start
+        self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
         symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
@@ -393,7 +395,7 @@ class _Compiler:
                 lexical[number, grammar.node_number[rule.lhs]] = self.feature(rule.lhs, rule.rhs)
             else:
                 unary.setdefault(rule.rhs[0], {})[rule.lhs] = self.feature(rule.lhs, rule.rhs)
-        starts = {name: self.feature("", (name,)) if len(grammar.start) > 1 else -1 for name in grammar.start}
+        starts = {name: self.feature(START, (name,)) if len(grammar.start) > 1 else -1 for name in grammar.start}
         grammar.features = list(self.features)
         grammar.intermediate_number = self.intermediates
         grammar.n_symbols = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)

@@ -71,6 +71,8 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     ----------
     grammar_ : list of (Rule, float)
         The rules with their weights (binary rules, if `h` is given); `grammar_text` writes them.
+    start_ : dict of str to float
+        The labels that trees may have at the root, with their weights (0 if there is only one).
     coef_ : ndarray of shape (n_features,), float64
     result_ : Result or None
         None for "pcfg".
@@ -271,6 +273,10 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     @property
     def grammar_(self):
         return self.model_.weighted_rules()
+
+    @property
+    def start_(self):
+        return self.model_.weighted_starts()
 
     def grammar_text(self, *, weights=True):
         """The grammar as text, a rule a line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
