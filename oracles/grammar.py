@@ -194,7 +194,7 @@ class Grammar:
             raise ValueError(f"a grammar of {len(self.rules)} rules is above the cap of {MAX_RULES} rules")
         for rule, count in Counter(self.rules).items():
             if count > 1:
-                raise ValueError(f"the rule {rule} is given {count} times")
+                raise ValueError(f"the rule {shortened(str(rule))} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
         start = self.rules[0].lhs if start is None else start
@@ -315,9 +315,8 @@ class Grammar:
         row[0] = self.node_number[chain[0]]
         if len(chain) > 1:
             if tuple(chain) not in self.chain_number:
-                raise ValueError(
-                    f"the grammar has no chain {' -> '.join(chain)} (max_unary={self.max_unary}, no label twice)"
-                )
+                text = shortened(" -> ".join(chain))
+                raise ValueError(f"the grammar has no chain {text} (max_unary={self.max_unary}, no label twice)")
             row[3] = self.chain_number[tuple(chain)]
         if len(node.children) == 1:
             word = node.children[0]
@@ -341,7 +340,7 @@ class Grammar:
             parent = self.node_number[lhs] if k == 0 else self.intermediate_number[self.end_key(lhs, rhs, k)]
             row[4] = self.binary_number[parent, left, right]
         except KeyError:
-            raise ValueError(f"the grammar has no rule {Rule(lhs, rhs)}") from None
+            raise ValueError(f"the grammar has no rule {shortened(str(Rule(lhs, rhs)))}") from None
         stack.append((children[-1],) if is_last else (lhs, rhs, children, k + 1))
         stack.append((children[k],))
 
@@ -374,6 +373,10 @@ class Grammar:
 def category_of(label: str) -> str:
     """The label without the ancestors that `annotate` adds."""
     return label.partition("^")[0] or label
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 class _Compiler:

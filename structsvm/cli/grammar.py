@@ -15,11 +15,10 @@ import click
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.metrics import bracket_scores
-from structsvm.solvers.choice import SOLVERS
 from structsvm.sources import load_text
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
-from structsvm.trees import read_trees
+from structsvm.trees import parse_trees, read_trees
 
 DEFAULTS = COMMON | {
     "loss": "f1",
@@ -133,21 +132,25 @@ def inspect(model_path, top, only, plot):
 
 
 def demo(output, seed):
-    """Train on simulated trees with two losses, beside the generative grammar, and draw a tree that came out wrong."""
+    """Train on simulated trees in several ways, beside the generative grammar, and draw a tree that came out wrong."""
     from structsvm.datasets import make_treebank
 
     drawable(output)
     click.echo("simulating 500 trees, and 200 to test on")
-    trees, test = (make_treebank(n, max_length=15, random_state=seed + k) for k, n in enumerate((500, 200)))
-    for solver, loss in ((PCFG, "f1"), ("larank", "zero_one"), ("larank", "f1")):
-        settings = SimpleNamespace(**DEFAULTS | {"solver": solver, "loss": loss, "random_state": seed})
+    trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
+    for name, changes in {
+        "generative grammar": {"solver": PCFG},
+        "LaRank, zero-one loss": {"loss": "zero_one"},
+        "LaRank, F1 loss": {},
+        "LaRank, F1 loss, span features": {"span_features": True},
+    }.items():
+        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed} | changes)
         model, encoded = prepare(settings, trees)
-        if solver == PCFG:
+        if settings.solver == PCFG:
             model.estimate(encoded, 0.0)
         else:
             model.train(encoded, make_grammar_solver(settings))
         predicted = model.predict([tree.tokens() for tree in test], on_no_parse="flat")
-        name = "generative grammar" if solver == PCFG else f"{SOLVERS[solver].__name__}, {loss} loss"
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
     click.echo(model.result.certificate())
@@ -163,13 +166,11 @@ def source_of(path):
 def read_sentences(path):
     """Sentences of a file: lines of tokens, ``word/TAG`` for pairs; or trees, whose tokens they are."""
     text, name = load_text(source_of(path), ValueError)
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    if first.lstrip().startswith("("):
-        return [tree.tokens() for tree in as_trees(read_trees(lines), clean=True)]
-    sentences = [_tokens(line.split()) for line in lines if line.strip()]
+    sentences = [_tokens(line.split()) for line in text.splitlines() if line.strip()]
     if not sentences:
         raise ValueError(f"{name}: no sentences")
+    if isinstance(sentences[0][0], str) and sentences[0][0].startswith("("):
+        return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
     return sentences
 
 
@@ -192,7 +193,15 @@ def _tokens(texts):
 @click.option("--v", "v", type=click.IntRange(1), default=1, show_default=True, help="Vertical Markovisation.")
 @click.option("--span-features", is_flag=True, help="Weights for first and last words, length, split.")
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
+@click.option("--max-unary", type=click.IntRange(0), help="Longest chain of unary rules.  [default: the trees']")
 @click.option("--max-length", type=click.IntRange(1), default=400, show_default=True, help="Longest sentence.")
+@click.option(
+    "--max-chart-bytes",
+    type=click.IntRange(1),
+    default=DEFAULTS["max_chart_bytes"],
+    show_default=True,
+    help="Largest chart.",
+)
 def command(train_file, model, quiet, **params):
     """Train a parser on a file of bracketed trees, one a line or as in a treebank's .mrg files.
 

@@ -374,4 +374,4 @@ def test_command_line_errors(tmp_path):
 
 def test_demo(tmp_path):
     said = run("demo", "grammar", "-o", tmp_path / "demo.png")
-    assert "LaRank, f1 loss: F1" in said and Path(tmp_path / "demo.png").stat().st_size > 0
+    assert "LaRank, F1 loss: F1" in said and Path(tmp_path / "demo.png").stat().st_size > 0
