@@ -160,6 +160,19 @@ def test_markovisation_and_span_features(options):
     assert f1(parser) > 0.6
 
 
+def test_start_symbols():
+    trees = [*(f"(S (NN a{k}))" for k in range(3)), "(FRAG (NN b))"]
+    generative = GrammarParser(solver="pcfg").fit(trees)
+    assert generative.start_ == {"S": pytest.approx(np.log(0.75)), "FRAG": pytest.approx(np.log(0.25))}
+    assert str(generative.predict([["NN"]])[0]) == "(S (NN NN))"
+    parser = GrammarParser(C=10.0, tol=1e-6, max_iter=100, random_state=0).fit([*trees[-1:], "(S (NN a) (VB b))"] * 2)
+    assert len(parser.grammar_) == 2 and len(parser.coef_) == 4
+    assert parser.start_["FRAG"] + dict(parser.grammar_)[Rule("FRAG", (Terminal("NN"),))] == pytest.approx(
+        parser.predict_kbest([["NN"]], 1)[0][0][1]
+    )
+    assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).start_ == {"TOP": 0.0}
+
+
 # ---- sentences -----------------------------------------------------------------------------------
 
 
@@ -364,12 +377,59 @@ def test_command_line_errors(tmp_path):
     write_trees(tmp_path / "train.mrg", TRAIN[:10])
     run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
     assert "no sentences" in run("predict", model, "-", input="\n", code=1)
-    assert "--plot has no meaning" in run("evaluate", model, tmp_path / "train.mrg", "--plot", "x.png", code=1)
     assert "is not one of the nonterminals" in run("inspect", model, "--label", "XX", code=1)
     said = run(
         "train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "--span-features", code=1
     )
     assert "has no meaning with --solver pcfg" in said
+
+
+@in_process
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (A a))\n()\n", "t.mrg:2: an empty tree, ()"),
+        ("(S (A a)))\n", "t.mrg:1: a closing bracket without an opening one"),
+        ("", "t.mrg: no trees (the file is empty)"),
+        ("(S (-NONE- *))\n", "tree 0: nothing is left of it without empty elements"),
+        ("(A " * 10_000 + "x" + ")" * 10_000, "tree 0: the tree is only a tag and its word, (A x)"),
+        ("(S (A (B b) " * 10_000 + "(C c)" + "))" * 10_000, "tree 0: 10001 words are more than the cap max_length=400"),
+        ("".join(f"(N{k} " for k in range(1000)) + "(T x) (T y)" + ")" * 1000, "more than 100000 chains of up to"),
+        ("(S " + "(A a)" * 401 + ")", "tree 0: 401 words are more than the cap max_length=400"),
+    ],
+)
+def test_files_that_cannot_be_trained_on(tmp_path, text, message):
+    (tmp_path / "t.mrg").write_text(text)
+    said = run("train", "grammar", tmp_path / "t.mrg", "--model", tmp_path / "m.model", code=1)
+    assert message in said and len(said) < 500 and list(tmp_path.iterdir()) == [tmp_path / "t.mrg"]
+
+
+@in_process
+def test_words_that_are_brackets_and_sentences_of_one_word(tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))\n(S (NN a))\n")
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "t.mrg", "--model", model, "-q")
+    assert run("predict", model, tmp_path / "t.mrg").splitlines() == (tmp_path / "t.mrg").read_text().splitlines()
+    tagged = run("predict", model, "-", input="(/-LRB- b/NN )/-RRB-\nc/NN\n")
+    assert tagged.splitlines() == ["(S (-LRB- -LRB-) (NN b) (-RRB- -RRB-))", "(S (NN c))"]
+    (tmp_path / "bad").write_text("(S\n(NP))")
+    assert "bad:2: a node without children, (NP)" in run("predict", model, tmp_path / "bad", code=1)
+    said = run("predict", model, "-", input="NN " * 401, code=1)
+    assert "sentence 0: a sentence of 401 words is longer than the cap max_length=400" in said
+
+
+@in_process
+def test_pictures(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    model, picture = tmp_path / "m.model", tmp_path / "p.png"
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 2)
+    for command in ("evaluate", "inspect"):
+        arguments = (tmp_path / "train.mrg",) if command == "evaluate" else ()
+        said = run(command, model, *arguments, "--plot", picture)
+        assert f"picture: {picture}" in said and picture.stat().st_size > 0
+        picture.unlink()
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--solver", "pcfg")
+    assert "has no training history" in run("inspect", model, "--plot", picture, code=1)
 
 
 def test_demo(tmp_path):
