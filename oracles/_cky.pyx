@@ -110,7 +110,7 @@ cdef extern from "cky_fronts.h" nogil:
         const int32_t* gold_node
         int32_t* front
         cky_entry* pool
-        int64_t size, edges, work
+        int64_t size, work, n_visits, n_kept
     int64_t cky_most_nodes(int64_t n)
     int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
@@ -122,8 +122,8 @@ cdef extern from "cky_fronts.h" nogil:
     void cky_fronts_free(cky_fronts* f)
     int cky_fronts_prepare(cky_fronts* f, const cky_chart* h, int64_t n_c, int64_t n_p)
     void cky_outside_root(cky_chart* h, cky_fronts* f)
-    void cky_outside(cky_chart* h, cky_fronts* f, int64_t i, int64_t j)
-    int cky_front(cky_chart* h, cky_fronts* f, int32_t* base_front, int64_t i, int64_t j)
+    int cky_outside(cky_chart* h, cky_fronts* f, int64_t i, int64_t j)
+    int cky_front(cky_chart* h, cky_fronts* f, int32_t* base_front, int64_t q)
     int64_t cky_unfold(const cky_chart* h, const cky_fronts* f, int64_t s, int32_t entry, cky_item* stack,
                        int32_t* entries, cky_node* d)
 
@@ -639,7 +639,7 @@ cdef class TreeProblem(Problem):
         cdef cky_fronts* f = &self.fronts
         cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
         cdef cky_entry* entry
-        cdef int64_t s, i, j, at, size, root = -1
+        cdef int64_t s, i, j, q, at, size, root = -1
         cdef int32_t k, found = -1
         cdef double S, value, high = self.low
         f.theta = theta
@@ -650,13 +650,12 @@ cdef class TreeProblem(Problem):
         cky_outside_root(h, f)
         for i in range(h.n):
             for j in range(h.n, i, -1):
-                cky_outside(h, f, i, j)
+                self.check(cky_outside(h, f, i, j))
                 self.rest()
-        for i in range(h.n - 1, -1, -1):
-            for j in range(i + 1, h.n + 1):
-                self.check(cky_front(h, f, &self.base_front[0], i, j))
-                self.rest()
-        self.n_edges += f.edges
+        for q in range(f.n_visits - 1, -1, -1):
+            self.check(cky_front(h, f, &self.base_front[0], q))
+            self.rest()
+        self.n_edges += f.n_kept
         for s in range(h.n_nodes):
             if not cky_may_start(h, s):
                 continue

@@ -67,6 +67,12 @@ typedef struct {
     double weight;
 } cky_edge;
 
+/* A rule of a parent, its children as local symbols. */
+typedef struct {
+    int32_t left, right, rule;
+    double weight;
+} cky_way;
+
 typedef struct {
     const cky_grammar *g;
     const double *w;
@@ -80,8 +86,10 @@ typedef struct {
     int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
     int32_t *left;                  /* (n_left) the symbols that are left children */
-    int32_t *left_ptr, *rule_right, *rule_parent;
+    int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
     double *rule_weight;
+    int32_t *way_ptr;               /* (m + 1) by parent */
+    cky_way *way;
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
     double *chain_weight;
     /* the chart */
@@ -162,7 +170,8 @@ static void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static void cky_free(cky_chart *h) {
-    void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule_weight,
+    void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
+                   h->rule_weight, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
                    h->value, h->base, h->split, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) free(all[k]);
@@ -177,7 +186,8 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
 #define NEW(field, count) ok &= (h->field = malloc(((count) + 1) * sizeof(*h->field))) != NULL
     NEW(local, g->n_symbols); NEW(symbol, g->n_symbols);
     NEW(left, g->n_symbols); NEW(left_ptr, g->n_symbols + 1);
-    NEW(rule_right, g->n_rules); NEW(rule_parent, g->n_rules); NEW(rule_weight, g->n_rules);
+    NEW(rule_right, g->n_rules); NEW(rule_parent, g->n_rules); NEW(rule, g->n_rules);
+    NEW(rule_weight, g->n_rules); NEW(way_ptr, g->n_symbols + 1); NEW(way, g->n_rules);
     NEW(chain, g->n_chains); NEW(chain_below, g->n_chains); NEW(chain_top, g->n_chains);
     NEW(chain_bottom, g->n_chains); NEW(chain_weight, g->n_chains);
     NEW(v, g->n_nodes); NEW(e, g->n_nodes); NEW(c, g->n_chains);
@@ -252,6 +262,19 @@ static void cky_restrict(cky_chart *h) {
     h->m = m;
 }
 
+/* The rules by parent, those of a parent by left child. */
+static void cky_by_parent(cky_chart *h) {
+    memset(h->way_ptr, 0, (h->m + 1) * sizeof(int32_t));
+    for (int64_t r = 0; r < h->n_rules; r++) h->way_ptr[h->rule_parent[r] + 1]++;
+    for (int64_t s = 0; s < h->m; s++) h->way_ptr[s + 1] += h->way_ptr[s];
+    for (int64_t q = 0; q < h->n_left; q++)
+        for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++)
+            h->way[h->way_ptr[h->rule_parent[r]]++] = (cky_way){h->left[q], h->rule_right[r], h->rule[r], h->rule_weight[r]};
+    /* Each pointer stands where the next parent's began. */
+    memmove(h->way_ptr + 1, h->way_ptr, h->m * sizeof(int32_t));
+    h->way_ptr[0] = 0;
+}
+
 /* Rules and chains between the symbols that are left, with their weights. */
 static void cky_select(cky_chart *h) {
     const cky_grammar *g = h->g;
@@ -265,6 +288,7 @@ static void cky_select(cky_chart *h) {
             for (int64_t r = g->rule_ptr[p]; r < g->rule_ptr[p + 1]; r++) {
                 h->rule_right[rules] = right;
                 h->rule_parent[rules] = h->local[g->rule_parent[r]];
+                h->rule[rules] = (int32_t)r;
                 h->rule_weight[rules++] = cky_weight(h->w, g->rule_feature[r]);
             }
         }
@@ -275,6 +299,7 @@ static void cky_select(cky_chart *h) {
     }
     h->left_ptr[h->n_left] = (int32_t)rules;
     h->n_rules = rules;
+    cky_by_parent(h);
     /* A chain whose bottom is there is there whole. chain_below is renumbered through c, as scratch. */
     for (int64_t k = 0; k < g->n_chains; k++) {
         h->c[k] = -1.0;
@@ -343,37 +368,33 @@ static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
  */
 typedef struct {
     int64_t s, i, j, q, end, last;
-    int64_t B, C, rule, split;      /* children are local symbols */
-    double weight, left, right, x;  /* x = w + final(B, i, k) + final(C, k, j) + what the split is worth */
+    int64_t rule, B, C, split;      /* children are local symbols */
+    double left, right, x;          /* x = w + final(B, i, k) + final(C, k, j) + what the split is worth */
 } cky_ways;
 
 static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64_t i, int64_t j) {
-    const cky_grammar *g = h->g;
-    *way = (cky_ways){.s = s, .i = i, .j = j, .q = g->parent_ptr[h->symbol[s]] - 1, .end = g->parent_ptr[h->symbol[s] + 1]};
+    *way = (cky_ways){.s = s, .i = i, .j = j, .q = h->way_ptr[s] - 1, .end = h->way_ptr[s + 1]};
 }
 
 static inline int cky_next(cky_ways *way, const cky_chart *h) {
-    const cky_grammar *g = h->g;
     for (;;) {
         while (++way->split < way->last) {
             way->left = h->value[cky_at(h, way->i, way->B, way->split)];
             if (way->left == -INFINITY) continue;
             way->right = cky_value(h, way->split, way->C, way->j);
             if (way->right == -INFINITY) continue;
-            way->x = way->weight + way->left + way->right + cky_split(h, way->s, way->split);
+            way->x = h->way[way->q].weight + way->left + way->right + cky_split(h, way->s, way->split);
             return 1;
         }
         if (++way->q >= way->end) return 0;
-        way->rule = g->parent_rule[way->q];
-        int64_t p = g->rule_pair[way->rule];
-        way->B = h->local[g->pair_left[p]];
-        way->C = h->local[g->pair_right[p]];
-        way->last = 0;
-        if (way->B < 0 || way->C < 0) continue;
-        int64_t at = way->i * h->m + way->B, begin = (int64_t)BLOCK * h->lo[at], end = (int64_t)BLOCK * (h->hi[at] + 1);
+        const cky_way *rule = h->way + way->q;
+        int64_t at = way->i * h->m + rule->left;
+        int64_t begin = (int64_t)BLOCK * h->lo[at], end = (int64_t)BLOCK * (h->hi[at] + 1);
+        way->rule = rule->rule;
+        way->B = rule->left;
+        way->C = rule->right;
         way->split = (begin > way->i + 1 ? begin : way->i + 1) - 1;
         way->last = end < way->j ? end : way->j;
-        way->weight = cky_weight(h->w, g->rule_feature[way->rule]);
     }
 }
 

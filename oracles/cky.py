@@ -42,7 +42,8 @@ class CKYOracle(Oracle):
     Attributes
     ----------
     n_features : int
-        ``len(grammar.features)`` (rules and, if there are several, start symbols), and with `span_features` (5 (T + 1) + 9) K more, for T terminals and K categories.
+        ``len(grammar.features)`` (rules and, if there are several, start symbols), and with `span_features`
+        (5 (T + 1) + 9) K more, for T terminals and K categories.
 
     Notes
     -----
