@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from structsvm.datasets import fetch_wsj_sample
+from structsvm.datasets import fetch_treebank_sample
 from structsvm.metrics import bracket_scores
 from structsvm.tasks.grammar_model import prepare
 
@@ -27,7 +27,7 @@ def up_to(trees, length):
 
 def treebank(length, quick):
     """Training and test trees of at most so many words."""
-    data = fetch_wsj_sample()
+    data = fetch_treebank_sample()
     train, test = up_to(data.train, length), up_to(data.test, length)
     return (train[:60], test[:20]) if quick else (train, test)
 

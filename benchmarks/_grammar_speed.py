@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from _grammar_data import model_of, treebank
+from _grammar_floor import compiled, floor
 from _measure import package_version, repeat
 from _report import Table, notes
 
@@ -12,66 +13,74 @@ from structsvm.tasks import GrammarParser
 COLUMNS = {
     "words": ("words", ""),
     "grammar": ("grammar", ""),
+    "rules": ("binary rules", "d"),
     "rate": ("sentences/s", ".0f"),
     "cpu": ("CPU ms", ".3f"),
     "applications": ("rule applications", ".0f"),
-    "ns": ("ns each", ".3f"),
-    "floor": ("floor ns", ".3f"),
+    "ns": ("ns each", ".2f"),
+    "floor": ("floor ns", ".2f"),
+    "over": ("times floor", ".1f"),
     "nltk": ("NLTK CPU s", ".2f"),
     "ratio": ("times NLTK", ".0f"),
 }
 NOTES = """
-PCFG of the training sentences up to 40 words, as it is or markovised (h = 1). Rule applications: pairs of children
-times the splits at which both are there, counted in the chart. Floor: a compiled maximum over sums of two contiguous
-arrays of 8-byte numbers, by numpy on arrays that stay in the cache.
+PCFG of the training sentences up to 40 words: rules exactly as they are, markovised (h = 1), and with parents' names
+(h = 1, v = 2). CPU: the best derivation, from terminals to its nodes. Rule applications: rules times the places
+i < k < j where both children have values, counted in the chart.
 
-NLTK: ViterbiParser with the same grammar, on the first two sentences of the length; up to 20 words, longer ones take it
-minutes.
+Floor: the max-plus loops over the same arrays and nothing else, compiled for this machine, on three sentences of each
+length.
+
+NLTK: ViterbiParser with the same grammar, on the first sentences of the length, by CPU seconds.
 """
+LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40))
+GRAMMARS = (("exact", {}), ("h = 1", {"h": 1}), ("h = 1, v = 2", {"h": 1, "v": 2}))
+NLTK_SENTENCES = {(1, 10): 5, (11, 20): 3, (21, 30): 2, (31, 40): 1}
 
 
 def run(options):
     train, test = treebank(40, options.quick)
-    rows = []
-    for name, h in (("exact", None), ("h = 1", 1)):
-        model, encoded = model_of(train, h=h)
+    loop, rows = compiled(), []
+    for name, changes in GRAMMARS:
+        model, encoded = model_of(train, **changes)
         model.estimate(encoded, 0.0)
-        for low, high in ((1, 10), (11, 20), (21, 30), (31, 40)):
+        for low, high in LENGTHS:
             sentences = [tree.tokens() for tree in test if low <= len(tree.leaves()) <= high][:60]
             if sentences:
-                rows.append(row(f"{low}-{high}", name, model, sentences))
+                rows.append(row((low, high), name, model, sentences, loop))
     if package_version("nltk") is not None:
-        with_nltk(rows, GrammarParser(solver="pcfg").fit(train), test)
+        with_nltk(rows, GrammarParser(solver="pcfg").fit(train), test, options.quick)
+    for found in rows:
+        found["words"] = "{}-{}".format(*found["words"])
     yield Table("Parsing from tags", COLUMNS, rows, notes(NOTES))
 
 
-def row(words, name, model, sentences):
+def row(words, name, model, sentences, loop):
     parser, grammar = model.oracle.parser(), model.oracle.grammar
     numbers = [grammar.sentence([tag for _, tag in sentence]) for sentence in sentences]
     numbers = [sentence for sentence in numbers if sentence is not None]
-    cpu = repeat(lambda: [parser.parse(sentence, model.weights) for sentence in numbers], 3)[1].cpu / len(numbers)
-    applications = sum(count(parser, sentence, model.weights) for sentence in numbers) / len(numbers)
-    return {
+    w = model.weights
+    cpu = repeat(lambda: [parser.parse(sentence, w) for sentence in numbers], 5)[1].cpu / len(numbers)
+    applications = np.array([count(parser, sentence, w) for sentence in numbers])
+    found = {
         "words": words,
         "grammar": name,
+        "rules": len(grammar.arrays["rule_pair"]),
         "rate": 1.0 / cpu,
         "cpu": 1000.0 * cpu,
-        "applications": applications,
-        "ns": 1e9 * cpu / max(applications, 1),
-        "floor": floor(),
+        "applications": applications.mean(),
+        "ns": 1e9 * cpu / applications.mean(),
     }
+    if loop is not None:
+        few = numbers[:3]
+        found["floor"] = 1e9 * sum(floor(loop, parser, sentence, w) for sentence in few) / applications[:3].sum()
+        found["over"] = found["ns"] / found["floor"]
+    return found
 
 
 def count(parser, sentence, w):
-    """Rule applications in a sentence's chart: the splits at which both children of a pair have values."""
     parser.fill(sentence, w)
     return parser.n_applications()
-
-
-def floor():
-    """Nanoseconds a split of max(l + r) in numpy."""
-    l, r, out = (np.random.default_rng(k).normal(size=4096) for k in range(3))
-    return 1e9 * repeat(lambda: [np.add(l, r, out=out).max() for _ in range(2000)], 3)[1].cpu / (2000 * len(l))
 
 
 def nltk_parser(parser):
@@ -88,13 +97,20 @@ def nltk_parser(parser):
     return nltk.ViterbiParser(nltk.PCFG(nltk.Nonterminal("TOP"), productions), max_time=None)
 
 
-def with_nltk(rows, parser, test):
-    """Only up to 20 words: longer ones take it minutes each."""
+def with_nltk(rows, parser, test, quick):
     viterbi = nltk_parser(parser)
     known = set(parser.model_.oracle.grammar.terminals)
-    for of_length in [row for row in rows if row["grammar"] == "exact"][:2]:
-        low, high = map(int, of_length["words"].split("-"))
+    for found in [row for row in rows if row["grammar"] == "exact"][: 1 if quick else None]:
+        low, high = found["words"]
         chosen = [[tag for _, tag in tree.tokens()] for tree in test if low <= len(tree.leaves()) <= high]
-        chosen = [tags for tags in chosen if set(tags) <= known][:2]
+        chosen = [tags for tags in chosen if set(tags) <= known][: NLTK_SENTENCES[low, high]]
+        own = model_seconds(parser, chosen)
         cpu = repeat(lambda chosen=chosen: [list(viterbi.parse(tags)) for tags in chosen], 1)[1].cpu / len(chosen)
-        of_length |= {"nltk": cpu, "ratio": 1000.0 * cpu / of_length["cpu"]}
+        found |= {"nltk": cpu, "ratio": cpu / own}
+
+
+def model_seconds(parser, sentences):
+    """CPU seconds a sentence of the package's parser on the same ones."""
+    oracle, w = parser.model_.oracle, parser.coef_
+    own, numbers = oracle.parser(), [oracle.grammar.sentence(tags) for tags in sentences]
+    return repeat(lambda: [own.parse(sentence, w) for sentence in numbers], 5)[1].cpu / len(numbers)

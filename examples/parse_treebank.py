@@ -5,7 +5,7 @@ Run it: python examples/parse_treebank.py [TRAIN.mrg TEST.mrg]; without files of
 
 import sys
 
-from structsvm.datasets import make_trees
+from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.tasks import GrammarParser
 from structsvm.trees import clean_tree, read_trees
@@ -14,7 +14,7 @@ from structsvm.trees import clean_tree, read_trees
 def trees():
     if len(sys.argv) == 3:
         return ([clean_tree(tree) for tree in read_trees(path)] for path in sys.argv[1:])
-    return make_trees(300, random_state=0), make_trees(100, random_state=1)
+    return make_treebank(300, random_state=0), make_treebank(100, random_state=1)
 
 
 def main():

@@ -17,6 +17,7 @@ has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound res
 (More charts with other slopes leave fewer items, but cost more than they save.)
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
@@ -39,7 +40,7 @@ cdef extern from "kernels.h" nogil:
         int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories, span_features
         const int32_t* category
         const uint8_t* counted
-        const uint8_t* start
+        const int32_t* start_feature
         const int32_t* pair_left
         const int32_t* pair_right
         const int32_t* left_ptr
@@ -61,10 +62,7 @@ cdef extern from "kernels.h" nogil:
         const int32_t* chain_bottom
         const int32_t* chain_feature
     ctypedef struct cky_chart:
-        int64_t n, m, n_nodes, n_pairs, n_chains, n_groups
-        int32_t* group_left
-        int32_t* group_ptr
-        int32_t* pair_right
+        int64_t n, m, n_nodes, n_chains
         const int32_t* words
         const double* w
         const int32_t* gold_ptr
@@ -72,23 +70,27 @@ cdef extern from "kernels.h" nogil:
         double a, mu
         int32_t* local
         int32_t* symbol
-        int32_t* row
         double* c
         int32_t* chain
         int32_t* chain_top
     ctypedef struct kernels:
-        void (*inside)(cky_chart* h) noexcept nogil
+        int (*inside)(cky_chart* h, int64_t budget) noexcept nogil
     const kernels* kernels_best()
     int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
     void cky_free(cky_chart* h)
     int cky_prepare(cky_chart* h, const int32_t* words, int64_t n, const double* w)
     double cky_bytes(const cky_chart* h)
     double cky_weight(const double* w, int32_t feature)
-    double* cky_left(const cky_chart* h, int64_t i, int64_t row)
-    double* cky_right(const cky_chart* h, int64_t j, int64_t s)
+    double cky_value(const cky_chart* h, int64_t i, int64_t s, int64_t j)
+    bint cky_may_start(const cky_chart* h, int64_t s)
+    double cky_start(const cky_chart* h, int64_t s)
     double* cky_base(const cky_chart* h, int64_t i, int64_t j)
-    const double* cky_splits(const cky_chart* h, int64_t s)
-    void cky_range(const cky_chart* h, int64_t i, int64_t j, int64_t row, int64_t C, int64_t* lo, int64_t* hi)
+    int64_t cky_at(const cky_chart* h, int64_t i, int64_t s, int64_t j)
+    ctypedef struct cky_ways:
+        int64_t B, C, rule, split
+        double x
+    void cky_begin(cky_ways* way, const cky_chart* h, int64_t s, int64_t i, int64_t j)
+    int cky_next(cky_ways* way, const cky_chart* h)
 
 cdef extern from "cky_fronts.h" nogil:
     ctypedef struct cky_node:
@@ -108,9 +110,8 @@ cdef extern from "cky_fronts.h" nogil:
         const int32_t* gold_node
         int32_t* front
         cky_entry* pool
-        int64_t size, edges
+        int64_t size, work, n_visits, n_kept
     int64_t cky_most_nodes(int64_t n)
-    int64_t cky_right_at(const cky_chart* h, int64_t j, int64_t s)
     int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
                        cky_node* d)
@@ -120,8 +121,9 @@ cdef extern from "cky_fronts.h" nogil:
     void cky_chains(cky_chart* h, int64_t i, int64_t j)
     void cky_fronts_free(cky_fronts* f)
     int cky_fronts_prepare(cky_fronts* f, const cky_chart* h, int64_t n_c, int64_t n_p)
-    void cky_outside(cky_chart* h, cky_fronts* f)
-    int cky_all_fronts(cky_chart* h, cky_fronts* f, int32_t* base_front)
+    void cky_outside_root(cky_chart* h, cky_fronts* f)
+    int cky_outside(cky_chart* h, cky_fronts* f, int64_t i, int64_t j)
+    int cky_front(cky_chart* h, cky_fronts* f, int32_t* base_front, int64_t q)
     int64_t cky_unfold(const cky_chart* h, const cky_fronts* f, int64_t s, int32_t entry, cky_item* stack,
                        int32_t* entries, cky_node* d)
 
@@ -131,7 +133,8 @@ cdef extern from "stdlib.h" nogil:
 cdef const kernels* KERNELS = kernels_best()
 
 cdef enum:
-    NODE_WORDS = 6      # numbers of a cky_node
+    NODE_WORDS = 6          # numbers of a cky_node
+    LOOK = 50_000_000       # blocks of a chart, or combinations, between two looks at signals: about 50 ms
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
@@ -171,6 +174,7 @@ cdef class Parser:
     cdef readonly object tables
     cdef readonly Py_ssize_t max_length
     cdef readonly int64_t max_bytes
+    cdef bint stopped
     cdef cky_grammar grammar
     cdef cky_chart chart
     cdef int64_t longest_chain
@@ -183,11 +187,12 @@ cdef class Parser:
         cdef cky_grammar* g = &self.grammar
         self.tables, self.max_length, self.max_bytes = tables, max_length, max_bytes
         self.arrays = tables.arrays
-        cdef const uint8_t[::1] counted = tables.counted, start = tables.is_start
+        cdef const uint8_t[::1] counted = tables.counted
         g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
         g.n_categories, g.span_features = len(tables.categories), span_features
-        g.counted, g.start = &counted[0], &start[0]
+        g.counted = &counted[0]
         a = self.arrays
+        g.start_feature = first(a["start_feature"])
         g.category = first(a["category"])
         g.pair_left, g.pair_right = first(a["pair_left"]), first(a["pair_right"])
         g.left_ptr, g.right_ptr, g.right_pair = first(a["left_ptr"]), first(a["right_ptr"]), first(a["right_pair"])
@@ -220,7 +225,7 @@ cdef class Parser:
         if self.nodes.shape[0] < NODE_WORDS * size:
             self.nodes = np.empty(NODE_WORDS * size, dtype=np.int32)
             self.stack = np.empty(3 * (size + 2), dtype=np.int32)
-            self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2), dtype=np.int64)
+            self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2) + 2, dtype=np.int64)
         return 0
 
     cdef int failed(self, int status, Py_ssize_t n) except -1 nogil:
@@ -235,6 +240,24 @@ cdef class Parser:
         cdef int status = cky_prepare(&self.chart, words, n, w)
         if status < 0:
             self.failed(status, n)
+        return 0
+
+    cdef int look(self) except -1 nogil:
+        """Let Ctrl-C through; in a thread whose work nobody waits for any more, end it."""
+        with gil:
+            PyErr_CheckSignals()
+            if self.stopped:
+                raise KeyboardInterrupt("the search was stopped")
+        return 0
+
+    def stop(self):
+        """Make a search that another thread is at work on end soon, with a KeyboardInterrupt."""
+        self.stopped = True
+
+    cdef int inside(self) except -1 nogil:
+        """Fill the chart that is prepared."""
+        while KERNELS.inside(&self.chart, LOOK):
+            self.look()
         return 0
 
     cdef double score(self, const int32_t* words, Py_ssize_t n, const cky_node* d, int64_t size,
@@ -277,7 +300,7 @@ cdef class Parser:
         self.reserve(n)
         with nogil:
             self.prepare(&checked[0], n, &w[0])
-            KERNELS.inside(&self.chart)
+            self.inside()
             root = cky_root(&self.chart, &best, &other)
             if root >= 0:
                 size = cky_derive(&self.chart, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
@@ -291,20 +314,28 @@ cdef class Parser:
         """Fill the chart of a sentence, for `roots`, `chains` and `rules`. `words` and `w` must outlive their use."""
         cdef const int32_t[::1] checked = words
         self.reserve(checked.shape[0])
-        self.prepare(&checked[0], checked.shape[0], &w[0])
-        KERNELS.inside(&self.chart)
+        with nogil:
+            self.prepare(&checked[0], checked.shape[0], &w[0])
+            self.inside()
 
     def n_applications(self):
-        """Pairs of children times the splits between which both have values: what filling the chart went through."""
+        """Rules times the places i < k < j where both of their children have values: what the chart is made of."""
         cdef cky_chart* h = &self.chart
-        cdef int64_t i, j, q, p, lo, hi, total = 0
-        for j in range(2, h.n + 1):
-            for i in range(j - 1):
-                for q in range(h.n_groups):
-                    for p in range(h.group_ptr[q], h.group_ptr[q + 1]):
-                        cky_range(h, i, j, h.row[h.group_left[q]], h.pair_right[p], &lo, &hi)
-                        total += max(hi - lo + 1, 0)
+        cdef cky_ways way
+        cdef int64_t i, j, s, total = 0
+        with nogil:
+            for i in range(h.n):
+                for j in range(i + 2, h.n + 1):
+                    for s in range(h.m):
+                        cky_begin(&way, h, s, i, j)
+                        while cky_next(&way, h):
+                            total += 1
         return total
+
+    def roots(self):
+        """The start symbols that may stand over the whole sentence, as a list of (symbol, what that alone is worth)."""
+        cdef cky_chart* h = &self.chart
+        return [(h.symbol[s], cky_start(h, s)) for s in range(h.n_nodes) if cky_may_start(h, s)]
 
     def chains(self, int32_t symbol, Py_ssize_t i, Py_ssize_t j):
         """What may stand on top of words i .. j - 1 as `symbol`: a list of (score, chain), chain -1 for none."""
@@ -313,7 +344,7 @@ cdef class Parser:
         if s < 0:
             return []
         if s >= h.n_nodes:
-            return [(cky_right(h, j, s)[i], -1)]
+            return [(cky_value(h, i, s, j), -1)]
         found = [(cky_base(h, i, j)[s], -1)]
         cky_chains(h, i, j)
         for k in range(h.n_chains):
@@ -326,27 +357,20 @@ cdef class Parser:
         (score, rule, split)."""
         cdef cky_chart* h = &self.chart
         cdef cky_grammar* g = &self.grammar
-        cdef int64_t s = h.local[symbol], q, k, t = h.words[i], rule, pair, B, C, lo, hi
-        cdef double weight
-        cdef const double* splits = cky_splits(h, s)
+        cdef cky_ways way
+        cdef int64_t k, t = h.words[i]
         if g.n_nodes <= symbol < g.n_nodes + g.n_terminals:
             return [(0.0, -1, -1)]
         if j - i == 1:
             return [(cky_weight(h.w, g.lexical_feature[k]), k, -1)
                     for k in range(g.lexical_ptr[t], g.lexical_ptr[t + 1]) if g.lexical_node[k] == symbol]
         found = []
-        for q in range(g.parent_ptr[symbol], g.parent_ptr[symbol + 1]):
-            rule = g.parent_rule[q]
-            pair = g.rule_pair[rule]
-            B, C = h.local[g.pair_left[pair]], h.local[g.pair_right[pair]]
-            if B < 0 or C < 0:
-                continue
-            cky_range(h, i, j, h.row[B], C, &lo, &hi)
-            weight = cky_weight(h.w, g.rule_feature[rule])
-            for k in range(lo, hi + 1):
-                found.append((cky_left(h, i, h.row[B])[k] + cky_right(h, j, C)[k] + weight
-                              + (0.0 if splits == NULL else splits[k]), rule, k))
-        return [item for item in found if item[0] > -INFINITY]
+        if h.local[symbol] < 0:
+            return found
+        cky_begin(&way, h, h.local[symbol], i, j)
+        while cky_next(&way, h):
+            found.append((way.x, way.rule, way.split))
+        return found
 
 
 cdef class TreeProblem(Problem):
@@ -514,7 +538,7 @@ cdef class TreeProblem(Problem):
     cdef double objective(self, int64_t cell, double S) noexcept nogil:
         return self.b[cell] + self.scale[cell] * (S - self.S0)
 
-    cdef int64_t best_other(self, Py_ssize_t i, cky_node* d) noexcept nogil:
+    cdef int64_t best_other(self, Py_ssize_t i, cky_node* d) except -1 nogil:
         """Fill the chart and write its best derivation but the gold one; returns its length, 0 if there is none."""
         cdef cky_chart* h = &self.parser.chart
         cdef cky_item* stack = <cky_item*>&self.parser.stack[0]
@@ -522,7 +546,7 @@ cdef class TreeProblem(Problem):
         cdef int64_t size, gold_size, root
         cdef const cky_node* gold = self.gold(i, &gold_size)
         cdef double best
-        KERNELS.inside(h)
+        self.parser.inside()
         self.n_charts += 1
         root = cky_root(h, &best, &cheapest)
         if root < 0:
@@ -599,35 +623,48 @@ cdef class TreeProblem(Problem):
                     least = min(least, needed)
         return least - rounding
 
-    cdef int ask_fronts(self, Py_ssize_t i, double theta) except -1 nogil:
+    cdef int check(self, int status) except -1 nogil:
+        if status < 0:
+            self.parser.failed(status, self.parser.chart.n)
+        return 0
+
+    cdef int rest(self) except -1 nogil:
+        if self.fronts.work > LOOK:
+            self.fronts.work = 0
+            self.parser.look()
+        return 0
+
+    cdef int ask_fronts(self, Py_ssize_t example, double theta) except -1 nogil:
         cdef cky_chart* h = &self.parser.chart
         cdef cky_fronts* f = &self.fronts
         cdef cky_node* d = <cky_node*>&self.parser.nodes[0]
         cdef cky_entry* entry
-        cdef int64_t s, at, size, root = -1
+        cdef int64_t s, i, j, q, at, size, root = -1
         cdef int32_t k, found = -1
         cdef double S, value, high = self.low
-        cdef int status
         f.theta = theta
-        f.gold = self.gold(i, &size)
+        f.gold = self.gold(example, &size)
         f.gold_node = &self.gold_node[0]
         self.n_fronts += 1
-        status = cky_fronts_prepare(f, h, self.n_c, self.n_p)
-        if status == CKY_OK:
-            cky_outside(h, f)
-            status = cky_all_fronts(h, f, &self.base_front[0])
-        if status < 0:
-            self.parser.failed(status, h.n)
-        self.n_edges += f.edges
+        self.check(cky_fronts_prepare(f, h, self.n_c, self.n_p))
+        cky_outside_root(h, f)
+        for i in range(h.n):
+            for j in range(h.n, i, -1):
+                self.check(cky_outside(h, f, i, j))
+                self.rest()
+        for q in range(f.n_visits - 1, -1, -1):
+            self.check(cky_front(h, f, &self.base_front[0], q))
+            self.rest()
+        self.n_edges += f.n_kept
         for s in range(h.n_nodes):
-            if not self.parser.grammar.start[h.symbol[s]]:
+            if not cky_may_start(h, s):
                 continue
-            at = 2 * cky_right_at(h, h.n, s)
+            at = 2 * cky_at(h, 0, s, h.n)
             for k in range(f.front[at], f.front[at + 1]):
                 entry = f.pool + k
                 if entry.is_gold:
                     continue
-                S = entry.x - h.a * entry.c - h.mu * entry.p
+                S = entry.x + cky_start(h, s) - h.a * entry.c - h.mu * entry.p
                 value = self.objective(entry.c * self.n_p + entry.p, S)
                 if value > high:
                     high = value
@@ -699,6 +736,10 @@ cdef class TreeProblem(Problem):
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         cdef double n = <double>(self.offsets[i + 1] - self.offsets[i])
         return n * n * n
+
+    def stop(self):
+        super().stop()
+        self.parser.stop()
 
     def fingerprint(self):
         return checksum([self.words_array, self.offsets_array, self.nodes_array, *self.parser.arrays.values()])

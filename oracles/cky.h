@@ -11,11 +11,17 @@
  * e is what a node is worth by itself: features of its span, and what a loss-augmented problem adds to counted nodes
  * (`mu` each, and `a` to those of the gold tree). Without a gold tree both are 0: training and prediction are one code.
  *
- * The inner maximum runs over contiguous numbers. Values of left children stand in rows (i, B) over their end k, those
- * of right children in rows (j, C) over their begin k; each row knows between which k it holds anything. Rules are
- * grouped by their children, so that rules with the same two share the maximum.
+ * Values stand in rows (i, s) over the end j. Begins are taken from right to left, ends k from left to right: once
+ * final(B, i, k) is known, it is put beside all right children that begin at k,
  *
- * A chart holds only the symbols that the words of its sentence can derive, numbered anew (`local`).
+ *     row (i, A)  =  max(row (i, A),  row (k, C) + w + final(B, i, k))        for all ends j > k at once,
+ *
+ * a loop over contiguous numbers for each rule A -> B C. Left children without a value cost nothing, right ones that
+ * never begin at k are left out of the rules of (k, B), which are listed when they are first asked for.
+ *
+ * Rows are made of whole blocks of BLOCK ends, and each row knows which of its blocks hold anything; what has no
+ * value in them is -inf. A chart holds only the symbols that the words of its sentence can derive, numbered anew
+ * (`local`).
  */
 #ifndef STRUCTSVM_CKY_H
 #define STRUCTSVM_CKY_H
@@ -32,12 +38,15 @@ enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2 };
 enum { CKY_FIRST, CKY_LAST, CKY_BEFORE, CKY_AFTER, CKY_SPLIT, CKY_TABLES };
 enum { CKY_LENGTHS = 9 };
 
+enum { BLOCK = 4 };
+typedef double cky_block __attribute__((vector_size(8 * BLOCK), may_alias));
+
 typedef struct {
     int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories;
     int64_t span_features;      /* where their weights begin, or -1 */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
     const uint8_t *counted;     /* (n_nodes) whether losses look at it */
-    const uint8_t *start;       /* (n_nodes) */
+    const int32_t *start_feature;   /* (n_nodes); -1: weight 0, -2: no start symbol */
     const int32_t *pair_left, *pair_right;                  /* (n_pairs) by left child, then by right child */
     const int32_t *left_ptr;                                /* (n_symbols + 1) pairs of a left child */
     const int32_t *right_ptr, *right_pair;                  /* pairs of a right child */
@@ -51,6 +60,19 @@ typedef struct {
     const int32_t *chain_top, *chain_bottom, *chain_feature;
 } cky_grammar;
 
+/* A rule A -> B C of a left child that ends at k: the blocks lo .. hi of row (k, C), and A. */
+typedef struct {
+    int64_t row;                    /* where block 0 of the row would be among the values */
+    int32_t lo, hi, parent;
+    double weight;
+} cky_edge;
+
+/* A rule of a parent, its children as local symbols. */
+typedef struct {
+    int32_t left, right, rule;
+    double weight;
+} cky_way;
+
 typedef struct {
     const cky_grammar *g;
     const double *w;
@@ -61,43 +83,46 @@ typedef struct {
     const int32_t *gold_ptr, *gold_category;
     double a, mu;
     /* the restricted grammar */
-    int64_t m, n_nodes, n_left, n_groups, n_pairs, n_chains;
+    int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
-    int32_t *row;                   /* (m) row among left children, or -1 */
-    int32_t *group_left, *group_ptr, *pair_right, *rule_ptr, *rule_parent;
+    int32_t *left;                  /* (n_left) the symbols that are left children */
+    int32_t *left_ptr, *rule_right, *rule_parent, *rule;    /* by left child */
     double *rule_weight;
+    int32_t *way_ptr;               /* (m + 1) by parent */
+    cky_way *way;
     int32_t *chain, *chain_below, *chain_top, *chain_bottom;
     double *chain_weight;
     /* the chart */
-    size_t room_left, room_right, room_base, room_split, room_left_lo, room_right_lo;
-    double *left, *right, *base, *split;
-    int32_t *left_lo, *left_hi;     /* (n, n_left) */
-    int32_t *right_lo, *right_hi;   /* (n + 1, m) */
-    double *v, *e, *c;              /* scratch: of symbols, nodes, chains */
+    size_t room_value, room_base, room_split, room_lo, room_row, room_edge, room_edge_ptr;
+    double *value, *base, *split;
+    int32_t *lo, *hi;               /* (n, m) blocks of row (i, s) */
+    int64_t *row;                   /* (n + 1) where the rows (i, .) begin, in blocks */
+    cky_edge *edge;
+    int64_t *edge_ptr;              /* (n, n_left, 2) first edge and end of (k, B), -1: not listed yet */
+    int64_t n_edges;
+    double *v, *e, *c;              /* scratch: of nodes, nodes, chains */
+    /* where filling goes on */
+    int64_t i, k;
 } cky_chart;
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
 
-/* Rows: (i, B) holds ends k = i+1 .. n; (j, C) begins k = 0 .. j-1. Indexed by k itself. */
-static inline double *cky_left(const cky_chart *h, int64_t i, int64_t row) {
-    return h->left + h->n_left * (i * h->n - i * (i - 1) / 2) + row * (h->n - i) - (i + 1);
-}
-static inline int64_t cky_right_at(const cky_chart *h, int64_t j, int64_t s) {
-    return h->m * (j * (j - 1) / 2) + s * j;
-}
-static inline double *cky_right(const cky_chart *h, int64_t j, int64_t s) { return h->right + cky_right_at(h, j, s); }
-static inline double *cky_base(const cky_chart *h, int64_t i, int64_t j) {
-    return h->base + cky_span(i, j) * h->n_nodes;
+static inline int64_t cky_first_block(int64_t i) { return (i + 1) / BLOCK; }
+static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / BLOCK - cky_first_block(i) + 1; }
+
+/* Where the value of local symbol s over (i, j) stands, if its row has that block. */
+static inline int64_t cky_at(const cky_chart *h, int64_t i, int64_t s, int64_t j) {
+    return BLOCK * (h->row[i] + s * cky_width(h, i) - cky_first_block(i)) + j;
 }
 
-/* The splits k at which pair (B, C) may stand over (i, j): lo .. hi, empty if lo > hi. `row` is B's. */
-static inline void cky_range(const cky_chart *h, int64_t i, int64_t j, int64_t row, int64_t C, int64_t *lo, int64_t *hi) {
-    int32_t a = h->left_lo[i * h->n_left + row], b = h->right_lo[j * h->m + C];
-    int32_t c = h->left_hi[i * h->n_left + row], d = h->right_hi[j * h->m + C];
-    *lo = a > b ? a : b;
-    *hi = c < d ? c : d;
-    if (*lo <= i) *lo = i + 1;      /* rows are longer than this span once the chart is full */
-    if (*hi >= j) *hi = j - 1;
+/* final(s, i, j), -inf if there is none. */
+static inline double cky_value(const cky_chart *h, int64_t i, int64_t s, int64_t j) {
+    int64_t block = j / BLOCK, at = i * h->m + s;
+    return h->lo[at] <= block && block <= h->hi[at] ? h->value[cky_at(h, i, s, j)] : -INFINITY;
+}
+
+static inline double *cky_base(const cky_chart *h, int64_t i, int64_t j) {
+    return h->base + cky_span(i, j) * h->n_nodes;
 }
 
 static inline double cky_weight(const double *w, int32_t feature) { return feature < 0 ? 0.0 : w[feature]; }
@@ -145,9 +170,10 @@ static void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
 /* ---- memory --------------------------------------------------------------------------------- */
 
 static void cky_free(cky_chart *h) {
-    void *all[] = {h->local, h->symbol, h->row, h->group_left, h->group_ptr, h->pair_right, h->rule_ptr,
-                   h->rule_parent, h->rule_weight, h->chain, h->chain_below, h->chain_top, h->chain_bottom,
-                   h->chain_weight, h->left, h->right, h->base, h->split, h->left_lo, h->right_lo, h->v, h->e, h->c};
+    void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
+                   h->rule_weight, h->way_ptr, h->way,
+                   h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
+                   h->value, h->base, h->split, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) free(all[k]);
 }
 
@@ -158,13 +184,13 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     h->max_bytes = max_bytes;
     int ok = 1;
 #define NEW(field, count) ok &= (h->field = malloc(((count) + 1) * sizeof(*h->field))) != NULL
-    NEW(local, g->n_symbols); NEW(symbol, g->n_symbols); NEW(row, g->n_symbols);
-    NEW(group_left, g->n_symbols); NEW(group_ptr, g->n_symbols + 1);
-    NEW(pair_right, g->n_pairs); NEW(rule_ptr, g->n_pairs + 1);
-    NEW(rule_parent, g->n_rules); NEW(rule_weight, g->n_rules);
+    NEW(local, g->n_symbols); NEW(symbol, g->n_symbols);
+    NEW(left, g->n_symbols); NEW(left_ptr, g->n_symbols + 1);
+    NEW(rule_right, g->n_rules); NEW(rule_parent, g->n_rules); NEW(rule, g->n_rules);
+    NEW(rule_weight, g->n_rules); NEW(way_ptr, g->n_symbols + 1); NEW(way, g->n_rules);
     NEW(chain, g->n_chains); NEW(chain_below, g->n_chains); NEW(chain_top, g->n_chains);
     NEW(chain_bottom, g->n_chains); NEW(chain_weight, g->n_chains);
-    NEW(v, g->n_symbols); NEW(e, g->n_nodes); NEW(c, g->n_chains);
+    NEW(v, g->n_nodes); NEW(e, g->n_nodes); NEW(c, g->n_chains);
 #undef NEW
     return ok ? CKY_OK : CKY_NO_MEMORY;
 }
@@ -174,15 +200,28 @@ static int cky_room(void *p, size_t *room, size_t need) {
     void **at = p;
     if (need <= *room) return CKY_OK;
     free(*at);
-    *at = malloc(need);
+    need = (need / 64 + 1) * 64;
+    *at = aligned_alloc(64, need);
     *room = *at == NULL ? 0 : need;
     return *at == NULL ? CKY_NO_MEMORY : CKY_OK;
 }
 
-/* Bytes of the chart of the sentence that has been restricted to. */
+/* The most edges that may be listed: a terminal ends at k only if it is the word before. */
+static int64_t cky_most_edges(const cky_chart *h) {
+    int64_t most = (h->n - 1) * h->n_node_rules;
+    for (int64_t q = 0; q < h->n_left; q++) {
+        int64_t word = h->symbol[h->left[q]] - h->g->n_nodes;
+        for (int64_t k = 1; k < h->n; k++)
+            if (h->words[k - 1] == word) most += h->left_ptr[q + 1] - h->left_ptr[q];
+    }
+    return most;
+}
+
+/* Bytes of the chart of the sentence that has been restricted to; h->row is there. */
 static double cky_bytes(const cky_chart *h) {
-    double spans = 0.5 * (double)h->n * (double)(h->n + 1);
-    return 8.0 * spans * (double)(h->n_left + h->m + h->n_nodes) + 8.0 * (double)(h->n + 1) * (double)(h->n_left + h->m);
+    return (double)sizeof(cky_block) * (double)h->row[h->n] + 4.0 * (double)h->n * (double)(h->n + 1) * (double)h->n_nodes
+         + (double)sizeof(cky_edge) * (double)cky_most_edges(h)
+         + 8.0 * (double)h->n * (double)h->m + 16.0 * (double)h->n * (double)h->n_left;
 }
 
 /* ---- the sentence --------------------------------------------------------------------------- */
@@ -223,32 +262,44 @@ static void cky_restrict(cky_chart *h) {
     h->m = m;
 }
 
+/* The rules by parent, those of a parent by left child. */
+static void cky_by_parent(cky_chart *h) {
+    memset(h->way_ptr, 0, (h->m + 1) * sizeof(int32_t));
+    for (int64_t r = 0; r < h->n_rules; r++) h->way_ptr[h->rule_parent[r] + 1]++;
+    for (int64_t s = 0; s < h->m; s++) h->way_ptr[s + 1] += h->way_ptr[s];
+    for (int64_t q = 0; q < h->n_left; q++)
+        for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++)
+            h->way[h->way_ptr[h->rule_parent[r]]++] = (cky_way){h->left[q], h->rule_right[r], h->rule[r], h->rule_weight[r]};
+    /* Each pointer stands where the next parent's began. */
+    memmove(h->way_ptr + 1, h->way_ptr, h->m * sizeof(int32_t));
+    h->way_ptr[0] = 0;
+}
+
 /* Rules and chains between the symbols that are left, with their weights. */
 static void cky_select(cky_chart *h) {
     const cky_grammar *g = h->g;
-    int64_t pairs = 0, rules = 0;
-    h->n_groups = h->n_left = h->n_chains = 0;
+    int64_t rules = 0;
+    h->n_left = h->n_chains = h->n_node_rules = 0;
     for (int64_t s = 0; s < h->m; s++) {
-        int64_t left = h->symbol[s], before = pairs;
-        h->row[s] = -1;
-        for (int64_t p = g->left_ptr[left]; p < g->left_ptr[left + 1]; p++) {
+        int64_t symbol = h->symbol[s], before = rules;
+        for (int64_t p = g->left_ptr[symbol]; p < g->left_ptr[symbol + 1]; p++) {
             int32_t right = h->local[g->pair_right[p]];
             if (right < 0) continue;
-            h->pair_right[pairs] = right;
-            h->rule_ptr[pairs++] = (int32_t)rules;
             for (int64_t r = g->rule_ptr[p]; r < g->rule_ptr[p + 1]; r++) {
+                h->rule_right[rules] = right;
                 h->rule_parent[rules] = h->local[g->rule_parent[r]];
+                h->rule[rules] = (int32_t)r;
                 h->rule_weight[rules++] = cky_weight(h->w, g->rule_feature[r]);
             }
         }
-        if (pairs == before) continue;
-        h->row[s] = (int32_t)h->n_left++;
-        h->group_left[h->n_groups] = (int32_t)s;
-        h->group_ptr[h->n_groups++] = (int32_t)before;
+        if (rules == before) continue;
+        h->left[h->n_left] = (int32_t)s;
+        h->left_ptr[h->n_left++] = (int32_t)before;
+        if (s < h->n_nodes) h->n_node_rules += rules - before;
     }
-    h->group_ptr[h->n_groups] = (int32_t)pairs;
-    h->rule_ptr[pairs] = (int32_t)rules;
-    h->n_pairs = pairs;
+    h->left_ptr[h->n_left] = (int32_t)rules;
+    h->n_rules = rules;
+    cky_by_parent(h);
     /* A chain whose bottom is there is there whole. chain_below is renumbered through c, as scratch. */
     for (int64_t k = 0; k < g->n_chains; k++) {
         h->c[k] = -1.0;
@@ -270,20 +321,22 @@ static int cky_prepare(cky_chart *h, const int32_t *words, int64_t n, const doub
     h->w = w;
     h->gold_ptr = NULL;
     h->a = h->mu = 0.0;
-    h->n_nodes = 0;
+    h->n_nodes = h->n_edges = 0;
+    h->i = h->k = n - 1;
     cky_restrict(h);
     cky_select(h);
-    if (cky_bytes(h) > (double)h->max_bytes) return CKY_CAP;
-    size_t spans = (size_t)n * (n + 1) / 2;
     const cky_grammar *g = h->g;
-    if (cky_room(&h->left, &h->room_left, 8 * spans * h->n_left + 8) < 0 ||
-        cky_room(&h->right, &h->room_right, 8 * spans * h->m + 8) < 0 ||
-        cky_room(&h->base, &h->room_base, 8 * spans * h->n_nodes + 8) < 0 ||
-        cky_room(&h->left_lo, &h->room_left_lo, 8 * (size_t)(n + 1) * h->n_left + 8) < 0 ||
-        cky_room(&h->right_lo, &h->room_right_lo, 8 * (size_t)(n + 1) * h->m + 8) < 0)
+    if (cky_room(&h->row, &h->room_row, 8 * (size_t)(n + 1)) < 0) return CKY_NO_MEMORY;
+    h->row[0] = 0;
+    for (int64_t i = 0; i < n; i++) h->row[i + 1] = h->row[i] + h->m * cky_width(h, i);
+    if (cky_bytes(h) > (double)h->max_bytes) return CKY_CAP;
+    if (cky_room(&h->value, &h->room_value, sizeof(cky_block) * (size_t)h->row[n]) < 0 ||
+        cky_room(&h->base, &h->room_base, 4 * (size_t)n * (n + 1) * h->n_nodes) < 0 ||
+        cky_room(&h->lo, &h->room_lo, 8 * (size_t)n * h->m) < 0 ||
+        cky_room(&h->edge, &h->room_edge, sizeof(cky_edge) * (size_t)cky_most_edges(h)) < 0 ||
+        cky_room(&h->edge_ptr, &h->room_edge_ptr, 16 * (size_t)n * h->n_left) < 0)
         return CKY_NO_MEMORY;
-    h->left_hi = h->left_lo + (n + 1) * h->n_left;
-    h->right_hi = h->right_lo + (n + 1) * h->m;
+    h->hi = h->lo + n * h->m;
     if (g->span_features >= 0) {
         if (cky_room(&h->split, &h->room_split, 8 * (size_t)g->n_categories * n) < 0) return CKY_NO_MEMORY;
         for (int64_t category = 0; category < g->n_categories; category++)
@@ -293,9 +346,56 @@ static int cky_prepare(cky_chart *h, const int32_t *words, int64_t n, const doub
     return CKY_OK;
 }
 
-/* The scores of splits k under parent s (local), or NULL where it has none. */
-static inline const double *cky_splits(const cky_chart *h, int64_t s) {
-    return h->g->span_features < 0 || s >= h->n_nodes ? NULL : h->split + h->g->category[h->symbol[s]] * h->n;
+/* Whether s (local) may be the root, and what that is worth by itself. */
+static inline int cky_may_start(const cky_chart *h, int64_t s) {
+    return h->g->start_feature[h->symbol[s]] >= -1 && cky_value(h, 0, s, h->n) > -INFINITY;
+}
+static inline double cky_start(const cky_chart *h, int64_t s) {
+    return cky_weight(h->w, h->g->start_feature[h->symbol[s]]);
+}
+
+/* The score of split k under parent s (local). */
+static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
+    return h->g->span_features < 0 || s >= h->n_nodes ? 0.0 : h->split[h->g->category[h->symbol[s]] * h->n + k];
+}
+
+/* ---- ways to begin ---------------------------------------------------------------------------
+ *
+ * The ways in which base symbol s (local) over (i, j) may begin with a binary rule whose two children have values:
+ *
+ *     cky_ways way;
+ *     for (cky_begin(&way, h, s, i, j); cky_next(&way, h);) ... way.rule, way.split, way.x ...
+ */
+typedef struct {
+    int64_t s, i, j, q, end, last;
+    int64_t rule, B, C, split;      /* children are local symbols */
+    double left, right, x;          /* x = w + final(B, i, k) + final(C, k, j) + what the split is worth */
+} cky_ways;
+
+static inline void cky_begin(cky_ways *way, const cky_chart *h, int64_t s, int64_t i, int64_t j) {
+    *way = (cky_ways){.s = s, .i = i, .j = j, .q = h->way_ptr[s] - 1, .end = h->way_ptr[s + 1]};
+}
+
+static inline int cky_next(cky_ways *way, const cky_chart *h) {
+    for (;;) {
+        while (++way->split < way->last) {
+            way->left = h->value[cky_at(h, way->i, way->B, way->split)];
+            if (way->left == -INFINITY) continue;
+            way->right = cky_value(h, way->split, way->C, way->j);
+            if (way->right == -INFINITY) continue;
+            way->x = h->way[way->q].weight + way->left + way->right + cky_split(h, way->s, way->split);
+            return 1;
+        }
+        if (++way->q >= way->end) return 0;
+        const cky_way *rule = h->way + way->q;
+        int64_t at = way->i * h->m + rule->left;
+        int64_t begin = (int64_t)BLOCK * h->lo[at], end = (int64_t)BLOCK * (h->hi[at] + 1);
+        way->rule = rule->rule;
+        way->B = rule->left;
+        way->C = rule->right;
+        way->split = (begin > way->i + 1 ? begin : way->i + 1) - 1;
+        way->last = end < way->j ? end : way->j;
+    }
 }
 
 #endif

@@ -42,14 +42,15 @@ class CKYOracle(Oracle):
     Attributes
     ----------
     n_features : int
-        ``len(grammar.features)``, and with `span_features` (5 (T + 1) + 9) K more, for T terminals and K categories.
+        ``len(grammar.features)`` (rules and, if there are several, start symbols), and with `span_features`
+        (5 (T + 1) + 9) K more, for T terminals and K categories.
 
     Notes
     -----
     Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes for each span and each symbol that
-    the sentence's words can derive (and as much again for those that are left children), and time proportional to the
-    pairs of children in the grammar's rules and the cube of the length; see `structsvm.oracles._cky` for what
-    loss-augmented inference adds.
+    the sentence's words can derive, and 32 for each rule and each place where a left child of it may end; its time is
+    that of a maximum over contiguous numbers for each rule and each span of a left child. Ctrl-C comes through. See
+    `structsvm.oracles._cky` for what loss-augmented inference adds.
     """
 
     is_exact = True
@@ -109,6 +110,8 @@ class CKYOracle(Oracle):
         grammar, T = self.grammar, len(self.grammar.terminals)
         arrays, n = grammar.arrays, len(words)
         psi = np.zeros(self.n_features)
+        start = arrays["start_feature"][grammar.node_number[y.label]]
+        psi[start] += start >= 0
         for symbol, i, j, chain, rule, split in rows.tolist():
             labels = [grammar.nodes[symbol]] if symbol < len(grammar.nodes) else []
             if chain >= 0:

@@ -26,14 +26,30 @@ typedef struct {
     int32_t is_gold;
 } cky_entry;
 
+/* An item of the outside pass, base or final, and which of its ways can be part of a derivation above theta. */
+typedef struct {
+    int32_t i, j, s, is_base;
+    int64_t first, end;
+} cky_visit;
+
+typedef struct {
+    int32_t way, split;
+} cky_kept;
+
 typedef struct {
     double theta;
     const cky_node *gold;       /* the gold derivation, and which of its nodes stands over a span (-1: none) */
     const int32_t *gold_node;
-    /* outside values: final ones in the layout of `right`, base ones in that of `base` */
-    size_t room_out, room_base, room_front;
+    /* outside values: final ones in the layout of the chart's values, base ones in that of its `base` */
+    size_t room_out, room_base, room_head, room_link, room_front;
     double *out, *out_base;
-    int32_t *front;             /* of final items: first entry and end, in the layout of `right`, two each */
+    int32_t *head, *link;       /* by span, the symbols with an outside value: the first, and the one after each */
+    int32_t *front;             /* of final items: first entry and end, in the layout of the values, two each */
+    /* the outside pass, for the fronts to go back over */
+    size_t room_visit, room_kept;
+    cky_visit *visit;
+    cky_kept *kept;
+    int64_t n_visits, n_kept;
     /* entries, and a scratch table of the best entry for each count */
     size_t room_pool, room_cells, room_touched;
     cky_entry *pool;
@@ -43,44 +59,75 @@ typedef struct {
     size_t room_tallest;
     int64_t n_c, n_p, n_touched;
     int32_t gold_entry;
-    int64_t edges;              /* combinations of rule and split looked at, entries aside */
+    int64_t work;
 } cky_fronts;
 
 static void cky_fronts_free(cky_fronts *f) {
-    free(f->out); free(f->out_base); free(f->front);
+    free(f->out); free(f->out_base); free(f->head); free(f->link); free(f->front);
+    free(f->visit); free(f->kept);
     free(f->pool); free(f->cells); free(f->touched); free(f->tallest);
 }
 
-/* Bytes beside the chart, entries aside. */
+/* Bytes beside the chart, but for what grows. */
 static double cky_fronts_bytes(const cky_chart *h) {
     double spans = 0.5 * (double)h->n * (double)(h->n + 1);
-    return spans * (16.0 * (double)h->m + 8.0 * (double)h->n_nodes);
+    return 20.0 * BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0);
+}
+
+/* Room for one more of what grows: *p holds `count` things of `size` bytes. */
+static int cky_grow(const cky_chart *h, const cky_fronts *f, void *p, size_t *room, int64_t count, size_t size) {
+    void **at = p;
+    if ((size_t)(count + 1) * size <= *room) return CKY_OK;
+    size_t more = *room == 0 ? 4096 * size : 2 * *room;
+    double bytes = cky_bytes(h) + cky_fronts_bytes(h) + (double)(f->room_visit + f->room_kept + f->room_pool + more - *room);
+    if (bytes > (double)h->max_bytes || count >= INT_MAX / 2) return CKY_CAP;
+    void *grown = realloc(*at, more);
+    if (grown == NULL) return CKY_NO_MEMORY;
+    *at = grown;
+    *room = more;
+    return CKY_OK;
 }
 
 static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, int64_t n_p) {
     size_t spans = (size_t)h->n * (h->n + 1) / 2;
     f->n_c = n_c;
     f->n_p = n_p;
-    f->size = f->n_touched = f->edges = 0;
+    f->size = f->n_touched = f->n_visits = f->n_kept = f->work = 0;
+    f->gold_entry = -1;
     if (cky_bytes(h) + cky_fronts_bytes(h) > (double)h->max_bytes) return CKY_CAP;
-    if (cky_room(&f->out, &f->room_out, 8 * spans * h->m) < 0 ||
-        cky_room(&f->out_base, &f->room_base, 8 * spans * h->n_nodes + 8) < 0 ||
-        cky_room(&f->front, &f->room_front, 8 * spans * h->m) < 0 ||
+    size_t values = BLOCK * (size_t)h->row[h->n];
+    if (cky_room(&f->out, &f->room_out, 8 * values) < 0 ||
+        cky_room(&f->link, &f->room_link, 4 * values) < 0 ||
+        cky_room(&f->front, &f->room_front, 8 * values) < 0 ||
+        cky_room(&f->out_base, &f->room_base, 8 * spans * h->n_nodes) < 0 ||
+        cky_room(&f->head, &f->room_head, 4 * spans) < 0 ||
         cky_room(&f->cells, &f->room_cells, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->touched, &f->room_touched, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
         return CKY_NO_MEMORY;
-    for (size_t k = 0; k < spans * h->m; k++) f->out[k] = -INFINITY;
+    for (int64_t i = 0; i < h->n; i++)
+        for (int64_t s = 0; s < h->m; s++) {
+            double *out = f->out + cky_at(h, i, s, 0);
+            for (int64_t k = (int64_t)BLOCK * h->lo[i * h->m + s]; k < (int64_t)BLOCK * (h->hi[i * h->m + s] + 1); k++)
+                out[k] = -INFINITY;
+        }
     for (size_t k = 0; k < spans * h->n_nodes; k++) f->out_base[k] = -INFINITY;
-    memset(f->front, 0, 8 * spans * h->m);
+    for (size_t k = 0; k < spans; k++) f->head[k] = -1;
     for (int64_t k = 0; k < n_c * n_p; k++) f->cells[k] = -1;
     return CKY_OK;
 }
 
 /* ---- outside -------------------------------------------------------------------------------- */
 
-static inline void cky_raise(double *at, double x) {
-    if (x > *at) *at = x;
+/* Raise the outside value of final symbol s over (i, j), which has an inside value. */
+static inline void cky_raise(const cky_chart *h, cky_fronts *f, int64_t i, int64_t s, int64_t j, double x) {
+    int64_t at = cky_at(h, i, s, j);
+    if (f->out[at] == -INFINITY) {
+        f->link[at] = f->head[cky_span(i, j)];
+        f->head[cky_span(i, j)] = (int32_t)s;
+        f->front[2 * at] = f->front[2 * at + 1] = 0;
+    }
+    if (x > f->out[at]) f->out[at] = x;
 }
 
 /* Values of all chains over (i, j) into h->c, node values into h->e. */
@@ -92,72 +139,65 @@ static void cky_chains(cky_chart *h, int64_t i, int64_t j) {
                 + h->chain_weight[k] + h->e[h->chain_top[k]];
 }
 
-/* From a base symbol s over (i, j) with outside value o to the children of its rules. */
-static void cky_outside_rules(cky_chart *h, cky_fronts *f, int64_t s, int64_t i, int64_t j, double o) {
-    const cky_grammar *g = h->g;
-    int64_t symbol = h->symbol[s];
-    const double *t = cky_splits(h, s);
-    double e = s < h->n_nodes ? h->e[s] : 0.0;
-    for (int64_t q = g->parent_ptr[symbol]; q < g->parent_ptr[symbol + 1]; q++) {
-        int64_t rule = g->parent_rule[q], p = g->rule_pair[rule], lo, hi;
-        int64_t B = h->local[g->pair_left[p]], C = h->local[g->pair_right[p]];
-        if (B < 0 || C < 0) continue;
-        cky_range(h, i, j, h->row[B], C, &lo, &hi);
-        const double *l = cky_left(h, i, h->row[B]), *r = cky_right(h, j, C);
-        double w = o + e + cky_weight(h->w, g->rule_feature[rule]);
-        for (int64_t k = lo; k <= hi; k++) {
-            double x = w + l[k] + r[k] + (t == NULL ? 0.0 : t[k]);
+/* Note an item, and go from it to the children of its ways: base symbol s over (i, j) with outside value o, its own
+ * worth added. A final node (`is_chain`) has none. */
+static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, int is_chain, int64_t i, int64_t j, double o) {
+    int64_t first = f->n_kept;
+    cky_ways way;
+    int status;
+    if (!is_chain && j - i > 1)
+        for (cky_begin(&way, h, s, i, j); cky_next(&way, h); f->work++) {
+            double x = way.x + o;
             if (!(x > f->theta)) continue;
-            cky_raise(f->out + cky_right_at(h, k, B) + i, x - l[k]);
-            cky_raise(f->out + cky_right_at(h, j, C) + k, x - r[k]);
+            cky_raise(h, f, i, way.B, way.split, x - way.left);
+            cky_raise(h, f, way.split, way.C, j, x - way.right);
+            if ((status = cky_grow(h, f, &f->kept, &f->room_kept, f->n_kept, sizeof(cky_kept))) < 0) return status;
+            f->kept[f->n_kept++] = (cky_kept){(int32_t)way.q, (int32_t)way.split};
         }
-    }
+    if ((status = cky_grow(h, f, &f->visit, &f->room_visit, f->n_visits, sizeof(cky_visit))) < 0) return status;
+    f->visit[f->n_visits++] = (cky_visit){(int32_t)i, (int32_t)j, (int32_t)s, is_base, first, f->n_kept};
+    return CKY_OK;
 }
 
-/* Outside values of all items that take part in a derivation above theta; -inf for the others. */
-static void cky_outside(cky_chart *h, cky_fronts *f) {
-    const cky_grammar *g = h->g;
-    int64_t n = h->n;
+/* The root's outside values: where the pass begins. */
+static void cky_outside_root(cky_chart *h, cky_fronts *f) {
     for (int64_t s = 0; s < h->n_nodes; s++)
-        if (g->start[h->symbol[s]]) f->out[cky_right_at(h, n, s)] = 0.0;
-    for (int64_t j = n; j >= 1; j--)
-        for (int64_t i = 0; i < j; i++) {
-            const double *base = cky_base(h, i, j);
-            double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
-            int is_ready = 0;
-            for (int64_t s = 0; s < h->m; s++) {
-                double o = f->out[cky_right_at(h, j, s) + i];
-                if (o == -INFINITY) continue;
-                if (!is_ready) cky_chains(h, i, j);
-                is_ready = 1;
-                if (s >= h->n_nodes) {
-                    if (j - i > 1) cky_outside_rules(h, f, s, i, j, o);
-                    continue;
-                }
-                if (base[s] + o > f->theta) cky_raise(out_base + s, o);
-                for (int64_t k = 0; k < h->n_chains; k++) {
-                    int64_t bottom = h->chain_bottom[k];
-                    if (h->chain_top[k] == s && h->c[k] + o > f->theta)
-                        cky_raise(out_base + bottom, o + h->c[k] - base[bottom]);
-                }
-            }
-            if (!is_ready || j - i == 1) continue;
-            for (int64_t s = 0; s < h->n_nodes; s++)
-                if (out_base[s] > -INFINITY) cky_outside_rules(h, f, s, i, j, out_base[s]);
+        if (cky_may_start(h, s)) cky_raise(h, f, 0, s, h->n, cky_start(h, s));
+}
+
+/* From what stands over (i, j) to what is below. Spans come after all those that they are part of; in the end the items
+ * that take part in a derivation above theta have their outside values, all others -inf. */
+static int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
+    const double *base = cky_base(h, i, j);
+    double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
+    int32_t s = f->head[cky_span(i, j)];
+    int status;
+    if (s < 0) return CKY_OK;
+    cky_chains(h, i, j);
+    for (; s >= 0; s = f->link[cky_at(h, i, s, j)]) {
+        double o = f->out[cky_at(h, i, s, j)];
+        int is_chain = s < h->n_nodes;
+        if ((status = cky_visit_item(h, f, s, 0, is_chain, i, j, o)) < 0) return status;
+        if (!is_chain) continue;
+        if (base[s] + o > f->theta && o > out_base[s]) out_base[s] = o;
+        for (int64_t k = 0; k < h->n_chains; k++) {
+            int64_t bottom = h->chain_bottom[k];
+            if (h->chain_top[k] != s || !(h->c[k] + o > f->theta)) continue;
+            double x = o + h->c[k] - base[bottom];
+            if (x > out_base[bottom]) out_base[bottom] = x;
         }
+    }
+    for (int64_t s = 0; s < h->n_nodes; s++)
+        if (out_base[s] > -INFINITY && (status = cky_visit_item(h, f, s, 1, 0, i, j, out_base[s] + h->e[s])) < 0)
+            return status;
+    return CKY_OK;
 }
 
 /* ---- fronts --------------------------------------------------------------------------------- */
 
 static int cky_push(cky_fronts *f, const cky_chart *h, const cky_entry *entry, int32_t *at) {
-    if ((size_t)(f->size + 1) * sizeof(cky_entry) > f->room_pool) {
-        size_t room = f->room_pool == 0 ? 4096 * sizeof(cky_entry) : 2 * f->room_pool;
-        if ((double)room + cky_bytes(h) + cky_fronts_bytes(h) > (double)h->max_bytes || f->size >= INT_MAX / 2) return CKY_CAP;
-        void *more = realloc(f->pool, room);
-        if (more == NULL) return CKY_NO_MEMORY;
-        f->pool = more;
-        f->room_pool = room;
-    }
+    int status = cky_grow(h, f, &f->pool, &f->room_pool, f->size, sizeof(cky_entry));
+    if (status < 0) return status;
     *at = (int32_t)f->size;
     f->pool[f->size++] = *entry;
     return CKY_OK;
@@ -210,10 +250,10 @@ static void cky_settle(cky_fronts *f, const cky_chart *h, int64_t first, double 
     f->gold_entry = -1;
 }
 
-/* Entries of base symbol s (local) over (i, j). */
-static int cky_front_rules(cky_chart *h, cky_fronts *f, int64_t s, int64_t i, int64_t j, double o) {
+/* Entries of an item that begins with a rule, o its outside value. */
+static int cky_front_rules(cky_chart *h, cky_fronts *f, const cky_visit *visit, double o) {
     const cky_grammar *g = h->g;
-    int64_t symbol = h->symbol[s], at = f->gold_node[cky_span(i, j)];
+    int64_t i = visit->i, j = visit->j, s = visit->s, symbol = h->symbol[s], at = f->gold_node[cky_span(i, j)];
     const cky_node *gold = at < 0 || cky_bottom(g, f->gold + at) != symbol ? NULL : f->gold + at;
     int counted = s < h->n_nodes && g->counted[symbol], status;
     int32_t dc = counted && cky_is_gold(h, symbol, i, j), dp = counted;
@@ -234,33 +274,26 @@ static int cky_front_rules(cky_chart *h, cky_fronts *f, int64_t s, int64_t i, in
         }
         return CKY_OK;
     }
-    const double *t = cky_splits(h, s);
-    for (int64_t q = g->parent_ptr[symbol]; q < g->parent_ptr[symbol + 1]; q++) {
-        int64_t rule = g->parent_rule[q], pair = g->rule_pair[rule], lo, hi;
-        int64_t B = h->local[g->pair_left[pair]], C = h->local[g->pair_right[pair]];
-        if (B < 0 || C < 0) continue;
-        cky_range(h, i, j, h->row[B], C, &lo, &hi);
-        const double *l = cky_left(h, i, h->row[B]), *r = cky_right(h, j, C);
-        x.rule = (int32_t)rule;
-        for (int64_t k = lo; k <= hi; k++) {
-            double w = cky_weight(h->w, g->rule_feature[rule]) + e + (t == NULL ? 0.0 : t[k]);
-            if (!(l[k] + r[k] + w + o > f->theta)) continue;
-            const int32_t *left = f->front + 2 * (cky_right_at(h, k, B) + i);
-            const int32_t *right = f->front + 2 * (cky_right_at(h, j, C) + k);
-            int may_be_gold = gold != NULL && gold->rule == rule && gold->split == k;
-            x.split = (int32_t)k;
-            f->edges++;
-            for (x.left = left[0]; x.left < left[1]; x.left++)
-                for (x.right = right[0]; x.right < right[1]; x.right++) {
-                    const cky_entry *a = f->pool + x.left, *b = f->pool + x.right;
-                    x.x = a->x + b->x + w;
-                    x.c = a->c + b->c + dc;
-                    x.p = a->p + b->p + dp;
-                    x.is_gold = may_be_gold && a->is_gold && b->is_gold;
-                    if (!(x.x + o > f->theta) && !x.is_gold) continue;
-                    if ((status = cky_offer(f, h, &x)) < 0) return status;
-                }
-        }
+    for (int64_t q = visit->first; q < visit->end; q++) {
+        const cky_way *way = h->way + f->kept[q].way;
+        int64_t split = f->kept[q].split;
+        const int32_t *left = f->front + 2 * cky_at(h, i, way->left, split);
+        const int32_t *right = f->front + 2 * cky_at(h, split, way->right, j);
+        double own = way->weight + cky_split(h, s, split) + e;
+        int may_be_gold = gold != NULL && gold->rule == way->rule && gold->split == split;
+        x.rule = way->rule;
+        x.split = (int32_t)split;
+        f->work += 1 + (int64_t)(left[1] - left[0]) * (right[1] - right[0]);
+        for (x.left = left[0]; x.left < left[1]; x.left++)
+            for (x.right = right[0]; x.right < right[1]; x.right++) {
+                const cky_entry *a = f->pool + x.left, *b = f->pool + x.right;
+                x.x = a->x + b->x + own;
+                x.c = a->c + b->c + dc;
+                x.p = a->p + b->p + dp;
+                x.is_gold = may_be_gold && a->is_gold && b->is_gold;
+                if (!(x.x + o > f->theta) && !x.is_gold) continue;
+                if ((status = cky_offer(f, h, &x)) < 0) return status;
+            }
     }
     return CKY_OK;
 }
@@ -291,46 +324,31 @@ static int cky_front_chain(cky_chart *h, cky_fronts *f, int64_t k, int64_t i, in
     return CKY_OK;
 }
 
-/* Fronts of all items, bottom up. Those of base nodes live while their span is at work. */
-static int cky_all_fronts(cky_chart *h, cky_fronts *f, int32_t *base_front) {
-    int status;
-    f->gold_entry = -1;
-    for (int64_t j = 1; j <= h->n; j++)
-        for (int64_t i = j - 1; i >= 0; i--) {
-            const double *out_base = f->out_base + cky_span(i, j) * h->n_nodes;
-            int64_t first;
-            int is_ready = 0;
-            for (int64_t s = 0; s < h->n_nodes; s++) {
-                base_front[2 * s] = base_front[2 * s + 1] = (int32_t)f->size;
-                if (out_base[s] == -INFINITY) continue;
-                if (!is_ready) cky_chains(h, i, j);
-                is_ready = 1;
-                first = f->size;
-                if ((status = cky_front_rules(h, f, s, i, j, out_base[s])) < 0) return status;
-                cky_settle(f, h, first, out_base[s]);
-                base_front[2 * s + 1] = (int32_t)f->size;
-            }
-            for (int64_t s = 0; s < h->m; s++) {
-                int64_t at = cky_right_at(h, j, s) + i;
-                double o = f->out[at];
-                if (o == -INFINITY) continue;
-                first = f->size;
-                if (s >= h->n_nodes) {
-                    if ((status = cky_front_rules(h, f, s, i, j, o)) < 0) return status;
-                } else {
-                    if ((status = cky_front_chain(h, f, -1, i, j, base_front[2 * s], base_front[2 * s + 1], o)) < 0)
-                        return status;
-                    for (int64_t k = 0; k < h->n_chains; k++) {
-                        const int32_t *below = base_front + 2 * h->chain_bottom[k];
-                        if (h->chain_top[k] == s && (status = cky_front_chain(h, f, k, i, j, below[0], below[1], o)) < 0)
-                            return status;
-                    }
-                }
-                cky_settle(f, h, first, o);
-                f->front[2 * at] = (int32_t)first;
-                f->front[2 * at + 1] = (int32_t)f->size;
-            }
+/* The front of the q-th item of the outside pass: back over it from the end, children come before their parents. Fronts of
+ * base nodes live while their span is at work. */
+static int cky_front(cky_chart *h, cky_fronts *f, int32_t *base_front, int64_t q) {
+    const cky_visit *visit = f->visit + q;
+    int64_t i = visit->i, j = visit->j, s = visit->s, first = f->size;
+    int64_t at = cky_at(h, i, s, j), status = CKY_OK;
+    double o = visit->is_base ? f->out_base[cky_span(i, j) * h->n_nodes + s] : f->out[at];
+    if (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j) {
+        cky_chains(h, i, j);
+        memset(base_front, 0, 2 * h->n_nodes * sizeof(int32_t));
+    }
+    if (visit->is_base || s >= h->n_nodes) {
+        status = cky_front_rules(h, f, visit, o);
+    } else {
+        status = cky_front_chain(h, f, -1, i, j, base_front[2 * s], base_front[2 * s + 1], o);
+        for (int64_t k = 0; k < h->n_chains && status == CKY_OK; k++) {
+            const int32_t *below = base_front + 2 * h->chain_bottom[k];
+            if (h->chain_top[k] == s) status = cky_front_chain(h, f, k, i, j, below[0], below[1], o);
         }
+    }
+    if (status < 0) return (int)status;
+    cky_settle(f, h, first, o);
+    int32_t *front = visit->is_base ? base_front + 2 * s : f->front + 2 * at;
+    front[0] = (int32_t)first;
+    front[1] = (int32_t)f->size;
     return CKY_OK;
 }
 

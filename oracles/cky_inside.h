@@ -4,110 +4,104 @@
 
 #include "cky.h"
 
-typedef double cky_v __attribute__((vector_size(32), aligned(8), may_alias));
-
-/* max_k l[k] + r[k] (+ t[k], if `splits`), k = lo .. hi. */
-static inline __attribute__((always_inline)) double cky_max_plus(const double *l, const double *r, const double *t,
-                                                                 int64_t lo, int64_t hi, const int splits) {
-    double best = -INFINITY;
-    int64_t k = lo;
-    if (hi - lo >= 7) {
-        cky_v m = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-        for (; k + 3 <= hi; k += 4) {
-            cky_v x = *(const cky_v *)(l + k) + *(const cky_v *)(r + k);
-            if (splits) x += *(const cky_v *)(t + k);
-            for (int q = 0; q < 4; q++) m[q] = x[q] > m[q] ? x[q] : m[q];
-        }
-        for (int q = 0; q < 4; q++) best = m[q] > best ? m[q] : best;
-    }
-    for (; k <= hi; k++) {
-        double x = l[k] + r[k];
-        if (splits) x += t[k];
-        best = x > best ? x : best;
-    }
-    return best;
+/* Make a row hold blocks from .. to, -inf where it held nothing. */
+static inline __attribute__((always_inline)) void cky_widen(cky_block *row, int32_t *lo, int32_t *hi, int32_t from, int32_t to) {
+    const cky_block none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    if (*lo > *hi) *lo = from, *hi = from - 1;
+    for (; *lo > from; *lo -= 1) row[*lo - 1] = none;
+    for (; *hi < to; *hi += 1) row[*hi + 1] = none;
 }
 
-/* v[A] = max over binary rules A -> B C and splits. */
-static void cky_binary(const cky_chart *h, int64_t i, int64_t j, double *v) {
-    const int32_t *first = h->right_lo + j * h->m, *last = h->right_hi + j * h->m;
-    const int has_splits = h->g->span_features >= 0;
-    for (int64_t q = 0; q < h->n_groups; q++) {
-        int64_t row = h->row[h->group_left[q]];
-        int32_t a = h->left_lo[i * h->n_left + row], b = h->left_hi[i * h->n_left + row];
-        if (a > b) continue;
-        const double *l = cky_left(h, i, row);
-        for (int64_t p = h->group_ptr[q]; p < h->group_ptr[q + 1]; p++) {
-            int32_t C = h->pair_right[p];
-            int32_t lo = first[C] > a ? first[C] : a, hi = last[C] < b ? last[C] : b;
-            if (lo > hi) continue;
-            const double *r = cky_right(h, j, C);
-            double shared = cky_max_plus(l, r, NULL, lo, hi, 0);
-            for (int64_t u = h->rule_ptr[p]; u < h->rule_ptr[p + 1]; u++) {
-                int64_t A = h->rule_parent[u];
-                const double *t = has_splits ? cky_splits(h, A) : NULL;
-                double x = (t == NULL ? shared : cky_max_plus(l, r, t, lo, hi, 1)) + h->rule_weight[u];
-                if (x > v[A]) v[A] = x;
-            }
-        }
-    }
-}
-
-/* v[A] of one word: terminals themselves, and lexical rules. */
-static void cky_word(const cky_chart *h, int64_t i, double *v) {
-    const cky_grammar *g = h->g;
-    int64_t t = h->words[i];
-    v[h->local[g->n_nodes + t]] = 0.0;
-    for (int64_t k = g->lexical_ptr[t]; k < g->lexical_ptr[t + 1]; k++) {
-        double x = cky_weight(h->w, g->lexical_feature[k]);
-        int64_t A = h->local[g->lexical_node[k]];
-        if (x > v[A]) v[A] = x;
-    }
-}
-
-/* Note a final value. What lies between it and the values that a row held before has none. */
-static inline void cky_note(double *row, int32_t *lo, int32_t *hi, int64_t k, double x) {
+/* row (i, A) = max(row (i, A), row (k, C) + x) for an edge, x being its weight and the left child's value. */
+static inline __attribute__((always_inline)) void cky_merge(cky_chart *h, int64_t i, const cky_edge *edge, double x) {
+    const cky_block *from = (const cky_block *)(h->value + edge->row);
+    cky_block *to = (cky_block *)(h->value + cky_at(h, i, edge->parent, 0));
+    int32_t *lo = h->lo + i * h->m + edge->parent, *hi = h->hi + i * h->m + edge->parent;
     if (*lo > *hi) {
-        *lo = *hi = (int32_t)k;
-    } else {
-        for (int64_t gap = *hi + 1; gap < k; gap++) row[gap] = -INFINITY;
-        for (int64_t gap = k + 1; gap < *lo; gap++) row[gap] = -INFINITY;
-        if (k > *hi) *hi = (int32_t)k;
-        if (k < *lo) *lo = (int32_t)k;
+        for (int32_t b = edge->lo; b <= edge->hi; b++) to[b] = from[b] + x;
+        *lo = edge->lo, *hi = edge->hi;
+        return;
     }
-    row[k] = x;
+    cky_widen(to, lo, hi, edge->lo, edge->hi);
+    for (int32_t b = edge->lo; b <= edge->hi; b++) {
+        cky_block sum = from[b] + x, best = to[b];
+        for (int q = 0; q < BLOCK; q++) best[q] = sum[q] > best[q] ? sum[q] : best[q];
+        to[b] = best;
+    }
 }
 
-/* The chart of the sentence that has been prepared: ends from left to right, begins from right to left. */
-static void cky_inside(cky_chart *h) {
-    int64_t n = h->n, m = h->m;
-    double *v = h->v, *c = h->c;
-    for (int64_t k = 0; k < (n + 1) * h->n_left; k++) h->left_lo[k] = INT_MAX, h->left_hi[k] = -1;
-    for (int64_t k = 0; k < (n + 1) * m; k++) h->right_lo[k] = INT_MAX, h->right_hi[k] = -1;
-    for (int64_t j = 1; j <= n; j++) {
-        for (int64_t i = j - 1; i >= 0; i--) {
-            double *base = cky_base(h, i, j);
-            for (int64_t s = 0; s < m; s++) v[s] = -INFINITY;
-            if (j - i == 1) cky_word(h, i, v);
-            else cky_binary(h, i, j, v);
-            cky_nodes(h, i, j, h->e);
-            for (int64_t s = 0; s < h->n_nodes; s++) base[s] = v[s] += h->e[s];
-            for (int64_t k = 0; k < h->n_chains; k++) {
-                int64_t top = h->chain_top[k];
-                double below = h->chain_below[k] < 0 ? base[h->chain_bottom[k]] : c[h->chain_below[k]];
-                c[k] = below + h->chain_weight[k] + h->e[top];
-                if (c[k] > v[top]) v[top] = c[k];
-            }
-            for (int64_t s = 0; s < m; s++) {
-                if (v[s] == -INFINITY) continue;
-                int64_t row = h->row[s];
-                cky_note(cky_right(h, j, s), &h->right_lo[j * m + s], &h->right_hi[j * m + s], i, v[s]);
-                if (row >= 0)
-                    cky_note(cky_left(h, i, row), &h->left_lo[i * h->n_left + row],
-                             &h->left_hi[i * h->n_left + row], j, v[s]);
-            }
+/* List the edges of left child q that ends at k: its rules whose right child begins there. */
+static void cky_list(cky_chart *h, int64_t k, int64_t q) {
+    int64_t *ptr = h->edge_ptr + 2 * (k * h->n_left + q);
+    ptr[0] = h->n_edges;
+    for (int64_t r = h->left_ptr[q]; r < h->left_ptr[q + 1]; r++) {
+        int32_t C = h->rule_right[r], A = h->rule_parent[r], lo = h->lo[k * h->m + C], hi = h->hi[k * h->m + C];
+        if (lo > hi) continue;
+        h->edge[h->n_edges++] = (cky_edge){cky_at(h, k, C, 0), lo, hi, A, h->rule_weight[r] + cky_split(h, A, k)};
+    }
+    ptr[1] = h->n_edges;
+}
+
+/* The final values over (i, k): nodes with their e, their chains; terminals. */
+static void cky_close(cky_chart *h, int64_t i, int64_t k) {
+    const cky_grammar *g = h->g;
+    double *base = cky_base(h, i, k), *v = h->v, *c = h->c;
+    int32_t *lo = h->lo + i * h->m, *hi = h->hi + i * h->m, block = (int32_t)(k / BLOCK);
+    for (int64_t s = 0; s < h->n_nodes; s++) base[s] = cky_value(h, i, s, k);
+    if (k == i + 1) {
+        int64_t t = h->words[i], T = h->local[g->n_nodes + t];
+        cky_widen((cky_block *)(h->value + cky_at(h, i, T, 0)), lo + T, hi + T, block, block);
+        h->value[cky_at(h, i, T, k)] = 0.0;
+        for (int64_t r = g->lexical_ptr[t]; r < g->lexical_ptr[t + 1]; r++) {
+            double x = cky_weight(h->w, g->lexical_feature[r]);
+            int64_t A = h->local[g->lexical_node[r]];
+            if (x > base[A]) base[A] = x;
         }
     }
+    cky_nodes(h, i, k, h->e);
+    for (int64_t s = 0; s < h->n_nodes; s++) v[s] = base[s] += h->e[s];
+    for (int64_t r = 0; r < h->n_chains; r++) {
+        int64_t top = h->chain_top[r];
+        double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
+        c[r] = below + h->chain_weight[r] + h->e[top];
+        if (c[r] > v[top]) v[top] = c[r];
+    }
+    for (int64_t s = 0; s < h->n_nodes; s++) {
+        if (v[s] == -INFINITY) continue;
+        cky_widen((cky_block *)(h->value + cky_at(h, i, s, 0)), lo + s, hi + s, block, block);
+        h->value[cky_at(h, i, s, k)] = v[s];
+    }
+}
+
+/* Put the left children over (i, k) beside all that begins at k; returns how many edges there are. */
+static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
+    int64_t count = 0;
+    for (int64_t q = 0; q < h->n_left; q++) {
+        double x = cky_value(h, i, h->left[q], k);
+        if (x == -INFINITY) continue;
+        const int64_t *ptr = h->edge_ptr + 2 * (k * h->n_left + q);
+        if (ptr[0] < 0) cky_list(h, k, q);
+        for (int64_t r = ptr[0]; r < ptr[1]; r++) cky_merge(h, i, h->edge + r, x + h->edge[r].weight);
+        count += ptr[1] - ptr[0];
+    }
+    return count;
+}
+
+/* Go on with filling the chart that has been prepared, for about `budget` blocks; returns whether any of it is left. */
+static int cky_inside(cky_chart *h, int64_t budget) {
+    int64_t n = h->n, m = h->m;
+    while (h->i >= 0) {
+        int64_t i = h->i, k = ++h->k;
+        if (k == i + 1) {
+            for (int64_t s = 0; s < m; s++) h->lo[i * m + s] = INT_MAX, h->hi[i * m + s] = -1;
+            for (int64_t q = 0; q < 2 * h->n_left; q++) h->edge_ptr[2 * i * h->n_left + q] = -1;
+        }
+        cky_close(h, i, k);
+        if (k == n) h->k = --h->i;
+        else budget -= (cky_extend(h, i, k) + h->n_left) * ((n - k) / BLOCK + 1);
+        if (budget < 0) break;
+    }
+    return h->i >= 0;
 }
 
 #endif

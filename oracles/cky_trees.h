@@ -61,17 +61,9 @@ static void cky_best_rule(const cky_chart *h, int64_t s, cky_node *d, cky_choice
             if (g->lexical_node[k] == symbol)
                 cky_better(cky_weight(h->w, g->lexical_feature[k]), (int32_t)k, -1, &best, &second, d, other);
     } else {
-        const double *t = cky_splits(h, s);
-        for (int64_t q = g->parent_ptr[symbol]; q < g->parent_ptr[symbol + 1]; q++) {
-            int64_t rule = g->parent_rule[q], p = g->rule_pair[rule], lo, hi;
-            int64_t B = h->local[g->pair_left[p]], C = h->local[g->pair_right[p]];
-            if (B < 0 || C < 0) continue;
-            cky_range(h, i, j, h->row[B], C, &lo, &hi);
-            const double *l = cky_left(h, i, h->row[B]), *r = cky_right(h, j, C);
-            double w = cky_weight(h->w, g->rule_feature[rule]);
-            for (int64_t k = lo; k <= hi; k++)
-                cky_better(l[k] + r[k] + (t == NULL ? 0.0 : t[k]) + w, (int32_t)rule, (int32_t)k, &best, &second, d, other);
-        }
+        cky_ways way;
+        for (cky_begin(&way, h, s, i, j); cky_next(&way, h);)
+            cky_better(way.x, (int32_t)way.rule, (int32_t)way.split, &best, &second, d, other);
     }
     other->loss = second == -INFINITY ? INFINITY : best - second;
 }
@@ -108,9 +100,8 @@ static int64_t cky_root(const cky_chart *h, double *best, cky_choice *other) {
     double second = -INFINITY;
     *best = -INFINITY;
     for (int64_t s = 0; s < h->n_nodes; s++) {
-        if (!h->g->start[h->symbol[s]]) continue;
-        int64_t at = h->n * h->m + s;
-        double x = h->right_lo[at] == 0 && h->right_hi[at] >= 0 ? cky_right(h, h->n, s)[0] : -INFINITY;
+        if (!cky_may_start(h, s)) continue;
+        double x = cky_value(h, 0, s, h->n) + cky_start(h, s);
         if (x > *best) {
             second = *best;
             other->chain = (int32_t)root;
@@ -161,6 +152,7 @@ static int64_t cky_derive(cky_chart *h, int64_t s, const cky_choice *forced, cky
 static int64_t cky_features(const cky_grammar *g, const int32_t *words, int64_t n, const cky_node *d, int64_t size,
                             int64_t *out) {
     int64_t count = 0;
+    if (g->start_feature[d[0].symbol] >= 0) out[count++] = g->start_feature[d[0].symbol];
 #define SPAN(node)                                                                                 \
     if (g->span_features >= 0) {                                                                   \
         cky_span_features(g, words, n, g->category[node], d[k].i, d[k].j, out + count);            \

@@ -29,6 +29,7 @@ from structsvm.trees import Tree
 
 __all__ = ["Grammar", "Rule", "Terminal", "annotate", "parse_rules", "plain", "rules_of"]
 
+START = "start symbol"  # a left-hand side that no label can be
 MAX_RULES = 1_000_000
 MAX_CHAINS = 100_000
 # Span features: tables (category, terminal) and lengths, as in cky.h.
@@ -166,7 +167,8 @@ class Grammar:
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
     features : list of (str, tuple of str)
-        What the first weights belong to: rules, binary ones if ``h`` is given, as (left-hand side, right-hand side).
+        What the first weights belong to: rules, binary ones if ``h`` is given, as (left-hand side, right-hand side);
+        then the start symbols, if there are several, as right-hand sides of `START`.
     chains : list of tuple of str
         Chains of unary rules, top first.
 
@@ -192,10 +194,11 @@ class Grammar:
             raise ValueError(f"a grammar of {len(self.rules)} rules is above the cap of {MAX_RULES} rules")
         for rule, count in Counter(self.rules).items():
             if count > 1:
-                raise ValueError(f"the rule {rule} is given {count} times")
+                raise ValueError(f"the rule {shortened(str(rule))} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
-        self.start = (self.rules[0].lhs,) if start is None else (start,) if isinstance(start, str) else tuple(start)
+        start = self.rules[0].lhs if start is None else start
+        self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
         symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
@@ -233,10 +236,6 @@ class Grammar:
         """By node: whether losses look at it."""
         return np.array([category_of(name) not in self.uncounted for name in self.nodes], dtype=np.uint8)
 
-    @cached_property
-    def is_start(self) -> NDArray[np.uint8]:
-        return np.array([name in self.start for name in self.nodes], dtype=np.uint8)
-
     @property
     def longest_chain(self) -> int:
         """Rules in the longest chain."""
@@ -245,6 +244,11 @@ class Grammar:
     def __str__(self) -> str:
         """NLTK's text form."""
         return "\n".join(map(str, self.rules))
+
+    @property
+    def n_rules(self) -> int:
+        """How many of the features are rules."""
+        return len(self.features) - (len(self.start) if len(self.start) > 1 else 0)
 
     def symbol(self, item: str | Terminal) -> int:
         """Number of a nonterminal or terminal."""
@@ -311,9 +315,8 @@ class Grammar:
         row[0] = self.node_number[chain[0]]
         if len(chain) > 1:
             if tuple(chain) not in self.chain_number:
-                raise ValueError(
-                    f"the grammar has no chain {' -> '.join(chain)} (max_unary={self.max_unary}, no label twice)"
-                )
+                text = shortened(" -> ".join(chain))
+                raise ValueError(f"the grammar has no chain {text} (max_unary={self.max_unary}, no label twice)")
             row[3] = self.chain_number[tuple(chain)]
         if len(node.children) == 1:
             word = node.children[0]
@@ -337,7 +340,7 @@ class Grammar:
             parent = self.node_number[lhs] if k == 0 else self.intermediate_number[self.end_key(lhs, rhs, k)]
             row[4] = self.binary_number[parent, left, right]
         except KeyError:
-            raise ValueError(f"the grammar has no rule {Rule(lhs, rhs)}") from None
+            raise ValueError(f"the grammar has no rule {shortened(str(Rule(lhs, rhs)))}") from None
         stack.append((children[-1],) if is_last else (lhs, rhs, children, k + 1))
         stack.append((children[k],))
 
@@ -372,6 +375,10 @@ def category_of(label: str) -> str:
     return label.partition("^")[0] or label
 
 
+def shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
 class _Compiler:
     """Fills in the numbers and tables of a `Grammar`."""
 
@@ -391,6 +398,7 @@ class _Compiler:
                 lexical[number, grammar.node_number[rule.lhs]] = self.feature(rule.lhs, rule.rhs)
             else:
                 unary.setdefault(rule.rhs[0], {})[rule.lhs] = self.feature(rule.lhs, rule.rhs)
+        starts = {name: self.feature(START, (name,)) if len(grammar.start) > 1 else -1 for name in grammar.start}
         grammar.features = list(self.features)
         grammar.intermediate_number = self.intermediates
         grammar.n_symbols = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
@@ -400,6 +408,7 @@ class _Compiler:
         grammar.chains = list(chains)
         grammar.arrays = {
             "category": _ints(self.category_numbers()),
+            "start_feature": _ints([starts.get(name, -2) for name in grammar.nodes]),
             **self.binary_tables(),
             **self.lexical_tables(lexical),
             **self.unary_tables(unary, chains),

@@ -130,17 +130,17 @@ def derivations(parser, words, w):
     words = parser.check(words)
     parser.fill(words, w)
     search = _Search(parser, len(words))
-    roots = [(_FINAL, symbol, 0, len(words)) for symbol in np.flatnonzero(search.grammar.is_start).tolist()]
+    roots = [((_FINAL, symbol, 0, len(words)), worth) for symbol, worth in parser.roots()]
     ranks = [0] * len(roots)
     while True:
         best = None
-        for k, (root, rank) in enumerate(zip(roots, ranks, strict=True)):
+        for k, ((root, worth), rank) in enumerate(zip(roots, ranks, strict=True)):
             if search.ask(root, rank):
-                score = search.items[root].found[rank][0]
+                score = search.items[root].found[rank][0] + worth
                 if best is None or score > best[0]:
                     best = (score, k)
         if best is None:
             return
         score, k = best
-        yield search.rows(roots[k], ranks[k]), score
+        yield search.rows(roots[k][0], ranks[k]), score
         ranks[k] += 1

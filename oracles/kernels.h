@@ -39,7 +39,7 @@ typedef struct {
                        int64_t *at, align_end *detour);
     void (*align_table)(const align_task *s, double *table);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
-    void (*inside)(cky_chart *h);
+    int (*inside)(cky_chart *h, int64_t budget);
 } kernels;
 
 const kernels *kernels_best(void);

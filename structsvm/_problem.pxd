@@ -42,6 +42,7 @@ cdef class Problem:
     cdef readonly object weight_dtype       # dtype of w; float64 unless a subclass says otherwise
     cdef readonly Py_ssize_t first          # number of example 0 in the whole problem, of which this may be a shard
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
+    cdef readonly bint stopped              # nobody waits for what it is at work on
     cdef bint single                        # w is float32
     cdef Rescaling rescaling
     cdef Penalty penalty

@@ -32,6 +32,8 @@ cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double
     if i % LOOK == 0:
         with gil:
             PyErr_CheckSignals()
+            if problem.stopped:
+                raise KeyboardInterrupt("the round was stopped")
     problem.c_separate(i, w, cut, violation)
     if violation[0] != violation[0]:
         overflow(problem.first + i)

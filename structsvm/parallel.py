@@ -97,7 +97,9 @@ class Rounds:
                 delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
             )
         except BaseException:
-            self._shards = None  # threads that were not stopped may be at work on these for a while
+            for shard in self.shards:
+                shard.stop()
+            self._shards = None  # threads may be at work on these for a moment yet
             raise
 
     def _by_threads(self, n_threads, function, w, arguments):

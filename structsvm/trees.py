@@ -13,7 +13,16 @@ from typing import Any, BinaryIO
 
 from structsvm.sources import DamagedFileError, load_text
 
-__all__ = ["Tree", "TreeFileError", "clean_tree", "merge_repeats", "parse_tree", "read_trees", "write_trees"]
+__all__ = [
+    "Tree",
+    "TreeFileError",
+    "clean_tree",
+    "merge_repeats",
+    "parse_tree",
+    "parse_trees",
+    "read_trees",
+    "write_trees",
+]
 
 _NOT_A_LABEL = re.compile(r"[\s()]")
 _SPACE = re.compile(r"\s")
@@ -270,7 +279,7 @@ def _from_flat(flat: list[Any]) -> Tree:
 
 def parse_tree(text: str) -> Tree:
     """The tree of one bracketed text; TreeFileError if it is not exactly one."""
-    trees = list(_parse(text, "<text>"))
+    trees = list(parse_trees(text))
     if len(trees) != 1:
         raise TreeFileError(f"expected one tree, found {len(trees)} in {text!r:.80}")
     return trees[0]
@@ -300,7 +309,7 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
         text, name = load_text(source, TreeFileError)
     except DamagedFileError as error:
         raise TreeFileError(str(error)) from error
-    trees = list(_parse(text, name))
+    trees = list(parse_trees(text, name))
     if not trees:
         raise TreeFileError(f"{name}: no trees ({'only blank lines' if text else 'the file is empty'})")
     return trees
@@ -312,8 +321,8 @@ def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
         file.writelines(f"{tree}\n" for tree in trees)
 
 
-def _parse(text: str, name: str) -> Iterator[Tree]:
-    """The trees of a text, read token by token; errors name the line of `name`."""
+def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
+    """The trees of a bracketed text, read token by token; a TreeFileError names `name` and the line."""
 
     def fail(position: int, what: str) -> TreeFileError:
         return TreeFileError(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")

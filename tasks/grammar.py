@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.metrics import bracket_scores
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, encode_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
 from structsvm.tasks.stored_estimator import StoredEstimatorMixin
-from structsvm.tree_metrics import bracket_scores
 
 
 class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
@@ -71,6 +71,8 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     ----------
     grammar_ : list of (Rule, float)
         The rules with their weights (binary rules, if `h` is given); `grammar_text` writes them.
+    start_ : dict of str to float
+        The labels that trees may have at the root, with their weights (0 if there is only one).
     coef_ : ndarray of shape (n_features,), float64
     result_ : Result or None
         None for "pcfg".
@@ -271,6 +273,10 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     @property
     def grammar_(self):
         return self.model_.weighted_rules()
+
+    @property
+    def start_(self):
+        return self.model_.weighted_starts()
 
     def grammar_text(self, *, weights=True):
         """The grammar as text, a rule a line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.

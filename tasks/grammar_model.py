@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from structsvm.checkpoint import take_up
+from structsvm.metrics import EVALB_DELETED
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.oracles.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
@@ -19,7 +20,6 @@ from structsvm.solvers import Solver
 from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.tasks.grammar_terminals import UNKNOWN, Terminals
 from structsvm.tasks.pcfg import pcfg_weights
-from structsvm.tree_metrics import EVALB_DELETED
 from structsvm.trees import Tree, clean_tree, merge_repeats, parse_tree
 
 KIND = "grammar"
@@ -94,17 +94,24 @@ class GrammarModel:
         """The best tree of each sentence; see `GrammarParser.predict`."""
         sentences = list(sentences)
         if n_jobs == 1 or len(sentences) < 2 * n_jobs:
-            return self._predict_part(sentences, 0, on_no_parse)
+            return self._predict_part(sentences, 0, on_no_parse, self.oracle.parser())
         bounds = np.linspace(0, len(sentences), n_jobs + 1).astype(int).tolist()
-        with ThreadPoolExecutor(n_jobs) as pool:
+        parsers = [self.oracle.parser() for _ in range(n_jobs)]
+        pool = ThreadPoolExecutor(n_jobs)
+        try:
             parts = pool.map(
-                lambda k: self._predict_part(sentences[bounds[k] : bounds[k + 1]], bounds[k], on_no_parse),
-                range(n_jobs),
+                lambda a, b, parser: self._predict_part(sentences[a:b], a, on_no_parse, parser),
+                bounds[:-1],
+                bounds[1:],
+                parsers,
             )
             return [tree for part in parts for tree in part]
+        finally:  # after Ctrl-C, nobody waits for the threads
+            for parser in parsers:
+                parser.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    def _predict_part(self, sentences, first, on_no_parse):
-        parser = self.oracle.parser()
+    def _predict_part(self, sentences, first, on_no_parse, parser):
         trees = []
         for i, sentence in enumerate(sentences, start=first):
             try:
@@ -157,8 +164,15 @@ class GrammarModel:
     def weighted_rules(self):
         """The rules with their weights: a list of (Rule, float)."""
         grammar = self.oracle.grammar
-        rules = grammar.rules if grammar.h is None else [Rule(lhs, rhs) for lhs, rhs in grammar.features]
-        return list(zip(rules, self.weights[: len(rules)].tolist(), strict=True))
+        binary = grammar.features[: grammar.n_rules]
+        rules = grammar.rules if grammar.h is None else [Rule(lhs, rhs) for lhs, rhs in binary]
+        return list(zip(rules, self.weights[: grammar.n_rules].tolist(), strict=True))
+
+    def weighted_starts(self):
+        """The start symbols with their weights, 0 if there is only one: a dict."""
+        grammar = self.oracle.grammar
+        weights = self.weights[grammar.n_rules : len(grammar.features)].tolist() or [0.0]
+        return dict(zip(grammar.start, weights, strict=True))
 
     def save(self, path):
         """Write the model file; see `structsvm.model_file`."""

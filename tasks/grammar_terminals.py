@@ -63,7 +63,7 @@ class Terminals:
             if tag is None:
                 raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
         if tree.is_preterminal:
-            raise ValueError(f"the tree is only a tag and its word, {tree}")
+            raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(lambda node, children: node.label if node.is_preterminal else Tree(node.label, children))
 
     def of_sentence(self, tokens, grammar):

@@ -8,8 +8,8 @@ from numbers import Integral
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.meaning_metrics import meaning_scores
 from structsvm.meanings import MeaningGrammar, format_meaning
+from structsvm.metrics import meaning_scores
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain, seed_from, validate
 from structsvm.tasks._ospas import STRATEGIES
 from structsvm.tasks.semantics_model import EMPTY, SemanticModel

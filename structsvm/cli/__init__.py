@@ -81,7 +81,7 @@ INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, all
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write to (default: standard output).")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
-@click.option("--pretty", is_flag=True, help="Trees: draw them as indented text.")
+@click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 def predict(model, input, output, kbest, jobs, **more):
     """Label, parse or align INPUT with MODEL."""
     commands_for(model).predict(model, input, output, kbest, jobs, **only_given(more))
@@ -92,7 +92,7 @@ def predict(model, input, output, kbest, jobs, **more):
 @INPUT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save the confusion matrix as a picture.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Save a picture: confusions, or a wrong tree.")
 def evaluate(model, input, as_json, jobs, plot):
     """Compare MODEL's predictions with what is true in INPUT."""
     commands_for(model).evaluate(model, input, as_json, jobs, plot)

@@ -14,12 +14,11 @@ import click
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
-from structsvm.solvers.choice import SOLVERS
+from structsvm.metrics import bracket_scores
 from structsvm.sources import load_text
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
-from structsvm.tree_metrics import bracket_scores
-from structsvm.trees import read_trees
+from structsvm.trees import parse_trees, read_trees
 
 DEFAULTS = COMMON | {
     "loss": "f1",
@@ -80,43 +79,42 @@ def predict(model_path, path, output, kbest, jobs, *, pretty=False):
 
 
 def evaluate(model_path, path, as_json, jobs, plot):
-    """Parse the sentences of a file of trees and score the brackets."""
-    if plot:
-        raise ValueError("--plot has no meaning for a parser: there is no confusion matrix of trees")
+    """Parse the sentences of a file of trees and score the brackets; `plot`: the first tree that is not right."""
+    drawable(plot)
     model = GrammarModel.load(model_path, mmap=True)
     trees = as_trees(read_trees(source_of(path)), clean=True)
     predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
     scores = bracket_scores(trees, predicted)
-    if not as_json:
-        click.echo(scores.report())
-        return
-    click.echo(
-        json.dumps(
-            {
-                "accuracy": scores.accuracy,
-                "f1": scores.f1,
-                "precision": scores.precision,
-                "recall": scores.recall,
-                "tag_accuracy": scores.tag_accuracy,
-                "n_sentences": scores.n_sentences,
-                "n_true": scores.n_true,
-            }
-        )
-    )
+    keys = ("accuracy", "f1", "precision", "recall", "tag_accuracy", "n_sentences", "n_true")
+    click.echo(json.dumps({key: getattr(scores, key) for key in keys}) if as_json else scores.report())
+    if plot:
+        save(picture_of(trees, predicted), plot, say=lambda text: click.echo(text, err=True))
+
+
+def picture_of(trees, predicted):
+    """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
+    from structsvm.plotting import TreeDisplay
+
+    pair = next((pair for pair in zip(trees, predicted, strict=True) if pair[0] != pair[1]), (trees[0], predicted[0]))
+    figure = blank(min(max(0.62 * len(pair[0].leaves()), 6.0), 40.0), 10.0)
+    TreeDisplay.from_predictions(*pair, ax=figure.subplots(2))
+    return figure
 
 
 def inspect(model_path, top, only, plot):
     """Print what the model is and the heaviest rules of each nonterminal."""
-    if plot:
-        raise ValueError("--plot has no meaning for a parser")
+    drawable(plot)
     model = GrammarModel.load(model_path)
+    if plot and model.result is None:
+        raise ValueError("--plot: a grammar of relative frequencies has no training history")
     grammar = model.oracle.grammar
     unknown = [label for label in only if label not in grammar.nodes]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not one of the nonterminals {', '.join(grammar.nodes)}")
     click.echo(
         f"task: grammar, {len(grammar.rules)} rules over {model.terminals.kind}, {len(grammar.nodes)} nonterminals, "
-        f"{len(grammar.terminals)} terminals, start {', '.join(grammar.start)}"
+        f"{len(grammar.terminals)} terminals, start "
+        + ", ".join(f"{name} {weight:+.4f}" if weight else name for name, weight in model.weighted_starts().items())
     )
     if model.result is not None:
         click.echo(model.result.certificate())
@@ -125,32 +123,39 @@ def inspect(model_path, top, only, plot):
         click.echo(f"\n{label}")
         for rule, weight in [pair for pair in rules if pair[0].lhs == label][:top]:
             click.echo(f"  {weight:+9.4f}  {rule}")
+    if plot:
+        from structsvm.plotting import HistoryDisplay
+
+        figure = blank(7, 6)
+        HistoryDisplay(model.result.history).plot(ax=figure.subplots(2, sharex=True))
+        save(figure, plot)
 
 
 def demo(output, seed):
-    """Train on simulated trees with two losses, beside the generative grammar, and draw a parse."""
-    from structsvm.datasets import make_trees
-    from structsvm.plotting import HistoryDisplay
+    """Train on simulated trees in several ways, beside the generative grammar, and draw a tree that came out wrong."""
+    from structsvm.datasets import make_treebank
 
     drawable(output)
     click.echo("simulating 500 trees, and 200 to test on")
-    trees, test = (make_trees(n, max_length=15, random_state=seed + k) for k, n in enumerate((500, 200)))
-    for solver, loss in ((PCFG, "f1"), ("larank", "zero_one"), ("larank", "f1")):
-        settings = SimpleNamespace(**DEFAULTS | {"solver": solver, "loss": loss, "random_state": seed})
+    trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
+    for name, changes in {
+        "generative grammar": {"solver": PCFG},
+        "LaRank, zero-one loss": {"loss": "zero_one"},
+        "LaRank, F1 loss": {},
+        "LaRank, F1 loss, span features": {"span_features": True},
+    }.items():
+        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed} | changes)
         model, encoded = prepare(settings, trees)
-        if solver == PCFG:
+        if settings.solver == PCFG:
             model.estimate(encoded, 0.0)
         else:
             model.train(encoded, make_grammar_solver(settings))
         predicted = model.predict([tree.tokens() for tree in test], on_no_parse="flat")
-        name = "generative grammar" if solver == PCFG else f"{SOLVERS[solver].__name__}, {loss} loss"
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
     click.echo(model.result.certificate())
     click.echo(predicted[0].pretty())
-    figure = blank(7, 6)
-    HistoryDisplay(model.result.history).plot(ax=figure.subplots(2, sharex=True))
-    save(figure, output)
+    save(picture_of(test, predicted), output)
 
 
 def source_of(path):
@@ -161,13 +166,11 @@ def source_of(path):
 def read_sentences(path):
     """Sentences of a file: lines of tokens, ``word/TAG`` for pairs; or trees, whose tokens they are."""
     text, name = load_text(source_of(path), ValueError)
-    lines = text.splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    if first.lstrip().startswith("("):
-        return [tree.tokens() for tree in as_trees(read_trees(lines), clean=True)]
-    sentences = [_tokens(line.split()) for line in lines if line.strip()]
+    sentences = [_tokens(line.split()) for line in text.splitlines() if line.strip()]
     if not sentences:
         raise ValueError(f"{name}: no sentences")
+    if isinstance(sentences[0][0], str) and sentences[0][0].startswith("("):
+        return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
     return sentences
 
 
@@ -190,7 +193,15 @@ def _tokens(texts):
 @click.option("--v", "v", type=click.IntRange(1), default=1, show_default=True, help="Vertical Markovisation.")
 @click.option("--span-features", is_flag=True, help="Weights for first and last words, length, split.")
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
+@click.option("--max-unary", type=click.IntRange(0), help="Longest chain of unary rules.  [default: the trees']")
 @click.option("--max-length", type=click.IntRange(1), default=400, show_default=True, help="Longest sentence.")
+@click.option(
+    "--max-chart-bytes",
+    type=click.IntRange(1),
+    default=DEFAULTS["max_chart_bytes"],
+    show_default=True,
+    help="Largest chart.",
+)
 def command(train_file, model, quiet, **params):
     """Train a parser on a file of bracketed trees, one a line or as in a treebank's .mrg files.
 

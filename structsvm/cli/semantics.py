@@ -12,8 +12,8 @@ import numpy as np
 from structsvm.bag_lines import read_bags
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training
-from structsvm.meaning_metrics import alignment_error, meaning_scores
 from structsvm.meanings import format_meaning
+from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.tasks.semantics_model import SemanticModel
 from structsvm.tasks.semantics_training import as_grammar, model_params
 from structsvm.tasks.semantics_training import train as run

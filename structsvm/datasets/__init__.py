@@ -26,7 +26,7 @@ from structsvm.datasets._taxonomies import (
     make_taxonomy,
     write_documents,
 )
-from structsvm.datasets._trees import Treebank, fetch_wsj_sample, make_trees
+from structsvm.datasets._trees import Treebank, fetch_treebank_sample, make_treebank
 
 __all__ = [
     "AlignmentPairs",
@@ -59,16 +59,16 @@ __all__ = [
     "fetch_prefab",
     "fetch_robocup",
     "fetch_substitution_matrix",
+    "fetch_treebank_sample",
     "fetch_treebank_tags",
     "fetch_usps",
-    "fetch_wsj_sample",
     "make_ambig_child_world",
     "make_ambig_house",
     "make_concept_world",
     "make_homologues",
     "make_sequences",
     "make_taxonomy",
-    "make_trees",
+    "make_treebank",
     "write_alignments",
     "write_columns",
     "write_documents",

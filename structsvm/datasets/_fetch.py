@@ -301,7 +301,7 @@ SOURCES = {
         convert=_treebank_tags,
         licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
     ),
-    "wsj_trees": Source(
+    "treebank_sample": Source(
         folder="wsj_sample",
         sha256={
             "clean.train.mrg.gz": "902f0d778673576322619ec2dda577f05d6eac3118459aa9a5ef2a87b12cd5ff",

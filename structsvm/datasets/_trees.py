@@ -12,7 +12,7 @@ import numpy as np
 from structsvm.datasets._fetch import fetch
 from structsvm.trees import Tree, read_trees
 
-__all__ = ["Treebank", "fetch_wsj_sample", "make_trees"]
+__all__ = ["Treebank", "fetch_treebank_sample", "make_treebank"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +35,7 @@ class Treebank:
         return f"Treebank(n_train={len(self.train)}, n_test={len(self.test)})"
 
 
-def fetch_wsj_sample(data_home=None) -> Treebank:
+def fetch_treebank_sample(data_home=None) -> Treebank:
     """Sample of the Penn Treebank that NLTK distributes: Wall Street Journal, constituency trees.
 
     3396 sentences (wsj_0001 to wsj_0159) to train on, 518 (wsj_0160 to wsj_0199) to test on, without traces, empty
@@ -60,7 +60,7 @@ def fetch_wsj_sample(data_home=None) -> Treebank:
     M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English:
     the Penn Treebank, Computational Linguistics 19(2), 1993.
     """
-    found = fetch("wsj_trees", data_home)
+    found = fetch("treebank_sample", data_home)
     parts: dict[str, Any] = {}
     for part in ("train", "test"):
         path, content = found[f"clean.{part}.mrg.gz"]
@@ -105,7 +105,7 @@ _WORDS = {"DT": 4, "NN": 200, "NNP": 100, "JJ": 60, "VB": 80, "MD": 5, "PRP": 6,
 _WORDS |= {".": 1, ",": 1}
 
 
-def make_trees(n_trees=1000, *, max_length=20, random_state=None) -> list[Tree]:
+def make_treebank(n_trees=1000, *, max_length=20, random_state=None) -> list[Tree]:
     """Draw trees of a small English-like grammar in which a phrase's shape depends on where it stands.
 
     Parameters
@@ -128,14 +128,14 @@ def make_trees(n_trees=1000, *, max_length=20, random_state=None) -> list[Tree]:
 
     Examples
     --------
-    >>> from structsvm.datasets import make_trees
-    >>> trees = make_trees(100, random_state=0)
+    >>> from structsvm.datasets import make_treebank
+    >>> trees = make_treebank(100, random_state=0)
     >>> len(trees), trees[0].label
     (100, 'TOP')
     """
     for name, value, low in (("n_trees", n_trees, 1), ("max_length", max_length, 5)):
         if not value >= low:
-            raise ValueError(f"The {name!r} parameter of make_trees must be at least {low}. Got {value}.")
+            raise ValueError(f"The {name!r} parameter of make_treebank must be at least {low}. Got {value}.")
     rng = np.random.default_rng(random_state)
     trees: list[Tree] = []
     while len(trees) < n_trees:

@@ -1,6 +1,9 @@
 """Charts of weighted grammars against the enumeration of all trees."""
 
+import math
 import pickle
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -40,6 +43,7 @@ class Case:
     def feature(self, tree):
         """Rule counts, by the reference."""
         counts = self.reference.counts(tree)
+        counts["start symbol", (tree[0],)] = 1
         return np.array([counts[feature] for feature in self.grammar.features], dtype=float)
 
     def span_feature(self, tree):
@@ -254,19 +258,88 @@ def test_shards_and_pickles():
     assert problem.fingerprint() != oracle.bind(X[:2], Y[:2]).fingerprint()
 
 
-def test_large_charts():
-    """Dense binary rules, 20,000 of them, within the default memory."""
-    rng = np.random.default_rng(0)
-    n = 60
-    pairs = rng.permutation(n**3)[:20_000]
+def dense(n_rules, n=60, seed=0):
+    """An oracle for binary rules drawn at random, their weights, and 300 words."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.permutation(n**3)[:n_rules]
     rules = "\n".join(f"N{k % n} -> N{k // n % n} N{k // n**2}" for k in pairs)
     rules += "\n" + "\n".join(f"N{k} -> 'w{k}'" for k in range(n))
     oracle = CKYOracle(Grammar(rules, "N0"))
-    w = rng.normal(size=oracle.n_features)
-    x = [f"w{k}" for k in rng.integers(0, n, 40)]
-    tree, score = oracle.parse(x, w)
-    assert tree.leaves() == x
-    assert w @ oracle.joint_feature(x, tree) == pytest.approx(score, **CLOSE)
+    return oracle, rng.normal(size=oracle.n_features), [f"w{k}" for k in rng.integers(0, n, 300)]
+
+
+def test_large_charts():
+    oracle, w, x = dense(20_000)
+    tree, score = oracle.parse(x[:40], w)
+    assert tree.leaves() == x[:40]
+    assert w @ oracle.joint_feature(x[:40], tree) == pytest.approx(score, **CLOSE)
+
+
+class Alarm(Exception):
+    pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
+@pytest.mark.parametrize("search", ["parse", "kbest", "bind"])
+def test_signals_reach_long_charts(search):
+    oracle, w, x = dense(20_000)  # a chart of 300 words takes half a minute
+    right = parse_tree("(N0 " + " ".join(f"(N{word[1:]} {word})" for word in x) + ")")
+    binary = Grammar("\n".join([*map(str, oracle.grammar.rules), *map(str, rules_of(right)[:1])]), "N0")
+    problem = CKYOracle(binary, loss="zero_one").bind(None, [right])
+    calls = {
+        "parse": lambda: oracle.parse(x, w),
+        "kbest": lambda: next(oracle.kbest(x, w)),
+        "bind": lambda: problem.separate(0, np.append(w, 0.0)),
+    }
+
+    def ring(*_):
+        raise Alarm
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Alarm):
+            calls[search]()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_search_that_nobody_waits_for_can_be_stopped():
+    oracle, w, x = dense(20_000)
+    parser, ended = oracle.parser(), []
+
+    def search():
+        try:
+            oracle.parse(x, w, parser=parser)
+        except KeyboardInterrupt as error:
+            ended.append(str(error))
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    parser.stop()
+    thread.join()
+    assert ended == ["the search was stopped"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 16])
+def test_rule_applications_are_counted(n):
+    oracle = CKYOracle("S -> S S | 'a'")
+    parser = oracle.parser()
+    parser.fill(oracle.grammar.sentence("a" * n), np.zeros(2))
+    assert parser.n_applications() == math.comb(n + 1, 3)
+
+
+def test_start_symbols_have_weights():
+    oracle = CKYOracle(Grammar("S -> A 'b'\nA -> 'b' | S", ("S", "A")))
+    assert oracle.grammar.features[-2:] == [("start symbol", ("S",)), ("start symbol", ("A",))]
+    w = np.array([0.0, 0.0, 0.0, 1.0, 2.0])
+    assert [(str(tree), score) for tree, score in oracle.kbest(["b", "b"], w)] == [
+        ("(A (S (A b) b))", 2.0),
+        ("(S (A b) b)", 1.0),
+    ]
+    assert oracle.joint_feature(None, parse_tree("(S (A b) b)")).tolist() == [1.0, 1.0, 0.0, 1.0, 0.0]
+    assert CKYOracle("S -> 'a'").n_features == 1  # a single one has none
 
 
 def test_caps_are_named():

@@ -103,8 +103,8 @@ def test_conll2000_first_tokens(real_data):
     assert data.y_train[0][:3] == ["B-NP", "B-PP", "B-NP"]
 
 
-def test_wsj_sample(real_data, offline):
-    data = datasets.fetch_wsj_sample()
+def test_treebank_sample(real_data, offline):
+    data = datasets.fetch_treebank_sample()
     assert [(len(part), sum(len(tree.leaves()) for tree in part)) for part in (data.train, data.test)] == [
         (3396, 81793),
         (518, 12291),
@@ -113,15 +113,15 @@ def test_wsj_sample(real_data, offline):
     assert repr(data) == "Treebank(n_train=3396, n_test=518)"
 
 
-def test_make_trees():
-    trees = datasets.make_trees(200, max_length=12, random_state=0)
-    assert trees == datasets.make_trees(200, max_length=12, random_state=0)
-    assert trees != datasets.make_trees(200, max_length=12, random_state=1)
+def test_make_treebank():
+    trees = datasets.make_treebank(200, max_length=12, random_state=0)
+    assert trees == datasets.make_treebank(200, max_length=12, random_state=0)
+    assert trees != datasets.make_treebank(200, max_length=12, random_state=1)
     assert len(trees) == 200 and max(len(tree.leaves()) for tree in trees) <= 12
     assert all(tag is not None for tree in trees for _, tag in tree.tokens())
     for parameters in ({"n_trees": 0}, {"max_length": 4}):
-        with pytest.raises(ValueError, match=f"The '{next(iter(parameters))}' parameter of make_trees"):
-            datasets.make_trees(**parameters)
+        with pytest.raises(ValueError, match=f"The '{next(iter(parameters))}' parameter of make_treebank"):
+            datasets.make_treebank(**parameters)
 
 
 def test_ocr_letters(real_data):
@@ -151,7 +151,7 @@ def test_treebank_conversion(real_data, tmp_path):
             text = "\n\n" + "\n".join(lines).replace(") (", ")\n    (").replace("))", ") )")
             archive.writestr(f"treebank/combined/{file}.mrg", text)
 
-    for name in ("treebank_tags", "wsj_trees"):
+    for name in ("treebank_tags", "treebank_sample"):
         source = _fetch.SOURCES[name]
         made = source.convert(tmp_path / "treebank.zip")
         for file in source.sha256:

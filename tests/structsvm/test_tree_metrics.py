@@ -6,7 +6,7 @@ from evalb_reference import evalb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structsvm.datasets import make_trees
+from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.trees import Tree, parse_tree
 
@@ -49,7 +49,7 @@ def test_a_known_case():
 
 
 def test_perfect():
-    trees = make_trees(30, random_state=0)
+    trees = make_treebank(30, random_state=0)
     scores = bracket_scores(trees, trees)
     assert scores.precision == scores.recall == scores.f1 == scores.accuracy == scores.tag_accuracy == 1.0
 

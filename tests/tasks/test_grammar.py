@@ -12,7 +12,7 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, ModelFileError
 from structsvm.cli import main
-from structsvm.datasets import make_trees
+from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import NoParseError
@@ -22,8 +22,8 @@ from structsvm.tasks.grammar_terminals import word_class
 from structsvm.tasks.pcfg import pcfg_weights
 from structsvm.trees import parse_tree, read_trees, write_trees
 
-TRAIN = make_trees(150, max_length=12, random_state=0)
-TEST = make_trees(60, max_length=12, random_state=1)
+TRAIN = make_treebank(150, max_length=12, random_state=0)
+TEST = make_treebank(60, max_length=12, random_state=1)
 SENTENCES = [tree.tokens() for tree in TEST]
 
 
@@ -50,7 +50,7 @@ def test_online_solvers_learn(solver):
 
 
 def test_training_beats_relative_frequencies():
-    trees = make_trees(300, random_state=3)
+    trees = make_treebank(300, random_state=3)
     generative = GrammarParser(solver="pcfg").fit(trees)
     assert f1(GrammarParser(C=0.3, max_iter=10, random_state=0).fit(trees)) > f1(generative) > 0.6
 
@@ -158,6 +158,19 @@ def test_markovisation_and_span_features(options):
     assert [tree.tokens() for tree in predicted] == SENTENCES
     assert not any("^" in node.label or "<" in node.label for tree in predicted for node in tree.preorder())
     assert f1(parser) > 0.6
+
+
+def test_start_symbols():
+    trees = [*(f"(S (NN a{k}))" for k in range(3)), "(FRAG (NN b))"]
+    generative = GrammarParser(solver="pcfg").fit(trees)
+    assert generative.start_ == {"S": pytest.approx(np.log(0.75)), "FRAG": pytest.approx(np.log(0.25))}
+    assert str(generative.predict([["NN"]])[0]) == "(S (NN NN))"
+    parser = GrammarParser(C=10.0, tol=1e-6, max_iter=100, random_state=0).fit([*trees[-1:], "(S (NN a) (VB b))"] * 2)
+    assert len(parser.grammar_) == 2 and len(parser.coef_) == 4
+    assert parser.start_["FRAG"] + dict(parser.grammar_)[Rule("FRAG", (Terminal("NN"),))] == pytest.approx(
+        parser.predict_kbest([["NN"]], 1)[0][0][1]
+    )
+    assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).start_ == {"TOP": 0.0}
 
 
 # ---- sentences -----------------------------------------------------------------------------------
@@ -364,7 +377,6 @@ def test_command_line_errors(tmp_path):
     write_trees(tmp_path / "train.mrg", TRAIN[:10])
     run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
     assert "no sentences" in run("predict", model, "-", input="\n", code=1)
-    assert "--plot has no meaning" in run("evaluate", model, tmp_path / "train.mrg", "--plot", "x.png", code=1)
     assert "is not one of the nonterminals" in run("inspect", model, "--label", "XX", code=1)
     said = run(
         "train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "--span-features", code=1
@@ -372,6 +384,54 @@ def test_command_line_errors(tmp_path):
     assert "has no meaning with --solver pcfg" in said
 
 
+@in_process
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (A a))\n()\n", "t.mrg:2: an empty tree, ()"),
+        ("(S (A a)))\n", "t.mrg:1: a closing bracket without an opening one"),
+        ("", "t.mrg: no trees (the file is empty)"),
+        ("(S (-NONE- *))\n", "tree 0: nothing is left of it without empty elements"),
+        ("(A " * 10_000 + "x" + ")" * 10_000, "tree 0: the tree is only a tag and its word, (A x)"),
+        ("(S (A (B b) " * 10_000 + "(C c)" + "))" * 10_000, "tree 0: 10001 words are more than the cap max_length=400"),
+        ("".join(f"(N{k} " for k in range(1000)) + "(T x) (T y)" + ")" * 1000, "more than 100000 chains of up to"),
+        ("(S " + "(A a)" * 401 + ")", "tree 0: 401 words are more than the cap max_length=400"),
+    ],
+)
+def test_files_that_cannot_be_trained_on(tmp_path, text, message):
+    (tmp_path / "t.mrg").write_text(text)
+    said = run("train", "grammar", tmp_path / "t.mrg", "--model", tmp_path / "m.model", code=1)
+    assert message in said and len(said) < 500 and list(tmp_path.iterdir()) == [tmp_path / "t.mrg"]
+
+
+@in_process
+def test_words_that_are_brackets_and_sentences_of_one_word(tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))\n(S (NN a))\n")
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "t.mrg", "--model", model, "-q")
+    assert run("predict", model, tmp_path / "t.mrg").splitlines() == (tmp_path / "t.mrg").read_text().splitlines()
+    tagged = run("predict", model, "-", input="(/-LRB- b/NN )/-RRB-\nc/NN\n")
+    assert tagged.splitlines() == ["(S (-LRB- -LRB-) (NN b) (-RRB- -RRB-))", "(S (NN c))"]
+    (tmp_path / "bad").write_text("(S\n(NP))")
+    assert "bad:2: a node without children, (NP)" in run("predict", model, tmp_path / "bad", code=1)
+    said = run("predict", model, "-", input="NN " * 401, code=1)
+    assert "sentence 0: a sentence of 401 words is longer than the cap max_length=400" in said
+
+
+@in_process
+def test_pictures(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    model, picture = tmp_path / "m.model", tmp_path / "p.png"
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 2)
+    for command in ("evaluate", "inspect"):
+        arguments = (tmp_path / "train.mrg",) if command == "evaluate" else ()
+        said = run(command, model, *arguments, "--plot", picture)
+        assert f"picture: {picture}" in said and picture.stat().st_size > 0
+        picture.unlink()
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--solver", "pcfg")
+    assert "has no training history" in run("inspect", model, "--plot", picture, code=1)
+
+
 def test_demo(tmp_path):
     said = run("demo", "grammar", "-o", tmp_path / "demo.png")
-    assert "LaRank, f1 loss: F1" in said and Path(tmp_path / "demo.png").stat().st_size > 0
+    assert "LaRank, F1 loss: F1" in said and Path(tmp_path / "demo.png").stat().st_size > 0

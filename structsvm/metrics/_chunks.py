@@ -1,8 +1,6 @@
-"""Scores for label sequences: token accuracy, per-label scores, and chunks as conlleval counts them.
+"""Scores for label sequences, counted over chunks as conlleval does.
 
-Those of the other tasks have their names here and stand in modules of their own.
-
-The chunk counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
+The counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
 whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
 and the automaton's state at a token is read off the last event before it, so that no Python code
 runs per token once the labels are numbered.
@@ -10,38 +8,15 @@ runs per token once the labels are numbered.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from operator import eq
-from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.alignment_metrics import (
-    AlignmentScores,
-    alignment_scores,
-    homologue_error,
-    pair_f1,
-    q_score,
-    total_column,
-)
-from structsvm.meaning_metrics import MeaningScores, alignment_error, meaning_scores
-from structsvm.taxonomy_metrics import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
-from structsvm.tree_metrics import BracketScores, bracket_scores
+from structsvm.metrics._labels import LabelScore, Scorer, check_sequences, label_score
 
 __all__ = [
-    "AlignmentScores",
-    "BracketScores",
     "ChunkScores",
-    "HierarchicalScores",
-    "LabelScore",
-    "MeaningScores",
-    "alignment_error",
-    "alignment_scores",
-    "bracket_scores",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",
@@ -49,47 +24,7 @@ __all__ = [
     "chunk_recall",
     "chunk_recall_scorer",
     "chunk_scores",
-    "hierarchical_scores",
-    "homologue_error",
-    "label_report",
-    "meaning_scores",
-    "pair_f1",
-    "path_loss",
-    "q_score",
-    "token_accuracy",
-    "token_accuracy_scorer",
-    "total_column",
-    "tree_loss",
 ]
-
-
-class LabelScore(NamedTuple):
-    """Scores of one label or chunk type, as fractions; a ratio with denominator 0 is 0.
-
-    Attributes
-    ----------
-    precision, recall, f1 : float
-    support : int
-        How often it is there in ``y_true``.
-    predicted : int
-        How often it is there in ``y_pred``.
-    """
-
-    precision: float
-    recall: float
-    f1: float
-    support: int
-    predicted: int
-
-
-def _label_score(n_correct, support, predicted):
-    return LabelScore(
-        n_correct / predicted if predicted else 0.0,
-        n_correct / support if support else 0.0,
-        2 * n_correct / (support + predicted) if n_correct else 0.0,
-        int(support),
-        int(predicted),
-    )
 
 
 @dataclass(frozen=True)
@@ -134,90 +69,6 @@ class ChunkScores:
             lines.append(f"{name:>17s}: {line}  {score.predicted}")
         return "\n".join(lines)
 
-
-# --- tokens ---------------------------------------------------------------------------------
-
-
-def _check_sequences(y_true, y_pred):
-    """Both as lists of label sequences of pairwise equal lengths."""
-    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
-        if getattr(labels, "n_columns", 1) != 1:
-            raise ValueError(f"{name} has {labels.n_columns} columns; select the one of the labels.")
-    y_true, y_pred = list(y_true), list(y_pred)
-    if len(y_true) != len(y_pred):
-        raise ValueError(f"y_true has {len(y_true)} sequences and y_pred has {len(y_pred)}.")
-    for i, (true, pred) in enumerate(zip(y_true, y_pred, strict=True)):
-        for name, labels in (("y_true", true), ("y_pred", pred)):
-            if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-                raise TypeError(f"{name}[{i}] must be a sequence of labels. Got {labels!r}.")
-        if len(true) != len(pred):
-            raise ValueError(f"sequence {i}: y_true has {len(true)} labels and y_pred has {len(pred)}.")
-    if not any(map(len, y_true)):
-        raise ValueError("y_true and y_pred have no tokens to score.")
-    return y_true, y_pred
-
-
-def token_accuracy(y_true, y_pred) -> float:
-    """Fraction of tokens whose label is right.
-
-    Parameters
-    ----------
-    y_true, y_pred : list of (list or array of shape (length,))
-        Label sequences; labels of any type with ``==``.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        The numbers of sequences differ, a pair of sequences differs in length (the message names
-        its index), or there is no token at all.
-    TypeError
-        An item of ``y_true`` or ``y_pred`` is not a sequence of labels.
-    """
-    y_true, y_pred = _check_sequences(y_true, y_pred)
-    n_right = sum(map(eq, chain.from_iterable(y_true), chain.from_iterable(y_pred)))
-    return float(n_right / sum(map(len, y_true)))
-
-
-def label_report(y_true, y_pred) -> dict:
-    """Precision, recall and F1 of every label, counted over tokens.
-
-    Parameters
-    ----------
-    y_true, y_pred : list of (list or array of shape (length,))
-        Label sequences; labels of any hashable type.
-
-    Returns
-    -------
-    dict of label to LabelScore
-        Every label of ``y_true`` or ``y_pred``, in sorted order if they can be sorted, else in
-        the order of their first appearance.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As in :func:`token_accuracy`; TypeError also if a label is not hashable.
-    """
-    y_true, y_pred = _check_sequences(y_true, y_pred)
-    pairs = Counter(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))
-    support: Counter = Counter()
-    predicted: Counter = Counter()
-    right: Counter = Counter()
-    for (true, pred), count in pairs.items():
-        support[true] += count
-        predicted[pred] += count
-        right[true] += count * (true == pred)
-    labels = list(dict.fromkeys(chain(support, predicted)))
-    with suppress(TypeError):  # labels of mixed types have no order
-        labels.sort()
-    return {k: _label_score(right[k], support[k], predicted[k]) for k in labels}
-
-
-# --- chunks ---------------------------------------------------------------------------------
 
 # A label is a tag and a type, "B-NP" -> ("B", "NP"); tags that conlleval has no rule for are
 # all numbered as "?".
@@ -340,7 +191,7 @@ def chunk_scores(y_true, y_pred) -> ChunkScores:
     >>> round(scores.f1, 3), scores.recall, scores.accuracy
     (0.8, 1.0, 0.75)
     """
-    y_true, y_pred = _check_sequences(y_true, y_pred)
+    y_true, y_pred = check_sequences(y_true, y_pred)
     encoder = _Encoder()
     codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
 
@@ -358,14 +209,14 @@ def chunk_scores(y_true, y_pred) -> ChunkScores:
 
     n_tokens = sum(map(len, y_true))
     n_wrong = np.count_nonzero(codes[0] != codes[1])
-    overall = _label_score(sum(right), sum(true), sum(pred))
+    overall = label_score(sum(right), sum(true), sum(pred))
     counts = zip(names, right, true, pred, strict=True)
     return ChunkScores(
         precision=overall.precision,
         recall=overall.recall,
         f1=overall.f1,
         accuracy=(n_tokens - n_wrong) / n_tokens,
-        per_label={name: _label_score(r, t, p) for name, r, t, p in counts if t or p},
+        per_label={name: label_score(r, t, p) for name, r, t, p in counts if t or p},
         n_tokens=n_tokens,
         n_true=sum(true),
         n_predicted=sum(pred),
@@ -388,23 +239,6 @@ def chunk_f1(y_true, y_pred) -> float:
     return chunk_scores(y_true, y_pred).f1
 
 
-# --- scorers --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Scorer:
-    """``scoring=`` of scikit-learn's model selection: (estimator, X, y) -> float."""
-
-    metric: Callable
-
-    def __call__(self, estimator, X, y, *, lengths=None) -> float:
-        return self.metric(y, estimator.predict(X) if lengths is None else estimator.predict(X, lengths=lengths))
-
-    def __repr__(self):
-        return f"{self.metric.__name__}_scorer"
-
-
-token_accuracy_scorer = _Scorer(token_accuracy)
-chunk_f1_scorer = _Scorer(chunk_f1)
-chunk_precision_scorer = _Scorer(chunk_precision)
-chunk_recall_scorer = _Scorer(chunk_recall)
+chunk_f1_scorer = Scorer(chunk_f1)
+chunk_precision_scorer = Scorer(chunk_precision)
+chunk_recall_scorer = Scorer(chunk_recall)

@@ -1,0 +1,56 @@
+"""Scores of predictions, one module a kind of output: what is counted, and how, is said there."""
+
+from structsvm.metrics._alignments import (
+    AlignmentScores,
+    alignment_scores,
+    homologue_error,
+    pair_f1,
+    q_score,
+    total_column,
+)
+from structsvm.metrics._chunks import (
+    ChunkScores,
+    chunk_f1,
+    chunk_f1_scorer,
+    chunk_precision,
+    chunk_precision_scorer,
+    chunk_recall,
+    chunk_recall_scorer,
+    chunk_scores,
+)
+from structsvm.metrics._labels import LabelScore, label_report, token_accuracy, token_accuracy_scorer
+from structsvm.metrics._meanings import MeaningScores, alignment_error, meaning_scores
+from structsvm.metrics._taxonomies import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
+from structsvm.metrics._trees import EVALB_DELETED, EVALB_EQUAL, BracketScores, bracket_scores
+
+__all__ = [
+    "EVALB_DELETED",
+    "EVALB_EQUAL",
+    "AlignmentScores",
+    "BracketScores",
+    "ChunkScores",
+    "HierarchicalScores",
+    "LabelScore",
+    "MeaningScores",
+    "alignment_error",
+    "alignment_scores",
+    "bracket_scores",
+    "chunk_f1",
+    "chunk_f1_scorer",
+    "chunk_precision",
+    "chunk_precision_scorer",
+    "chunk_recall",
+    "chunk_recall_scorer",
+    "chunk_scores",
+    "hierarchical_scores",
+    "homologue_error",
+    "label_report",
+    "meaning_scores",
+    "pair_f1",
+    "path_loss",
+    "q_score",
+    "token_accuracy",
+    "token_accuracy_scorer",
+    "total_column",
+    "tree_loss",
+]

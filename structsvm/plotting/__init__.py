@@ -1,0 +1,27 @@
+"""Pictures of training runs, models and errors, as scikit-learn style display objects.
+
+Each display keeps its data, draws with ``plot(ax=None)``, and then has the axes as ``ax_`` and the
+figure as ``figure_``. Matplotlib (the extra ``structsvm[plot]``) is imported when something is
+drawn. Colours are safe for colour-blind eyes: Okabe and Ito's for lines and bars, one hue of falling
+lightness for quantities, ``PuOr`` for signed weights.
+"""
+
+from structsvm.plotting._alignments import AlignmentDisplay
+from structsvm.plotting._confusions import ConfusionDisplay
+from structsvm.plotting._features import FeatureDisplay
+from structsvm.plotting._history import HistoryDisplay
+from structsvm.plotting._substitutions import SubstitutionDisplay
+from structsvm.plotting._taxonomies import TaxonomyDisplay
+from structsvm.plotting._transitions import TransitionDisplay
+from structsvm.plotting._trees import TreeDisplay
+
+__all__ = [
+    "AlignmentDisplay",
+    "ConfusionDisplay",
+    "FeatureDisplay",
+    "HistoryDisplay",
+    "SubstitutionDisplay",
+    "TaxonomyDisplay",
+    "TransitionDisplay",
+    "TreeDisplay",
+]
