@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import structsvm
 from structsvm import CuttingPlane, ModelFileError
-from structsvm.datasets import make_homologues
+from structsvm.datasets import make_alignment
 from structsvm.gapped import strip_gaps
 from structsvm.metrics import q_score
 from structsvm.substitution_matrix import SubstitutionMatrix
@@ -23,7 +23,7 @@ IDENTITY = SubstitutionMatrix("ACDEFGHIKLMNPQRSTVWYX", 3.0 * np.eye(21) - 1.0)
 
 @pytest.fixture(scope="module")
 def homologues():
-    return make_homologues(40, divergence=0.5, random_state=0), make_homologues(40, divergence=0.5, random_state=1)
+    return make_alignment(40, divergence=0.5, random_state=0), make_alignment(40, divergence=0.5, random_state=1)
 
 
 # --- letters --------------------------------------------------------------------------------------
