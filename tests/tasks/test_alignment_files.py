@@ -53,8 +53,11 @@ def test_files_that_are_none(text, message, tmp_path):
 def test_binary_files(tmp_path):
     pytest.importorskip("Bio")
     (tmp_path / "pairs.fa").write_bytes(b">a\n\xff\xfe\n")
-    with pytest.raises(ValueError, match="not a text file"):
+    with pytest.raises(ValueError, match=r"pairs\.fa, line 2: bytes that are not UTF-8"):
         read_alignments(tmp_path / "pairs.fa")
+    (tmp_path / "pairs.fa.gz").write_bytes(gzip.compress(b">a\nAC\n>b\nAC\n")[:-10])
+    with pytest.raises(ValueError, match=r"pairs\.fa\.gz: damaged gzip data"):
+        read_alignments(tmp_path / "pairs.fa.gz")
 
 
 def test_without_biopython(tmp_path, monkeypatch):
