@@ -22,7 +22,6 @@ from structsvm.solvers.stored import solver_from_json, solver_to_json
 KIND = "structured"
 
 
-# Model files of the tasks: their kind, and the estimator that opens it.
 def checked_sample_weight(sample_weight, n_samples):
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0 and one a sample."""
     if sample_weight is None:

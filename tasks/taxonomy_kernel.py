@@ -41,9 +41,9 @@ class KernelTaxonomyModel(TaxonomyModel):
         self.machine = KernelModel(self.labels, kernel, loss=self._label_losses(), attributes=vectors)
 
     def _label_losses(self):
-        """Losses of true labels (rows) and predicted ones."""
+        """Losses of true labels (rows) and predicted ones; None: zero-one."""
         oracle = self.oracle
-        if oracle.loss_matrix is not None:
+        if oracle.loss_matrix is not None or oracle.loss_name == "zero_one":
             return oracle.loss_matrix
         lattice = oracle.taxonomy.lattice
         return np.stack([lattice.losses(oracle.loss_name, node)[oracle.outputs] for node in oracle.outputs])
