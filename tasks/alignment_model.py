@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from numbers import Integral
 
 import numpy as np
 
@@ -151,7 +152,8 @@ class AlignmentModel:
             if other is not None and len(other) != len(X):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
         pool, pairs, alignments, sets = StringPool(self.encoder), [], [], []
-        for k, ((x, z), rows) in enumerate(zip(X, y, strict=True)):
+        for k, (pair, rows) in enumerate(zip(X, y, strict=True)):
+            x, z = as_pair(pair, k)
             pairs.append((pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")))
             try:
                 alignments.append(self.read_rows(x, z, rows))
@@ -195,14 +197,13 @@ class AlignmentModel:
             return [rows for part in threads.map(work, parts) for rows in part]
 
     def _add_pair(self, pool, pair, k):
-        try:
-            x, z = pair
-        except (ValueError, TypeError):
-            raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}") from None
+        x, z = as_pair(pair, k)
         return pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")
 
     def align_kbest(self, pair, k):
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k must be an integer of at least 1, got {k!r}")
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
         found = islice(self.oracle.alignments(strings, self.weights), k)
@@ -281,6 +282,13 @@ class AlignmentModel:
         return model
 
 
+def as_pair(pair, k):
+    """The two strings of example k; ValueError if it is no pair."""
+    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+        raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}")
+    return pair
+
+
 class StringPool:
     """Encoded strings, each kept once."""
 
@@ -289,7 +297,7 @@ class StringPool:
 
     def add(self, string, what):
         """The number of a string; ValueError, beginning with `what`, if it cannot be encoded."""
-        key = string if isinstance(string, str) else tuple(string)
+        key = tuple(string) if isinstance(string, (tuple, list)) else string
         if key not in self.number:
             try:
                 values = self.encoder.encode(key)

@@ -405,8 +405,15 @@ def test_sequences_and_alignments_that_do_not_fit():
         assert np.array_equal(model.coef_, before)
     with pytest.raises(ValueError, match="x of example 1: the letter '1'"):
         model.predict([("A", "A"), ("1", "A")])
-    with pytest.raises(ValueError, match="X, example 0: expected a pair"):
-        model.predict([("A", "A", "A")])
+    for X in ([("A", "A", "A")], ["AC"], [3]):
+        with pytest.raises(ValueError, match="X, example 0: expected a pair"):
+            model.predict(X)
+        with pytest.raises(ValueError, match="X, example 0: expected a pair"):
+            model.fit(X, [("A", "A")])
+    with pytest.raises(ValueError, match="x of example 0: expected a string of letters, got 3"):
+        model.rank(3, ["A"])
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
+        model.predict_kbest([("A", "A")], 0)
 
 
 def test_costs_that_cannot_be():
@@ -414,6 +421,7 @@ def test_costs_that_cannot_be():
         ((IDENTITY, 1.0, -1.0), {"mode": "local"}, "gap_open must not be positive in local mode"),
         ((IDENTITY, -1.0, 0.5), {"mode": "local"}, "gap_extend must not be positive in local mode"),
         ((IDENTITY, np.nan, -1.0), {}, "gap_open must be finite"),
+        ((IDENTITY, -1.0, -1.0), {"prior": IDENTITY, "prior_gap_open": np.nan}, "gap_open must be finite"),
         (("BLOSUM99", -1.0, -1.0), {}, "there is no substitution matrix 'BLOSUM99'"),
     ]:
         with pytest.raises(ValueError, match=message):
