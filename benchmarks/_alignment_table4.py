@@ -10,7 +10,7 @@ from _report import Table, notes
 
 from structsvm import CuttingPlane
 from structsvm.cli.alignment import DEFAULTS
-from structsvm.datasets import make_homologues
+from structsvm.datasets import make_alignment
 from structsvm.metrics import homologue_error
 from structsvm.tasks.alignment_model import AlignmentModel, log_odds_matrix
 
@@ -45,12 +45,12 @@ COLUMNS = {
 
 def run(options):
     draws, sizes, n_test = (2, SIZES[:4], 50) if options.quick else (10, SIZES, 400)
-    test = make_homologues(n_test, random_state=10**6, **SIMULATION)
+    test = make_alignment(n_test, random_state=10**6, **SIMULATION)
     rows = []
     for n in sizes:
         found, cpu = [], []
         for draw in range(draws):
-            data = make_homologues(n, random_state=1000 * n + draw, **SIMULATION)
+            data = make_alignment(n, random_state=1000 * n + draw, **SIMULATION)
             generative = generative_model(data)
             begin = time.process_time()
             svm, constraints = train(data, n)
@@ -100,7 +100,7 @@ here it is not tuned).
 C = 0.01 and epsilon = 0.1 as in the paper, whose C is divided by n: ours is 0.01 / n with `CuttingPlane(penalty=
 "quadratic", optimize="constraint")`, which is the paper's algorithm 1.
 
-The simulation (`make_homologues(length=300, divergence=1.0, kinship=0.5)`) is not that of Joachims (2003), which the
+The simulation (`make_alignment(length=300, divergence=1.0, kinship=0.5)`) is not that of Joachims (2003), which the
 paper does not describe: figures can be compared in their shape only. Constraints: those with a multiplier at the end
 (the paper counts all that were ever added).
 """

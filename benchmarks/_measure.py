@@ -146,7 +146,17 @@ def run_command(arguments, *, limit=None):
 
 def machine():
     """CPU, memory and versions; nothing that names this machine."""
-    names = ("structsvm", "numpy", "scipy", "scikit-learn", "python-crfsuite", "distributed", "biopython", "parasail")
+    names = (
+        "structsvm",
+        "numpy",
+        "scipy",
+        "scikit-learn",
+        "python-crfsuite",
+        "distributed",
+        "biopython",
+        "parasail",
+        "hiclass",
+    )
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),

@@ -9,6 +9,7 @@ import numpy as np
 from _measure import Clock
 from _report import Table, notes
 from _taxonomy_data import FEATURES, FETCH, halves, splits
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -39,8 +40,9 @@ draws of test documents with replacement; CPU seconds of the best of some runs, 
 C: the one of {", ".join(map(str, GRID))} with the least Δ-loss on a third of the training documents, for each method
 (logistic regression and Crammer and Singer's machine: on {FEW} documents of them at most)
 
-tax Δ: TaxonomyClassifier as it comes; flt 0/1: attributes="flat", loss="zero_one"; scikit-learn's classifiers with
-their defaults, but for at most 1000 passes of Crammer and Singer's machine
+tax Δ: TaxonomyClassifier as it comes; flt 0/1: attributes="flat", loss="zero_one"; tax Δ, RBF: kernel="rbf", for
+features that are not words; scikit-learn's classifiers with their defaults, but for at most 1000 passes of Crammer and
+Singer's machine; HiClass's over LinearSVC, which compare nodes by margins
 """
 
 
@@ -62,7 +64,7 @@ def table(name, train, test, *, repeat):
     if importlib.util.find_spec("hiclass") is None:
         made.notes.append("HiClass was not installed.")
     X, X_test = train.features(test)
-    for method, make in methods(train.taxonomy).items():
+    for method, make in methods(train.taxonomy, is_dense=isinstance(X, np.ndarray)).items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             C = chosen(make, train, few=method in ("Crammer-Singer", "logistic regression"))
@@ -78,7 +80,7 @@ def table(name, train, test, *, repeat):
     return made
 
 
-def methods(taxonomy):
+def methods(taxonomy, *, is_dense):
     """Name -> function from C to a classifier."""
     made = {
         "tax Δ": lambda C: TaxonomyClassifier(taxonomy, C=C, random_state=SEED),
@@ -88,6 +90,8 @@ def methods(taxonomy):
         "Crammer-Singer": lambda C: LinearSVC(C=C, multi_class="crammer_singer", max_iter=1000, random_state=SEED),
         "logistic regression": lambda C: LogisticRegression(C=C),
     }
+    if is_dense:
+        made["tax Δ, RBF"] = lambda C: TaxonomyClassifier(taxonomy, C=C, kernel="rbf", random_state=SEED)
     if importlib.util.find_spec("hiclass") is not None:
         made |= hiclass_methods(taxonomy)
     return made
@@ -97,9 +101,16 @@ def hiclass_methods(taxonomy):
     """HiClass's three local classifiers over LinearSVC, which take and give label paths."""
     import hiclass
 
+    class MarginSVC(LinearSVC):
+        """With what HiClass compares nodes by: margins, as numbers between 0 and 1."""
+
+        def predict_proba(self, X):
+            shares = expit(self.decision_function(X))
+            return np.column_stack([1.0 - shares, shares]) if shares.ndim == 1 else shares
+
     class ByPaths:
         def __init__(self, kind, C):
-            self.model = kind(local_classifier=LinearSVC(C=C, random_state=SEED))
+            self.model = kind(local_classifier=MarginSVC(C=C, random_state=SEED))
 
         def fit(self, X, y):
             self.model.fit(X, np.array([taxonomy.path(label) for label in y]))

@@ -5,7 +5,7 @@ Shows the certificate, an alignment beside its reference, the costs, and how oft
 Run it: python examples/align_sequences.py
 """
 
-from structsvm.datasets import make_homologues
+from structsvm.datasets import make_alignment
 from structsvm.metrics import alignment_scores
 from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment_model import log_odds_matrix
@@ -14,8 +14,8 @@ SIMULATION = {"divergence": 0.8, "n_decoys": 10}
 
 
 def main():
-    train = make_homologues(40, random_state=0, **SIMULATION)
-    test = make_homologues(100, random_state=1, **SIMULATION)
+    train = make_alignment(40, random_state=0, **SIMULATION)
+    test = make_alignment(100, random_state=1, **SIMULATION)
 
     counted = SequenceAligner.from_costs(log_odds_matrix(train.y), -1.0, -0.5, mode="local")
     aligner = SequenceAligner(C=1.0, mode="local", tol=0.05, random_state=0).fit(train.X, train.y)

@@ -24,6 +24,7 @@ cnp.import_array()
 
 cdef extern from "kernels.h" nogil:
     enum:
+        ALIGN_MARGIN
         ALIGN_PAIR
         ALIGN_SKIP_X
         ALIGN_SKIP_Z
@@ -49,8 +50,6 @@ cdef extern from "kernels.h" nogil:
         double* rows
         double* kept
         double* triangle
-        double* best
-        double* best_at
     ctypedef struct kernels:
         void (*align_forward)(const align_task* s, align_end* ends) noexcept nogil
         void (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
@@ -140,8 +139,8 @@ cdef class Aligner:
         self.task.kept = NULL
         self.traceback = traceback
         self.memory = np.empty(most)
-        self.letters = np.empty((2, longest + 1), dtype=np.int32)
-        self.costs = np.empty((4, longest + 1))
+        self.letters = np.zeros((2, longest + ALIGN_MARGIN), dtype=np.int32)
+        self.costs = np.zeros((4, longest + ALIGN_MARGIN))
         self.path = np.empty(2 * longest, dtype=np.uint8)
         self.ends = np.empty(int(sizes[:, 2].max(initial=1)),
                              dtype=[("score", "f8")] + [(k, "i8") for k in ("i", "j", "state", "at")])
@@ -157,9 +156,11 @@ cdef class Aligner:
             s.high = min(s.high, max(<int64_t>0, n - m) + self.band[1])
         s.block = max(SHORTEST_BLOCK, <int64_t>(2.0 * sqrt(<double>count)))
         s.width = min(min(m, n), (s.high - s.low) // 2 + 1) + 6
-        cdef int64_t rows = 12 * s.layers * (m + 4), kept = 5 * s.layers * s.width * ((count - 1) // s.block)
-        cdef int64_t triangle = 4 * s.layers * (s.block + 2) * (s.block + 4)
-        return rows + 2 * s.layers * (m + 1) + (kept + triangle if traceback else 0)
+        cdef int64_t rows = 12 * s.layers * (m + ALIGN_MARGIN), kept = 5 * s.layers * s.width * ((count - 1) // s.block)
+        return rows + (kept + self.triangle() if traceback else 0)
+
+    cdef int64_t triangle(self) noexcept nogil:
+        return 4 * self.task.layers * (self.task.block + 2) * (self.task.block + ALIGN_MARGIN)
 
     cdef void load(self, Py_ssize_t x, Py_ssize_t z) noexcept nogil:
         """Point the task at the strings of these numbers, without reference pairs."""
@@ -184,14 +185,9 @@ cdef class Aligner:
         s.bonus = 0.0
         s.barred.state = -1
         s.rows = memory
-        memory += 12 * s.layers * (m + 4)
-        s.best = memory
-        memory += s.layers * (m + 1)
-        s.best_at = memory
-        memory += s.layers * (m + 1)
         if self.traceback:
-            s.triangle = memory
-            s.kept = memory + 4 * s.layers * (s.block + 2) * (s.block + 4)
+            s.triangle = memory + 12 * s.layers * (m + ALIGN_MARGIN)
+            s.kept = s.triangle + self.triangle()
 
     cdef void prepare(self, const double* w) noexcept nogil:
         """Scores of all operations from the weights."""
@@ -266,7 +262,7 @@ cdef class Aligner:
         if not (0 <= x < len(self.strings) and 0 <= z < len(self.strings)):
             raise IndexError(f"strings {x} and {z} are out of range for {len(self.strings)}")
         m, n = self.offsets[x + 1] - self.offsets[x], self.offsets[z + 1] - self.offsets[z]
-        if max(m, n) >= self.letters.shape[1] or self.layout(m, n, self.traceback) > self.memory.shape[0]:
+        if max(m, n) + ALIGN_MARGIN > self.letters.shape[1] or self.layout(m, n, self.traceback) > self.memory.shape[0]:
             raise ValueError(f"strings {x} and {z} are larger than the pairs that this aligner was made for")
         return 0
 

@@ -25,6 +25,7 @@
 
 #include "_rows.h"
 
+enum { ALIGN_MARGIN = 8 };  /* cells of a diagonal that are none: beside it, and to the end of a vector */
 enum { ALIGN_GLOBAL, ALIGN_SEMIGLOBAL, ALIGN_LOCAL };
 enum { ALIGN_PAIR, ALIGN_SKIP_X, ALIGN_SKIP_Z, ALIGN_START };
 
@@ -40,17 +41,16 @@ typedef struct {
     int64_t layers;
     int64_t block, width;   /* diagonals in a block; cells kept of each, with one to spare on both sides */
     const double *pair;     /* pair[x[i] + z[j]] */
-    const int32_t *x, *z;   /* x[0..m], z backwards: z_j at n - j */
+    const int32_t *x, *z;   /* x[0..m], z backwards: z_j at n - j; ALIGN_MARGIN more of any letters */
     const double *open_x, *extend_x, *open_z, *extend_z;    /* in the same order */
     int64_t same_gaps;      /* whether they are the same for all letters */
     const int32_t *core_x, *core_z;
     int64_t n_core, window;
     double bonus;
     align_end barred;       /* an end that does not count (state < 0: none) */
-    double *rows;           /* three diagonals of m + 4 cells */
+    double *rows;           /* three diagonals of m + ALIGN_MARGIN cells */
     double *kept;           /* two diagonals a block of `width` cells; NULL: only the score is wanted */
-    double *triangle;       /* block + 2 diagonals of block + 4 cells */
-    double *best, *best_at; /* local: m + 1 numbers a layer */
+    double *triangle;       /* block + 2 diagonals of block + ALIGN_MARGIN cells */
 } align_task;
 
 /* Pointers to a diagonal's cells, by i; those of layer h are `stride` further each. H comes behind the states. */
@@ -60,6 +60,27 @@ typedef struct {
 } align_row;
 
 #define ALIGN_H 3
+
+/* Whole vectors of cells, in registers of the instruction set: the compiler splits larger ones badly. */
+#ifdef __AVX2__
+#define ALIGN_LANES 4
+#else
+#define ALIGN_LANES 2
+#endif
+typedef double align_v __attribute__((vector_size(8 * ALIGN_LANES), aligned(8), may_alias));
+
+ROWS_INLINE const align_v *align_in(const double *cell) { return (const align_v *)cell; }
+ROWS_INLINE align_v *align_out(double *cell) { return (align_v *)cell; }
+ROWS_INLINE align_v align_all(double x) {
+    align_v r;
+    for (int l = 0; l < ALIGN_LANES; l++) r[l] = x;
+    return r;
+}
+ROWS_INLINE align_v align_each_max(align_v a, align_v b) {
+    align_v r;  /* as in rows_max */
+    for (int l = 0; l < ALIGN_LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l];
+    return r;
+}
 
 ROWS_INLINE double align_max(double a, double b) { return a > b ? a : b; }
 ROWS_INLINE int64_t align_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -109,37 +130,42 @@ ROWS_INLINE void align_hits(const align_task *s, int64_t d, int64_t a, int64_t b
     }
 }
 
-/* One layer's cells a..b of a diagonal, neither in the first row nor in the first column. `same` says that all letters
- * cost the same against a gap, so that the loop need not read what each costs; `local`, that the floor counts. Both
- * are literals in every call. */
+/* One layer's cells a..b of a diagonal, neither in the first row nor in the first column, in whole vectors: up to
+ * ALIGN_LANES - 1 cells behind b are written as well, and nothing reads them. `same` says that all letters cost the
+ * same against a gap, so that the loop need not read what each costs; `local`, that the floor counts. Both are literals
+ * in every call. */
 ROWS_INLINE void align_cells_as(
-        int64_t a, int64_t b, const double *restrict pair, const int32_t *restrict x, const int32_t *restrict z,
-        const double *restrict open_x, const double *restrict extend_x, const double *restrict open_z,
-        const double *restrict extend_z, const double *restrict P1, const double *restrict X1,
-        const double *restrict Z1, const double *restrict H2, double floor,
-        double *restrict P, double *restrict X, double *restrict Z, double *restrict H, const int same, const int local) {
+        int64_t a, int64_t b, const double *pair, const int32_t *x, const int32_t *z,
+        const double *open_x, const double *extend_x, const double *open_z, const double *extend_z,
+        const double *P1, const double *X1, const double *Z1, const double *H2, double floor,
+        double *P, double *X, double *Z, double *H, const int same, const int local) {
     if (a > b) return;
-    double open = open_x[a], extend = extend_x[a];
-    for (int64_t i = a; i <= b; i++) {
-        double p = pair[x[i] + z[i]] + H2[i - 1];
-        double u = align_max(P1[i - 1] + (same ? open : open_x[i]), X1[i - 1] + (same ? extend : extend_x[i]));
-        double v = align_max(align_max(P1[i], X1[i]) + (same ? open : open_z[i]), Z1[i] + (same ? extend : extend_z[i]));
-        double h = align_max(align_max(p, u), v);
-        P[i] = p;
-        X[i] = u;
-        Z[i] = v;
-        H[i] = local ? align_max(h, floor) : h;
+    align_v open = align_all(open_x[a]), extend = align_all(extend_x[a]), least = align_all(floor);
+    for (int64_t i = a; i <= b; i += ALIGN_LANES) {
+        align_v s;
+        for (int l = 0; l < ALIGN_LANES; l++) s[l] = pair[x[i + l] + z[i + l]];
+        align_v p = s + *align_in(H2 + i - 1);
+        align_v u = align_each_max(*align_in(P1 + i - 1) + (same ? open : *align_in(open_x + i)),
+                                   *align_in(X1 + i - 1) + (same ? extend : *align_in(extend_x + i)));
+        align_v v = align_each_max(*align_in(P1 + i), *align_in(X1 + i)) + (same ? open : *align_in(open_z + i));
+        v = align_each_max(v, *align_in(Z1 + i) + (same ? extend : *align_in(extend_z + i)));
+        align_v h = align_each_max(align_each_max(p, u), v);
+        *align_out(P + i) = p;
+        *align_out(X + i) = u;
+        *align_out(Z + i) = v;
+        *align_out(H + i) = local ? align_each_max(h, least) : h;
     }
 }
 
 #define ALIGN_CELLS(NAME, SAME, LOCAL) \
     static __attribute__((noinline)) void NAME( \
-            int64_t a, int64_t b, const double *restrict pair, const int32_t *restrict x, const int32_t *restrict z, \
-            const double *restrict open_x, const double *restrict extend_x, const double *restrict open_z, \
-            const double *restrict extend_z, const double *restrict P1, const double *restrict X1, \
-            const double *restrict Z1, const double *restrict H2, double floor, \
-            double *restrict P, double *restrict X, double *restrict Z, double *restrict H) { \
-        align_cells_as(a, b, pair, x, z, open_x, extend_x, open_z, extend_z, P1, X1, Z1, H2, floor, P, X, Z, H, SAME, LOCAL); \
+            int64_t a, int64_t b, const double *pair, const int32_t *x, const int32_t *z, \
+            const double *open_x, const double *extend_x, const double *open_z, \
+            const double *extend_z, const double *P1, const double *X1, \
+            const double *Z1, const double *H2, double floor, \
+            double *P, double *X, double *Z, double *H) { \
+        align_cells_as(a, b, pair, x, z, open_x, extend_x, open_z, extend_z, P1, X1, Z1, H2, floor, P, X, Z, H, SAME, \
+                       LOCAL); \
     }
 ALIGN_CELLS(align_cells, 0, 0)
 ALIGN_CELLS(align_cells_local, 0, 1)
@@ -154,7 +180,8 @@ ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b
     if (s->n_core > 0) align_hits(s, d, a, b, two);
     for (int64_t h = 0; h < s->layers; h++) {
         int64_t from = h * one->stride, to = h * out->stride, behind = s->n - d;
-        const double *P1 = one->v[ALIGN_PAIR] + from, *X1 = one->v[ALIGN_SKIP_X] + from, *Z1 = one->v[ALIGN_SKIP_Z] + from;
+        const double *P1 = one->v[ALIGN_PAIR] + from, *X1 = one->v[ALIGN_SKIP_X] + from;
+        const double *Z1 = one->v[ALIGN_SKIP_Z] + from;
         double *P = out->v[ALIGN_PAIR] + to, *X = out->v[ALIGN_SKIP_X] + to, *Z = out->v[ALIGN_SKIP_Z] + to;
         double *H = out->v[ALIGN_H] + to, floor = local && h == 0 ? 0.0 : -INFINITY;
         double start = !local && h == 0 && (d == 0 || s->mode == ALIGN_SEMIGLOBAL) ? 0.0 : -INFINITY;
@@ -179,12 +206,28 @@ ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b
     }
 }
 
-/* best[i] = max(best[i], P[i]), best_at[i] = the first diagonal where it was reached. */
-static __attribute__((noinline)) void align_note(int64_t a, int64_t b, const double *restrict P, double d,
-                                                 double *restrict best, double *restrict best_at) {
-    for (int64_t i = a; i <= b; i++) {
-        best_at[i] = P[i] > best[i] ? d : best_at[i];
-        best[i] = align_max(P[i], best[i]);
+/* Whether a value of P[a..b] is at least `least`. */
+static __attribute__((noinline)) int align_reaches(int64_t a, int64_t b, const double *P, double least) {
+    int64_t i = a;
+    align_v high = align_all(-INFINITY);
+    for (; i + ALIGN_LANES - 1 <= b; i += ALIGN_LANES) high = align_each_max(high, *align_in(P + i));
+    double top = -INFINITY;
+    for (int l = 0; l < ALIGN_LANES; l++) top = align_max(top, high[l]);
+    for (; i <= b; i++) top = align_max(top, P[i]);
+    return top >= least;
+}
+
+/* The pairs of diagonal d as ends of a local alignment; of several of the highest score the one of least i, then j. */
+ROWS_INLINE void align_offer_pairs(const align_task *s, const align_row *row, int64_t d, int64_t a, int64_t b,
+                                   align_end *ends) {
+    for (int64_t h = 0; h < s->layers; h++) {
+        const double *P = row->v[ALIGN_PAIR] + h * row->stride;
+        if (!align_reaches(a, b, P, ends[h].score)) continue;
+        for (int64_t i = a; i <= b; i++) {
+            int barred = s->barred.state == ALIGN_PAIR && i == s->barred.i && d - i == s->barred.j;
+            int equal = P[i] == ends[h].score && ends[h].state == ALIGN_PAIR && i < ends[h].i;
+            if ((P[i] > ends[h].score || equal) && !barred) ends[h] = (align_end){P[i], i, d - i, ALIGN_PAIR, 0};
+        }
     }
 }
 
@@ -199,15 +242,12 @@ ROWS_INLINE void align_offer(const align_task *s, const align_row *row, int64_t 
 
 /* Scores and ends of the best alignment of each layer; -inf where there is none. */
 static void align_forward(const align_task *s, align_end *ends) {
-    int64_t cells = s->m + 4, count = s->m + s->n + 1, room = 5 * s->layers * s->width;
+    int64_t cells = s->m + ALIGN_MARGIN, count = s->m + s->n + 1, room = 5 * s->layers * s->width;
     align_row row[3];
     for (int r = 0; r < 3; r++) row[r] = align_at(s, s->rows + r * 4 * s->layers * cells, cells, 2);
     for (int64_t k = 0; k < 12 * s->layers * cells; k++) s->rows[k] = -INFINITY;
     for (int64_t h = 0; h < s->layers; h++) ends[h] = (align_end){-INFINITY, 0, 0, ALIGN_START, 0};
-    if (s->mode == ALIGN_LOCAL) {
-        for (int64_t k = 0; k < s->layers * (s->m + 1); k++) s->best[k] = -INFINITY;
-        ends[0].score = 0.0;
-    }
+    if (s->mode == ALIGN_LOCAL) ends[0].score = 0.0;
     for (int64_t d = 0; d < count; d++) {
         const align_row *two = &row[(d + 1) % 3], *one = &row[(d + 2) % 3], *now = &row[d % 3];
         int64_t a = align_first(s, d), b = align_last(s, d);
@@ -224,14 +264,7 @@ static void align_forward(const align_task *s, align_end *ends) {
         }
         align_step(s, d, a, b, two, one, now);
         if (s->mode == ALIGN_LOCAL) {
-            int64_t i = s->barred.i, held = d == s->barred.i + s->barred.j && s->barred.state >= 0;
-            for (int64_t h = 0; h < s->layers; h++) {
-                double *best = s->best + h * (s->m + 1), *best_at = s->best_at + h * (s->m + 1);
-                double score = best[held ? i : 0], at = best_at[held ? i : 0];
-                align_note(align_most(a, 1), align_least(b, d - 1), now->v[ALIGN_PAIR] + h * now->stride, (double)d,
-                           best, best_at);
-                if (held) best[i] = score, best_at[i] = at;
-            }
+            align_offer_pairs(s, now, d, align_most(a, 1), align_least(b, d - 1), ends);
         } else if (s->mode == ALIGN_SEMIGLOBAL) {
             if (d >= s->n && a == d - s->n) align_offer(s, now, a, s->n, ends);
             if (d >= s->m && b == s->m && d < count - 1) align_offer(s, now, s->m, d - s->m, ends);
@@ -239,18 +272,11 @@ static void align_forward(const align_task *s, align_end *ends) {
             align_offer(s, now, s->m, s->n, ends);
         }
     }
-    if (s->mode == ALIGN_LOCAL)
-        for (int64_t h = 0; h < s->layers; h++)
-            for (int64_t i = 1; i <= s->m; i++) {
-                double score = s->best[h * (s->m + 1) + i];
-                if (score > ends[h].score)
-                    ends[h] = (align_end){score, i, (int64_t)s->best_at[h * (s->m + 1) + i] - i, ALIGN_PAIR, 0};
-            }
 }
 
 /* The values of all cells: table[k][i][j] for state k, -inf where none is. */
 static void align_table(const align_task *s, double *table) {
-    int64_t cells = s->m + 4, size = (s->m + 1) * (s->n + 1);
+    int64_t cells = s->m + ALIGN_MARGIN, size = (s->m + 1) * (s->n + 1);
     align_row row[3];
     for (int r = 0; r < 3; r++) row[r] = align_at(s, s->rows + r * 4 * cells, cells, 2);
     for (int64_t k = 0; k < 12 * cells; k++) s->rows[k] = -INFINITY;
@@ -265,7 +291,7 @@ static void align_table(const align_task *s, double *table) {
 /* The diagonals from the start of the block of cell (i, j) to that of the cell itself, as far as they matter to it,
  * into `triangle`: diagonal start + r - 2 is row r. Returns the rows' common layout in `base`. */
 static void align_block(const align_task *s, int64_t i, int64_t j, align_row *base, int64_t *start) {
-    int64_t d = i + j, first = d - d % s->block, side = s->block + 4, room = 5 * s->layers * s->width;
+    int64_t d = i + j, first = d - d % s->block, side = s->block + ALIGN_MARGIN, room = 5 * s->layers * s->width;
     int64_t shift = 2 - (i - s->block), row = 4 * s->layers * side;
     *base = align_at(s, s->triangle, side, shift);
     *start = first;
@@ -285,7 +311,8 @@ static void align_block(const align_task *s, int64_t i, int64_t j, align_row *ba
     for (int64_t t = first; t <= d; t++, two = one, one = out) {
         out = one;
         for (int k = 0; k < 4; k++) out.v[k] += row;
-        align_step(s, t, align_most(align_first(s, t), i - (d - t)), align_least(align_last(s, t), i), &two, &one, &out);
+        align_step(s, t, align_most(align_first(s, t), i - (d - t)), align_least(align_last(s, t), i), &two, &one,
+                   &out);
     }
 }
 
@@ -301,7 +328,7 @@ static void align_walk(const align_task *s, align_end *end, int64_t layer, const
     if (detour != NULL) *detour = (align_end){-INFINITY, 0, 0, ALIGN_START, 0};
     while (!done) {
         align_row base;
-        int64_t start, row = 4 * s->layers * (s->block + 4);
+        int64_t start, row = 4 * s->layers * (s->block + ALIGN_MARGIN);
         align_block(s, i, j, &base, &start);
         while (!done && i + j >= start) {
             double value[4];

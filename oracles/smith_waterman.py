@@ -101,7 +101,12 @@ class SmithWatermanOracle(Oracle):
         self.symmetric, self.letter_gaps = bool(symmetric), bool(letter_gaps)
         self.window = _count("window", window, 0)
         if band is not None:
-            low, high = (band, band) if isinstance(band, Integral) else band
+            band = (band, band) if isinstance(band, Integral) else tuple(band)
+            if len(band) != 2:
+                raise ValueError(
+                    f"The 'band' parameter of SmithWatermanOracle must be one or two integers. Got {band!r}."
+                )
+            low, high = band
             band = (-_count("band", low, 0), _count("band", high, 0))
         self.band = band
         self.n_symbols = prod(self.sizes)

@@ -77,6 +77,34 @@ def describe(run):
     }
 
 
+def resumed(solver, problem, state, fingerprint, *, sample_weight=None):
+    """A run that stands where the one of a fitted model ended.
+
+    Parameters
+    ----------
+    solver, problem, sample_weight : see `Solver.start`
+    state : dict of ndarray, or None
+        What `Run.get_state` returned then; None: the model has none.
+    fingerprint : int
+        Of the problem that it was trained on.
+
+    Raises
+    ------
+    ValueError
+        If there is no state, the problem is another one, or the solver or its parameters are.
+    """
+    if state is None:
+        raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
+    if problem.fingerprint() != fingerprint:
+        raise ValueError(
+            "the training data differ from those that the model was trained on; go on with the same data, or train "
+            "afresh (warm_start=False)"
+        )
+    run = solver.start(problem, sample_weight=sample_weight)
+    take_up(run, state)
+    return run
+
+
 def take_up(run, arrays):
     """`Run.set_state`, with advice where it fails."""
     try:

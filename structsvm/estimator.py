@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin, with_callbacks
-from structsvm.checkpoint import take_up
+from structsvm.checkpoint import resumed
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import FLAG, validate
 from structsvm.progress import Bar, Monitors
@@ -22,7 +22,6 @@ from structsvm.solvers.stored import solver_from_json, solver_to_json
 KIND = "structured"
 
 
-# Model files of the tasks: their kind, and the estimator that opens it.
 def checked_sample_weight(sample_weight, n_samples):
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0 and one a sample."""
     if sample_weight is None:
@@ -100,8 +99,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        run = getattr(self, "_run", None) if self.warm_start else None
-        return self._train(X, y, sample_weight, run=run)
+        return self._train(X, y, sample_weight, resume=self.warm_start and hasattr(self, "_run"))
 
     @with_callbacks
     def partial_fit(self, X, y, sample_weight=None):
@@ -112,7 +110,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
         """
         return self._train(X, y, sample_weight, base=getattr(self, "coef_", None), passes=1)
 
-    def _train(self, X, y, sample_weight, *, run=None, base=None, passes=None):
+    def _train(self, X, y, sample_weight, *, resume=False, base=None, passes=None):
         if not isinstance(self.oracle, Oracle):
             raise ValueError(
                 "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "
@@ -127,21 +125,13 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
             raise ValueError("StructuredSVM requires y to be passed, but the target y is None")
         problem = self.oracle.bind(X, y, **solver.formulation())
         weight = checked_sample_weight(sample_weight, problem.n_samples)
-        fingerprint = problem.fingerprint()
-        if run is not None:
-            if fingerprint != self._fingerprint:
-                raise ValueError(
-                    "the training data differ from those that the model was trained on; go on with "
-                    "the same data, or use partial_fit for new ones"
-                )
-            arrays, run = run, solver.start(problem, sample_weight=weight)
-            take_up(run, arrays)
+        run = resumed(solver, problem, self._run, self._fingerprint, sample_weight=weight) if resume else None
         monitor = monitor_for(
             self, X, y, solver.n_passes if passes is None else passes, lambda run: {"coef_": run.weights}
         )
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.coef_, self.result_, self.n_iter_ = run.weights, run.result(), run.n_iter
-        self._run, self._fingerprint = run.get_state(), fingerprint
+        self._run, self._fingerprint = run.get_state(), problem.fingerprint()
         raise_if_interrupted(run)
         return self
 

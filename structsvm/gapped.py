@@ -66,6 +66,11 @@ def join_rows(x, z, x_start, z_start, operations, *, local=False):
     )
 
 
+def pairs_letters(rows):
+    """Whether an alignment has a column of two letters."""
+    return any(a not in GAPS and b not in GAPS for a, b in zip(*rows, strict=True))
+
+
 def assessed_pairs(row_x, row_z):
     """The pairs (letter of x, letter of z) to assess, counted from 0, as a list; and all other pairs."""
     _, _, operations = split_rows(row_x, row_z)

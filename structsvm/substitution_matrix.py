@@ -31,8 +31,11 @@ class SubstitutionMatrix:
         n = len(self.alphabet)
         if n == 0 or len(set(self.alphabet)) != n:
             raise ValueError(f"the alphabet {self.alphabet!r} must hold each of its letters once")
-        if self.values.shape != (n, n) or not np.isfinite(self.values).all():
-            raise ValueError(f"a matrix of {n} letters must be {n} x {n} finite numbers, got shape {self.values.shape}")
+        if self.values.shape != (n, n):
+            raise ValueError(f"a matrix of {n} letters must be {n} x {n} numbers, got shape {self.values.shape}")
+        if not np.isfinite(self.values).all():
+            a, b = (self.alphabet[k] for k in np.argwhere(~np.isfinite(self.values))[0])
+            raise ValueError(f"the score of {a} with {b} is not finite")
 
     @property
     def shape(self):

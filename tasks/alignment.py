@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.gapped import pairs_letters
 from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
@@ -19,6 +20,9 @@ from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment_model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.stored_estimator import StoredEstimatorMixin
+
+# Rounds of aligning and learning, where the homologues' alignments are unknown.
+ROUNDS = 10
 
 
 class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
@@ -61,6 +65,8 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint, checkpoint_every
         As for the solver.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, for another `max_iter` passes over the same examples.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -79,7 +85,14 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
     -----
     X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Columns with a lower-case letter are
     aligned but not assessed: neither losses nor metrics look at them. With `decoys` the costs are learnt so that x is
-    closer to its homologue z, aligned as y says, than to any decoy, aligned in whatever way.
+    closer to its homologue z, aligned as y says, than to any decoy, aligned in whatever way. With s(x, z) the score of
+    the best alignment, unknown alignments of homologues make the objective
+
+        1/2 |w - w0|^2 + C sum_i max(0, 1 + max_t s(x_i, z_i^t) - s(x_i, z_i)),
+
+    which is not convex. Each round aligns the homologues by the costs at hand, and solves the convex problem that
+    these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
+    It ends when alignments stay as they are, or after 10 rounds; `result_` is that of the last one.
     """
 
     def __init__(
@@ -105,6 +118,7 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         n_jobs=None,
         checkpoint=None,
         checkpoint_every=1,
+        warm_start=False,
         verbose=False,
     ):
         self.C = C
@@ -127,6 +141,7 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.warm_start = warm_start
         self.verbose = verbose
 
     _model_class = AlignmentModel
@@ -155,6 +170,7 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         "n_jobs": N_JOBS,
         "checkpoint": CHECKPOINT,
         "checkpoint_every": Interval(Integral, 1),
+        "warm_start": FLAG,
         "verbose": FLAG,
     }
 
@@ -166,8 +182,9 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         ----------
         X : list of (x, z)
             Sequences and their homologues.
-        y : list of (str, str)
-            Their alignments, as gapped rows.
+        y : list of (str, str), or None
+            Their alignments, as gapped rows. None where they are unknown and there are decoys: then they are maximised
+            out (see Notes), which asks for a `prior` to begin with.
         sample_weight : array-like of shape (n_pairs,), optional
             Factor on each pair's C.
         decoys : list of (list of sequences), optional
@@ -186,19 +203,75 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
             On Ctrl-C, after the partial model has been put in place.
         """
         validate(self, self._constraints)
+        resume = self.warm_start and hasattr(self, "model_")
+        if y is None:
+            return self._fit_unaligned(X, sample_weight, decoys, resume)
+        return self._train(X, y, sample_weight, decoys, self._present() if resume else None, resume=resume)
+
+    @with_callbacks
+    def partial_fit(self, X, y, sample_weight=None, *, decoys=None):
+        """One pass over a batch, starting from the present weights; arguments are those of `fit`.
+
+        The batch's problem is solved around the weights w0 so far (at first, those of `prior`): minimise
+        ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        """
+        validate(self, self._constraints)
+        model = self._present() if hasattr(self, "model_") else None
+        return self._train(X, y, sample_weight, decoys, model, passes=1)
+
+    def _fit_unaligned(self, X, sample_weight, decoys, resume):
+        """Align the homologues by the costs at hand and learn from that, in turn, until the alignments stay."""
+        if decoys is None:
+            raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
+        if self.prior is None:
+            raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
+        if resume or self.checkpoint is not None:
+            raise ValueError("y is None: 'warm_start' and 'checkpoint' have no meaning where alignments are unknown")
+        model, rows = AlignmentModel.of(self), [None] * len(X)
+        for _ in range(ROUNDS):
+            found = model.align(X, self._threads())
+            # An alignment of nothing would teach nothing.
+            found = [new if pairs_letters(new) else old for new, old in zip(found, rows, strict=True)]
+            if None in found:
+                raise ValueError(f"X, example {found.index(None)}: the prior aligns no letter of x with one of z")
+            if found == rows:
+                break
+            rows = found
+            self._train(X, rows, sample_weight, decoys, None)
+            model = self.model_
+            if self.result_.status == "stopped":
+                break
+        return self
+
+    def _present(self):
+        """The fitted model; ValueError if the parameters ask for one of another structure."""
+        present, wanted = (
+            {k: v for k, v in model.structure().items() if k != "oracle"} | model.structure()["oracle"]
+            for model in (self.model_, AlignmentModel.of(self))
+        )
+        changed = [name for name in present if wanted[name] != present[name]]
+        if changed:
+            name = changed[0]
+            raise ValueError(
+                f"The {name!r} parameter of SequenceAligner is {wanted[name]!r}, and the costs at hand were learnt "
+                f"with {present[name]!r}; set it back, or train afresh."
+            )
+        return self.model_
+
+    def _train(self, X, y, sample_weight, decoys, model, *, resume=False, passes=None):
         solver = make_solver(self, DEFAULT_C)
-        model = AlignmentModel.of(self)
+        model = AlignmentModel.of(self) if model is None else model
         references = model.references(X, y, decoys)
         weight = checked_sample_weight(sample_weight, len(references))
         monitor = monitor_for(
             self,
             X,
             y,
-            solver.n_passes,
+            solver.n_passes if passes is None else passes,
             lambda run: {"model_": AlignmentModel(model.encoder, model.oracle, weights=run.weights)},
             decoys=decoys,
         )
-        run = model.train(references, solver, sample_weight=weight, monitor=monitor)
+        run = model.train(references, solver, sample_weight=weight, monitor=monitor, resume=resume, passes=passes)
         self._adopt(model)
         warn_of_growth(model)
         raise_if_interrupted(run)

@@ -7,16 +7,12 @@ stand in the file as they are, with gaps; see `structsvm.gapped` for what upper 
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from structsvm.gapped import split_rows, strip_gaps
-
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+from structsvm.sources import load_text
 
 
 class AlignmentFile(NamedTuple):
@@ -55,28 +51,23 @@ class AlignmentFile(NamedTuple):
                 raise ValueError(f"{path}, record {name!r}: {error}") from None
 
 
-def read_alignments(path):
-    """Read a FASTA or A2M file; ``.gz``, ``.xz`` and ``.bz2`` as they are. A stream of text is read as well.
+def read_alignments(source):
+    """Read FASTA or A2M from a path or a file, compressed or not.
 
     Raises
     ------
     ImportError
         Without Biopython.
     ValueError
-        Naming file and record: no FASTA, a record without letters, an example of one record.
+        Naming file and record: no FASTA, a record without letters, an example of one record; or file and line: bytes
+        that are no text.
     """
     try:
         from Bio.SeqIO.FastaIO import SimpleFastaParser
     except ImportError:
         raise ImportError("reading FASTA needs Biopython: pip install 'structsvm[alignment]'") from None
-    if isinstance(path, io.TextIOBase):
-        return _examples(list(SimpleFastaParser(path)), "standard input")
-    opener = next((opener for end, opener in _OPENERS.items() if str(path).endswith(end)), open)
-    with opener(path, "rt", encoding="utf-8") as file:
-        try:
-            return _examples(list(SimpleFastaParser(file)), path)
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: not a text file ({error})") from None
+    text, name = load_text(source, ValueError, "{}, line {}")
+    return _examples(list(SimpleFastaParser(io.StringIO(text, newline=None))), name)
 
 
 def _examples(records, path):

@@ -81,7 +81,11 @@ class LetterEncoder:
             if not isinstance(string, str):
                 raise ValueError(f"expected a string of letters, got {string!r:.80}")
             return string.upper()
-        if isinstance(string, str) or len(string) != len(self.sizes) or not all(isinstance(t, str) for t in string):
+        if (
+            not isinstance(string, (tuple, list))
+            or len(string) != len(self.sizes)
+            or not all(isinstance(t, str) for t in string)
+        ):
             raise ValueError(
                 f"expected a tuple of {len(self.sizes)} strings, letters and annotations, got {string!r:.80}"
             )

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from numbers import Integral
 
 import numpy as np
 
+from structsvm.checkpoint import resumed
 from structsvm.gapped import join_rows, split_rows
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
@@ -37,6 +39,10 @@ class AlignmentModel:
     result : Result or None
     params : dict
         The estimator's parameters; `save` keeps what a file can hold of them.
+    state : dict of ndarray, or None
+        The training state from which `train(resume=True)` goes on.
+    fingerprint : int
+        Tells the training data of `state` from others.
     """
 
     def __init__(self, encoder, oracle, *, weights=None, params=None):
@@ -44,6 +50,8 @@ class AlignmentModel:
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
         self.params = {} if params is None else params
         self.result: Result | None = None
+        self.state: dict[str, np.ndarray] | None = None
+        self.fingerprint = 0
 
     @classmethod
     def of(cls, params):
@@ -110,16 +118,32 @@ class AlignmentModel:
 
     # ---- training -------------------------------------------------------------------------------
 
-    def train(self, references, solver, *, sample_weight=None, monitor=None):
+    def train(self, references, solver, *, sample_weight=None, monitor=None, resume=False, passes=None):
         """Fit the weights to `References`, starting from those at hand: 1/2 |w - w0|^2 + C sum_i xi_i is minimised.
 
-        Returns the `Run`, which may have been interrupted.
+        Parameters
+        ----------
+        references : References
+        solver : Solver
+        sample_weight, monitor : see `Solver.solve`
+        resume : bool
+            Go on from `state` instead; ValueError if it belongs to other data.
+        passes : int, optional
+            So many over a batch, which leave no state to go on from.
+
+        Returns
+        -------
+        Run
+            Which may have been interrupted.
         """
         solver.validate()
         problem = self.oracle.bind_references(references, **solver.formulation())
-        base = self.weights if self.weights.any() else None
-        run = solver.solve(problem, sample_weight=sample_weight, base=base, monitor=monitor)
+        run, base = None, self.weights if self.weights.any() else None
+        if resume:
+            run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight)
+        run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
         self.weights, self.result = run.weights, run.result()
+        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if passes is None else (None, 0)
         return run
 
     def references(self, X, y, decoys=None):
@@ -128,7 +152,8 @@ class AlignmentModel:
             if other is not None and len(other) != len(X):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
         pool, pairs, alignments, sets = StringPool(self.encoder), [], [], []
-        for k, ((x, z), rows) in enumerate(zip(X, y, strict=True)):
+        for k, (pair, rows) in enumerate(zip(X, y, strict=True)):
+            x, z = as_pair(pair, k)
             pairs.append((pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")))
             try:
                 alignments.append(self.read_rows(x, z, rows))
@@ -172,14 +197,13 @@ class AlignmentModel:
             return [rows for part in threads.map(work, parts) for rows in part]
 
     def _add_pair(self, pool, pair, k):
-        try:
-            x, z = pair
-        except (ValueError, TypeError):
-            raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}") from None
+        x, z = as_pair(pair, k)
         return pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")
 
     def align_kbest(self, pair, k):
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k must be an integer of at least 1, got {k!r}")
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
         found = islice(self.oracle.alignments(strings, self.weights), k)
@@ -209,11 +233,10 @@ class AlignmentModel:
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def save(self, path):
-        """Write the model file; see `structsvm.model_file`."""
+    def structure(self):
+        """Letters and oracle, as plain numbers and strings for JSON: what the weights belong to."""
         oracle = self.oracle
-        meta = {
-            "params": params_to_json(self.params),
+        return {
             "alphabet": self.encoder.alphabet,
             "classes": self.encoder.classes if not self.encoder.is_annotated else list(self.encoder.class_alphabets),
             "oracle": {
@@ -225,9 +248,17 @@ class AlignmentModel:
                 "loss": oracle.loss_name,
                 "window": oracle.window,
             },
+        }
+
+    def save(self, path):
+        """Write the model file; see `structsvm.model_file`."""
+        meta = {
+            "params": params_to_json(self.params),
+            **self.structure(),
+            "fingerprint": self.fingerprint,
             "result": None if self.result is None else self.result.to_dict(),
         }
-        write_model(path, KIND, meta, {"weights": self.weights} | result_arrays(self.result))
+        write_model(path, KIND, meta, {"weights": self.weights} | result_arrays(self.result, self.state))
 
     @classmethod
     def load(cls, path, *, mmap=False):
@@ -243,10 +274,19 @@ class AlignmentModel:
             weights = oracle.check_weights(file.arrays["weights"])
             model = cls(encoder, oracle, weights=weights, params=params_from_json(meta["params"]))
             if meta["result"] is not None:
-                model.result, _ = read_result(file)
+                model.result, model.state = read_result(file)
+            if model.state is not None:
+                model.fingerprint = int(meta["fingerprint"])
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise ModelFileError(f"{path}: not a sound alignment model: {error}") from error
         return model
+
+
+def as_pair(pair, k):
+    """The two strings of example k; ValueError if it is no pair."""
+    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+        raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}")
+    return pair
 
 
 class StringPool:
@@ -257,7 +297,7 @@ class StringPool:
 
     def add(self, string, what):
         """The number of a string; ValueError, beginning with `what`, if it cannot be encoded."""
-        key = string if isinstance(string, str) else tuple(string)
+        key = tuple(string) if isinstance(string, (tuple, list)) else string
         if key not in self.number:
             try:
                 values = self.encoder.encode(key)

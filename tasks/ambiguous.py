@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.checkpoint import take_up
+from structsvm.checkpoint import resumed
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.ambiguous import AmbiguousOracle, Rows, as_rows
@@ -184,16 +184,8 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         solver = make_solver(self)
         oracle = AmbiguousOracle(len(labels), X.shape[1] + self.fit_intercept)
         problem = oracle.bind(self._rows(X), bags, **solver.formulation())
-        weight, fingerprint = checked_sample_weight(sample_weight, len(bags)), problem.fingerprint()
-        run = None
-        if resume:
-            if fingerprint != self._fingerprint:
-                raise ValueError(
-                    "the training data differ from those that the model was trained on; go on with "
-                    "the same data, or use partial_fit for new ones"
-                )
-            run = solver.start(problem, sample_weight=weight)
-            take_up(run, self._run)
+        weight = checked_sample_weight(sample_weight, len(bags))
+        run = resumed(solver, problem, self._run, self._fingerprint, sample_weight=weight) if resume else None
         monitor = monitor_for(
             self,
             X,
@@ -204,7 +196,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.classes_ = label_array(labels)
         self._weights, self.result_, self.n_iter_ = run.weights, run.result(), run.n_iter
-        self._run, self._fingerprint = (run.get_state(), fingerprint) if base is None else (None, 0)
+        self._run, self._fingerprint = (run.get_state(), problem.fingerprint()) if base is None else (None, 0)
         raise_if_interrupted(run)
         return self
 

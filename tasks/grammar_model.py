@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from structsvm.checkpoint import take_up
+from structsvm.checkpoint import resumed
 from structsvm.metrics import EVALB_DELETED
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.cky import CKYOracle, NoParseError
@@ -59,19 +59,10 @@ class GrammarModel:
         """Fit the weights to encoded trees; returns the `Run`, which may have been interrupted."""
         solver.validate()
         problem = self.oracle.bind(None, trees, **solver.formulation())
-        fingerprint = problem.fingerprint()
-        run = None
-        if resume:
-            if self.state is None or fingerprint != self.fingerprint:
-                raise ValueError(
-                    "the training data or the grammar differ from those that the model was trained on; go on with the "
-                    "same ones, or train afresh"
-                )
-            run = solver.start(problem, sample_weight=sample_weight)
-            take_up(run, self.state)
+        run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight) if resume else None
         run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
         self.weights, self.result = run.weights, run.result()
-        self.state, self.fingerprint = run.get_state(), fingerprint
+        self.state, self.fingerprint = run.get_state(), problem.fingerprint()
         return run
 
     def estimate(self, trees, smoothing):

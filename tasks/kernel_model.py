@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from structsvm._kernels import KERNELS, Gram, Kernel, Rows
-from structsvm.checkpoint import take_up
+from structsvm.checkpoint import resumed
 from structsvm.kernel_problem import KernelProblem
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import plain
@@ -27,10 +27,13 @@ BLOCK_VALUES = 1 << 20
 class KernelModel:
     """Scores ``S(x, y) = sum_i beta_i^y k(x_i, x) + b_y`` of labels.
 
+    With output attributes these are what ``sum_z <L(y), L(z)> S(x, z)`` is made of.
+
     Attributes
     ----------
     labels : ndarray of shape (n_labels,)
     kernel : Kernel
+    loss, attributes : as `KernelProblem` takes them
     support : ndarray of shape (n_vectors,), int64
         Numbers of the support patterns in the training data; -1 for those of earlier batches.
     vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
@@ -58,8 +61,11 @@ class KernelModel:
         The name of its class.
     """
 
-    def __init__(self, labels, kernel: Kernel, *, estimator="LaRankClassifier", params=None):
+    def __init__(
+        self, labels, kernel: Kernel, *, loss=None, attributes=None, estimator="LaRankClassifier", params=None
+    ):
         self.labels, self.kernel = labels, kernel
+        self.loss, self.attributes = loss, attributes
         self.estimator, self.params = estimator, {} if params is None else params
         self.result: Any = None
         self.state: dict[str, np.ndarray] | None = None
@@ -73,6 +79,11 @@ class KernelModel:
         return self.vectors.shape[1]
 
     # ---- training -------------------------------------------------------------------------------
+
+    def problem(self, X, numbers):
+        """The problem of these examples."""
+        gram = Gram(self.kernel, Rows(X))
+        return KernelProblem(gram, numbers, len(self.labels), loss=self.loss, attributes=self.attributes)
 
     def train(self, X, numbers, solver, *, sample_weight=None, monitor=None, resume=None):
         """Fit to examples; returns the run, which may have been interrupted.
@@ -88,22 +99,14 @@ class KernelModel:
         resume : KernelModel, optional
             Go on with the training of this one; ValueError if it was of other data.
         """
-        problem = KernelProblem(Gram(self.kernel, Rows(X)), numbers, len(self.labels))
-        fingerprint, run = problem.fingerprint(), None
+        problem = self.problem(X, numbers)
+        run = None
         if resume is not None:
-            if resume.state is None:
-                raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
-            if fingerprint != resume.fingerprint:
-                raise ValueError(
-                    "the training data differ from those that the model was trained on; go on with "
-                    "the same data, or use partial_fit for new ones"
-                )
-            run = solver.start(problem, sample_weight=sample_weight)
-            take_up(run, resume.state)
+            run = resumed(solver, problem, resume.state, resume.fingerprint, sample_weight=sample_weight)
         run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
         self.take(run, X)
         if run.has_dual and hasattr(run.state, "get_state"):
-            self.state, self.fingerprint = run.get_state(), fingerprint
+            self.state, self.fingerprint = run.get_state(), problem.fingerprint()
         return run
 
     def train_on(self, X, numbers, solver, *, sample_weight=None, monitor=None):
@@ -116,7 +119,7 @@ class KernelModel:
             weight = np.concatenate([self.box / solver.C, weight])
             coef = self.coef.T.tocoo()
             base = (np.arange(n), coef.row, coef.col, coef.data)
-        problem = KernelProblem(Gram(self.kernel, Rows(X)), numbers, len(self.labels))
+        problem = self.problem(X, numbers)
         run = solver.start(problem, sample_weight=weight, base=base)
         run = solver.solve(problem, sample_weight=weight, run=run, monitor=monitor, passes=1)
         self.take(run, X, first=n)
@@ -180,28 +183,33 @@ class KernelModel:
         TypeError
             For a kernel that is a Python function, and labels that a file cannot hold. No file has been touched.
         """
-        if callable(self.kernel.name):
-            raise TypeError("a model file cannot hold a kernel that is a Python function")
-        kernel = self.kernel
+        learnt, arrays = self.learnt()
         meta = {
             "estimator": self.estimator,
             "params": {name: param_to_json(value) for name, value in self.params.items()},
             "labels": [label_to_json(label) for label in self.labels.tolist()],
+            **learnt,
+            "fingerprint": self.fingerprint,
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+        write_model(path, KIND, meta, arrays | result_arrays(self.result, self.state))
+
+    def learnt(self):
+        """Kernel, support patterns and coefficients, for a file: a dict for its header, and arrays."""
+        kernel = self.kernel
+        if callable(kernel.name):
+            raise TypeError("a model file cannot hold a kernel that is a Python function")
+        meta = {
             "kernel": {"name": kernel.name, "gamma": kernel.gamma, "degree": kernel.degree, "coef0": kernel.coef0},
             "n_features": self.n_features,
             "n_kernel": self.n_kernel,
             "hit_rate": self.hit_rate,
-            "fingerprint": self.fingerprint,
-            "result": None if self.result is None else self.result.to_dict(),
         }
         arrays = {"support": self.support, "support_labels": self.support_labels, "box": self.box}
         arrays |= {"intercept": self.intercept} | csr_to_arrays("coef", self.coef)
         if hasattr(self.vectors, "indptr"):
-            arrays |= csr_to_arrays("vectors", self.vectors)
-        else:
-            arrays["vectors"] = self.vectors
-        arrays |= result_arrays(self.result, self.state)
-        write_model(path, KIND, meta, arrays)
+            return meta, arrays | csr_to_arrays("vectors", self.vectors)
+        return meta, arrays | {"vectors": self.vectors}
 
     @classmethod
     def load(cls, path, *, mmap=False):
@@ -218,10 +226,20 @@ class KernelModel:
         labels = label_array([label_from_json(label) for label in meta["labels"]])
         if len(set(labels.tolist())) != len(labels) or len(labels) < 2:
             raise ValueError("two labels or more, none of them twice, are wanted")
+        model = cls.with_learnt(labels, meta, arrays, estimator=meta["estimator"])
+        model.params = {name: param_from_json(value) for name, value in meta["params"].items()}
+        if meta["result"] is not None:
+            model.result, model.state = read_result(file)
+            if model.state is not None:
+                model.fingerprint = int(meta["fingerprint"])
+        return model
+
+    @classmethod
+    def with_learnt(cls, labels, meta, arrays, **options):
+        """A model with what `learnt` returned; ValueError, TypeError or KeyError for what it cannot have."""
         if meta["kernel"]["name"] not in KERNELS:
             raise ValueError(f"a kernel {meta['kernel']['name']!r:.80}")
-        model = cls(labels, Kernel(**meta["kernel"]), estimator=meta["estimator"])
-        model.params = {name: param_from_json(value) for name, value in meta["params"].items()}
+        model = cls(labels, Kernel(**meta["kernel"]), **options)
         n_features = meta["n_features"]
         if type(n_features) is not int or type(meta["n_kernel"]) is not int or type(meta["hit_rate"]) is not float:
             raise TypeError("counts that are no numbers")
@@ -245,10 +263,6 @@ class KernelModel:
         Rows(model.vectors)
         if precomputed and n and not 0 <= model.support.min() <= model.support.max() < n_features:
             raise ValueError("numbers of support patterns out of range")
-        if meta["result"] is not None:
-            model.result, model.state = read_result(file)
-            if model.state is not None:
-                model.fingerprint = int(meta["fingerprint"])
         return model
 
 

@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from structsvm.checkpoint import take_up
+from structsvm.checkpoint import resumed
 from structsvm.columns import Columns
 from structsvm.features import FeatureEncoder
 from structsvm.model_file import ModelFileError, read_model, write_model
@@ -84,21 +84,10 @@ class SequenceModel:
         problem = self.oracle.bind(tokens, labels, **solver.formulation())
         if sample_weight is not None and problem.n_samples == tokens.n_tokens and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, tokens.lengths)
-        fingerprint = problem.fingerprint()
-        run = None
-        if resume:
-            if self.state is None:
-                raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
-            if fingerprint != self.fingerprint:
-                raise ValueError(
-                    "the training data differ from those that the model was trained on; go on with "
-                    "the same data, or use partial_fit for new ones"
-                )
-            run = solver.start(problem, sample_weight=sample_weight)
-            take_up(run, self.state)
+        run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight) if resume else None
         run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
         self.weights, self.result = run.weights, run.result()
-        self.state, self.fingerprint = (run.get_state(), fingerprint) if base is None else (None, 0)
+        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if base is None else (None, 0)
         return run
 
     def _check_constraints(self, tokens, labels):

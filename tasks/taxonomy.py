@@ -11,18 +11,21 @@ from types import SimpleNamespace
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
-from structsvm.model_file import ModelFileError
+from structsvm.model_file import ModelFileError, read_model
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS, make_solver
+from structsvm.solvers.kernel import KernelSolver
+from structsvm.tasks.kernel_classifier import KERNEL_PARAMETERS, Callable
+from structsvm.tasks.sequence_labels import label_costs
 from structsvm.tasks.taxonomy_file import params_from_file, params_to_file, vectorizer_from_file, vectorizer_to_file
-from structsvm.tasks.taxonomy_model import TaxonomyModel
+from structsvm.tasks.taxonomy_kernel import KernelTaxonomyModel, make_kernel_solver
+from structsvm.tasks.taxonomy_model import KIND, TaxonomyModel
 from structsvm.taxonomy import as_taxonomy
 
 
@@ -72,9 +75,14 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own (slack rescaling, say).
     fit_intercept : bool, default=True
-        Add a feature of value 1 to every document.
+        Add a feature of value 1 to every document. Without meaning where there is a kernel.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, optional
+        Compare documents by this instead of having weights for their features: the joint kernel is
+        ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`.
+    gamma, degree, coef0
+        Of the kernel, as for `LaRankClassifier`.
     class_weight : dict or "balanced", optional
-        Factor on C by the true class, as in scikit-learn.
+        Factor on C by the true class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     vectorizer : scikit-learn vectorizer, optional
         Makes the features, if X holds texts. (In a `Pipeline` it may stand before the classifier as well; here it is
         saved with the model.)
@@ -89,6 +97,8 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     checkpoint : path-like, optional
         File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
     checkpoint_every : int, default=1
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, for another `max_iter` passes over the same documents.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -103,7 +113,11 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     taxonomy_ : Taxonomy
     coef_ : array or CSR array of shape (n_attributes, n_features)
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
+        Neither these nor intercepts exist where there is a kernel.
     intercept_ : ndarray of shape (n_attributes,)
+    support_, support_vectors_, dual_coef_
+        Where there is a kernel, as `LaRankClassifier` has them: the scores of x are ``L L' dual_coef_ @
+        k(support_vectors_, x)``, L the attributes of `classes_`.
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -121,6 +135,10 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         C=None,
         solver="larank",
         fit_intercept=True,
+        kernel=None,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
         class_weight=None,
         vectorizer=None,
         max_weights=2**25,
@@ -130,6 +148,7 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_jobs=None,
         checkpoint=None,
         checkpoint_every=1,
+        warm_start=False,
         verbose=False,
     ):
         self.taxonomy = taxonomy
@@ -139,6 +158,10 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.C = C
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.class_weight = class_weight
         self.vectorizer = vectorizer
         self.max_weights = max_weights
@@ -148,6 +171,7 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.warm_start = warm_start
         self.verbose = verbose
 
     _constraints = {
@@ -157,6 +181,8 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "C": (POSITIVE, Options(None)),
         "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
         "fit_intercept": FLAG,
+        "kernel": (Options("linear", "poly", "rbf", "sigmoid", None), Callable()),
+        **{name: KERNEL_PARAMETERS[name] for name in ("gamma", "degree", "coef0")},
         "class_weight": (Options("balanced", None), Kind(dict, "a dict")),
         "max_weights": Interval(Integral, 1),
         "max_iter": (Interval(Integral, 1), Options(None)),
@@ -165,6 +191,7 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "n_jobs": N_JOBS,
         "checkpoint": CHECKPOINT,
         "checkpoint_every": Interval(Integral, 1),
+        "warm_start": FLAG,
         "verbose": FLAG,
     }
 
@@ -195,35 +222,90 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             On Ctrl-C, after the partial model has been put in place.
         """
         validate(self, self._constraints)
-        solver = make_solver(self, default_C=1.0)
+        before = self.model_ if self.warm_start and hasattr(self, "model_") else None
+        return self._train(X, y, sample_weight, before)
+
+    @with_callbacks
+    def partial_fit(self, X, y, sample_weight=None, *, classes=None):
+        """One pass over a batch, starting from the present model.
+
+        The first call fixes labels (`classes` names those that come later), the vectorizer's words, and where there
+        are more than `max_weights` the features that have weights. The batch's problem is solved around the weights
+        w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. With a kernel, the
+        support vectors so far take part in it, as in `LaRankClassifier.partial_fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+        classes : array-like, optional
+            All labels, in the first call; default: those of its y. A label that is none of them is an error.
+        """
+        validate(self, self._constraints)
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
+                "give partial_fit a dict"
+            )
+        before = getattr(self, "model_", None)
+        if before is not None and classes is not None and set(classes) != set(before.labels.tolist()):
+            raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {before.labels}")
+        return self._train(X, y, sample_weight, before, classes=classes, passes=1)
+
+    def _make_solver(self):
+        solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
+        if self.kernel is None and isinstance(solver, KernelSolver):
+            raise ValueError(
+                f"The 'kernel' parameter is None, and {type(solver).__name__} solves problems with kernels"
+            )
         solver.validate()
+        return solver
+
+    def _train(self, X, y, sample_weight, before, *, classes=None, passes=None):
+        solver = self._make_solver()
         params = SimpleNamespace(**self.get_params(deep=False))
         params.taxonomy = None if self.taxonomy is None else as_taxonomy(self.taxonomy)
-        # Checked on another object, so that an error leaves a fitted model as it is.
-        fresh = type(self)()
+        # Checked on another object, so that an error leaves a fitted model as it is; a batch on that of the first.
+        of_stream = before is not None and passes is not None
+        fresh = self if of_stream else type(self)()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         texts = X
-        if self.vectorizer is not None:
+        if of_stream and hasattr(self, "vectorizer_"):
+            X = self.vectorizer_.transform(as_texts(X))
+        elif self.vectorizer is not None:
             fresh.vectorizer_ = clone(self.vectorizer)
             X = fresh.vectorizer_.fit_transform(as_texts(X))
-        X, y = validate_data(fresh, X, y, accept_sparse="csr", dtype=np.float32)
+        X, y = validate_data(fresh, X, y, accept_sparse="csr", dtype=np.float32, reset=not of_stream)
         if self.taxonomy is None:
             check_classification_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
-        if self.class_weight is not None:
-            weight = compute_sample_weight(self.class_weight, y) * (1.0 if weight is None else weight)
-        model, documents, numbers = TaxonomyModel.prepare(params, X, y)
-        monitor = monitor_for(self, texts, y, solver.n_passes, lambda run: self._partial(model, run, fresh))
-        run = model.train(documents, numbers, solver, sample_weight=weight, monitor=monitor)
+        kind = TaxonomyModel if self.kernel is None else KernelTaxonomyModel
+        if before is not None and type(before) is not kind:
+            raise ValueError(
+                "The 'kernel' parameter of TaxonomyClassifier is not that of the model to go on from; set it back, or "
+                "train afresh."
+            )
+        model, documents, numbers = kind.prepare(params, X, y, classes=classes, before=before if of_stream else None)
+        if before is not None:
+            model.check_same(before)
+        costs = label_costs(self.class_weight, model.labels.tolist(), numbers)
+        if costs is not None:
+            weight = costs[numbers] * (1.0 if weight is None else weight)
+
+        def fitted(run):
+            model.take(run, documents)
+            return {"model_": model, "classes_": model.classes, "n_features_in_": fresh.n_features_in_}
+
+        monitor = (
+            monitor_for(self, texts, y, solver.n_passes, fitted)
+            if passes is None
+            else monitor_for(self, texts, y, passes, None)
+        )
+        options = {"sample_weight": weight, "monitor": monitor, "before": before, "passes": passes}
+        run = model.train(documents, numbers, solver, **options)
         self._adopt(model, fresh)
         raise_if_interrupted(run)
         return self
-
-    def _partial(self, model, run, fresh):
-        """Fitted attributes in the middle of training."""
-        model.weights = run.weights
-        return {"model_": model, "classes_": model.classes, "n_features_in_": fresh.n_features_in_}
 
     def _adopt(self, model, fresh):
         """Take over a trained model, and what was found out about X."""
@@ -285,6 +367,24 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return array
 
     @property
+    def support_(self):
+        return self._machine.support
+
+    @property
+    def support_vectors_(self):
+        return self._machine.vectors
+
+    @property
+    def dual_coef_(self):
+        return self._machine.coef
+
+    @property
+    def _machine(self):
+        if not isinstance(self.model_, KernelTaxonomyModel):
+            raise AttributeError("there are no support vectors: the model has weights (kernel=None)")
+        return self.model_.machine
+
+    @property
     def coef_(self):
         matrix = self.model_.weight_matrix()
         return matrix[:, :-1] if self.model_.intercept else matrix
@@ -318,16 +418,16 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @classmethod
     def load(cls, path, *, mmap=False):
         """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
-        model, file = TaxonomyModel.load(path, mmap=mmap)
+        kind = KernelTaxonomyModel if "machine" in read_model(path, kind=KIND, mmap=True).meta else TaxonomyModel
+        model, file = kind.load(path, mmap=mmap)
         known = cls().get_params()
         try:
             params = params_from_file(file.meta["params"], model)
             self = cls(**{name: value for name, value in params.items() if name in known})
             fresh = cls()
             fresh.n_features_in_ = int(file.meta["n_features"])
-            n_features = fresh.n_features_in_ + model.intercept
-            if n_features != (model.rows.n_rows if model.rows.row is None else len(model.rows.row)):
-                raise ValueError(f"{n_features} features do not fit the rows of the weights")
+            if fresh.n_features_in_ != model.n_input_features:
+                raise ValueError(f"{fresh.n_features_in_} features, and the model is of {model.n_input_features}")
             if file.meta["feature_names"] is not None:
                 fresh.feature_names_in_ = np.array(file.meta["feature_names"], dtype=object)
             if file.meta["vectorizer"] is not None:

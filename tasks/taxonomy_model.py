@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from structsvm.checkpoint import resumed
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.result import Result, read_result, result_arrays
@@ -40,6 +41,10 @@ class TaxonomyModel:
         As the parameters, matrices for the labels alone (without `leaf_only` the loss for ``oracle.taxonomy.nodes``).
     weights : ndarray of shape (oracle.n_features,), float32
     result : Result or None
+    state : dict of ndarray, or None
+        Where training stands, for another model's `train(before=...)`.
+    fingerprint : int
+        Tells the training data of `state` from others.
     """
 
     def __init__(self, taxonomy, labels, rows, *, leaf_only, intercept, loss, attributes):
@@ -54,9 +59,11 @@ class TaxonomyModel:
         )
         self.weights = np.zeros(self.oracle.n_features, dtype=np.float32)
         self.result: Result | None = None
+        self.state: dict[str, np.ndarray] | None = None
+        self.fingerprint = 0
 
     @classmethod
-    def prepare(cls, params, X, y):
+    def prepare(cls, params, X, y, *, classes=None, before=None):
         """Return ``(model, documents, numbers)``: an untrained model as parameters ask for it, X and y encoded.
 
         Parameters
@@ -65,51 +72,98 @@ class TaxonomyModel:
         X : float32 array or CSR matrix of shape (n_documents, n_features)
         y : ndarray of shape (n_documents,)
             Names of nodes.
+        classes : array-like, optional
+            All labels. None: those of y.
+        before : TaxonomyModel, optional
+            A model of earlier batches, whose labels and rows of weights are taken over.
         """
-        seen, numbers = np.unique(y, return_inverse=True)
-        labels = seen.tolist()
-        taxonomy = checked_taxonomy(params, labels)
-        names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
-        scored = labels if params.leaf_only else taxonomy.restricted(labels).nodes
-        structure = {
-            "leaf_only": bool(params.leaf_only),
-            "intercept": bool(params.fit_intercept),
-            "loss": _rows_of(params, "loss", names, scored),
-            "attributes": _rows_of(params, "attributes", names, labels),
-        }
-        documents = with_intercept(as_documents(X), params.fit_intercept)
-        # The attributes of labels do not depend on the rows of features.
-        attributes = cls(taxonomy, labels, WeightRows(1), **structure).oracle.attributes
-        rows = WeightRows.fit(documents, numbers, attributes, params.max_weights)
+        labels, numbers = numbered(y, classes if before is None else before.labels)
+        taxonomy, structure = structure_of(params, labels)
+        documents = with_intercept(as_documents(X), structure["intercept"])
+        if before is None:
+            # The attributes of labels do not depend on the rows of features.
+            attributes = cls(taxonomy, labels, WeightRows(1), **structure).oracle.attributes
+            rows = WeightRows.fit(documents, numbers, attributes, params.max_weights)
+        else:
+            rows = before.rows
         return cls(taxonomy, labels, rows, **structure), rows.encode(documents), numbers
 
-    def train(self, documents, numbers, solver, *, sample_weight=None, monitor=None):
-        """Fit the weights to encoded documents; returns the `Run`, which may have been interrupted.
+    def check_same(self, other):
+        """Raise ValueError, naming the parameter, if `other` was made of other labels or another structure."""
+        if self.labels.tolist() != other.labels.tolist():
+            raise ValueError("warm_start=True goes on with the same classes; these data have others")
+        for name, mine, its in (
+            ("taxonomy", self.taxonomy, other.taxonomy),
+            ("leaf_only", self.leaf_only, other.leaf_only),
+            ("fit_intercept", self.intercept, other.intercept),
+            ("loss", self.loss, other.loss),
+            ("attributes", self.attributes, other.attributes),
+        ):
+            if not _equal(mine, its):
+                raise ValueError(
+                    f"The {name!r} parameter of TaxonomyClassifier is not that of the model to go on from; set "
+                    "it back, or train afresh."
+                )
+
+    def train(self, documents, numbers, solver, *, sample_weight=None, monitor=None, before=None, passes=None):
+        """Fit the weights to encoded documents.
 
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
         several times, or once with the sum of their weights.
+
+        Parameters
+        ----------
+        documents, numbers : as `prepare` returns them
+        solver : Solver
+        sample_weight, monitor : see `Solver.solve`
+        before : TaxonomyModel, optional
+            One of the same structure to go on from: with its run, on the same documents; or with `passes` from its
+            weights.
+        passes : int, optional
+            So many over a batch, which leave no state to go on from.
+
+        Returns
+        -------
+        Run
+            Which may have been interrupted.
         """
         if isinstance(solver, DualSolver):
             documents, numbers, sample_weight = distinct(documents, numbers, sample_weight)
         problem = self.oracle.bind(documents, numbers, **solver.formulation())
-        run = solver.solve(problem, sample_weight=sample_weight, monitor=monitor)
+        run = base = None
+        if before is not None and passes is None:
+            run = resumed(solver, problem, before.state, before.fingerprint, sample_weight=sample_weight)
+        elif before is not None:
+            base = before.weights
+        run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
         self.weights, self.result = run.weights, run.result()
+        if passes is None:
+            self.state, self.fingerprint = run.get_state(), problem.fingerprint()
         return run
+
+    def take(self, run, documents):
+        """Take over what a run on these documents has learnt so far."""
+        self.weights = run.weights
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def decoder(self, X):
-        """The oracle's decoder for a matrix of documents."""
-        return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept)))
+    def blocks(self, X):
+        """A matrix of documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
+        return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept))).parts(BLOCK)
+
+    def best(self, block):
+        """Numbers of the labels of highest score."""
+        return block.decode(self.weights)
+
+    def scores_of(self, block):
+        """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
+        return block.scores(self.weights)
 
     def predict(self, X, *, n_jobs=1):
         """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
-        decoder = self.decoder(X)
-        if self.leaf_only and n_jobs == 1:
-            return self.labels[decoder.decode(self.weights)]
-        decide = (lambda part: part.decode(self.weights)) if self.leaf_only else self._nearest_safe
+        decide = self.best if self.leaf_only else self._nearest_safe
         with ThreadPoolExecutor(n_jobs) as pool:
-            chosen = list(pool.map(decide, decoder.parts(BLOCK)))
+            chosen = list(pool.map(decide, self.blocks(X)))
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
 
     @property
@@ -117,7 +171,7 @@ class TaxonomyModel:
         """Names of what is predicted, sorted."""
         return self.labels if self.leaf_only else label_array(sort_labels(self.oracle.taxonomy.nodes))
 
-    def _nearest_safe(self, decoder):
+    def _nearest_safe(self, block):
         """For each document the place in `classes` of its best label, or of the node above that is safest.
 
         Training asks that ``s(y) >= loss(y, y') + s(y')`` for the true y and all y'. So what node z risks is
@@ -128,7 +182,7 @@ class TaxonomyModel:
         risk is chosen, of several the lowest.
         """
         taxonomy, outputs = self.oracle.taxonomy, self.oracle.outputs
-        scores = self._of_labels(decoder.scores(self.weights))
+        scores = self._of_labels(self.scores_of(block))
         best = scores.argmax(axis=1)
         place = {name: k for k, name in enumerate(self.classes.tolist())}
         chosen = np.empty(len(best), dtype=np.intp)
@@ -146,7 +200,8 @@ class TaxonomyModel:
 
     def scores(self, X):
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
-        return self.decoder(X).scores(self.weights)
+        empty = np.empty((0, self.oracle.attributes.n_positions))
+        return np.concatenate([empty, *map(self.scores_of, self.blocks(X))])
 
     def label_scores(self, X):
         """Scores of the labels alone, float64 array (n_documents, n_labels)."""
@@ -178,29 +233,37 @@ class TaxonomyModel:
 
     # ---- model files ----------------------------------------------------------------------------
 
+    @property
+    def n_input_features(self):
+        """Columns of X."""
+        return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
+
+    def learnt(self):
+        """What training has made, for a file: a dict for its header, and arrays."""
+        rows, arrays = self.rows, {"weights": self.weights}
+        if rows.row is not None:
+            arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
+        return {"n_rows": rows.n_rows}, arrays
+
     def save(self, path, params, extra, arrays):
         """Write the model file; `params` and `extra` go to its header, `arrays` beside its own."""
-        lattice, rows = self.taxonomy.lattice, self.rows
-        arrays = dict(arrays) | {
-            "weights": self.weights,
-            "taxonomy.indptr": lattice.indptr,
-            "taxonomy.parents": lattice.parents,
-        }
+        lattice = self.taxonomy.lattice
+        learnt, mine = self.learnt()
+        arrays = dict(arrays) | mine | {"taxonomy.indptr": lattice.indptr, "taxonomy.parents": lattice.parents}
         structure = {"leaf_only": self.leaf_only, "intercept": self.intercept}
         for name in ("loss", "attributes"):
             value = getattr(self, name)
             structure[name] = value if isinstance(value, str) else None
             if not isinstance(value, str):
                 arrays[f"structure.{name}"] = value if isinstance(value, np.ndarray) else value.toarray()
-        if rows.row is not None:
-            arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
-        arrays |= result_arrays(self.result)
+        arrays |= result_arrays(self.result, self.state)
         meta = {
             "params": params,
             "nodes": [label_to_json(node) for node in self.taxonomy.nodes],
             "labels": [label_to_json(label) for label in self.labels.tolist()],
             "structure": structure,
-            "n_rows": rows.n_rows,
+            **learnt,
+            "fingerprint": self.fingerprint,
             "result": None if self.result is None else self.result.to_dict(),
         }
         write_model(path, KIND, meta | extra, arrays)
@@ -224,13 +287,21 @@ class TaxonomyModel:
         for name in ("loss", "attributes"):
             if structure[name] is None:
                 structure[name] = arrays[f"structure.{name}"]
+        if [type(structure["leaf_only"]), type(structure["intercept"])] != [bool, bool] or not labels:
+            raise TypeError(f"{len(labels)} labels, structure {meta['structure']!r:.80}")
+        model = cls.with_learnt(taxonomy, labels, structure, meta, arrays)
+        if meta["result"] is not None:
+            model.result, model.state = read_result(file)
+            if model.state is not None:
+                model.fingerprint = int(meta["fingerprint"])
+        return model
+
+    @classmethod
+    def with_learnt(cls, taxonomy, labels, structure, meta, arrays):
+        """A model with what `learnt` returned; ValueError or TypeError for what it cannot have."""
         n_rows, row = meta["n_rows"], arrays.get("rows.row")
-        if [type(n_rows), type(structure["leaf_only"]), type(structure["intercept"])] != [
-            int,
-            bool,
-            bool,
-        ] or not labels:
-            raise TypeError(f"{n_rows!r:.80} rows, {len(labels)} labels, structure {meta['structure']!r:.80}")
+        if type(n_rows) is not int:
+            raise TypeError(f"{n_rows!r:.80} rows")
         if row is not None and (row.dtype != np.int32 or row.ndim != 1 or not -1 <= row.min() <= row.max() < n_rows):
             raise ValueError("numbers of rows that are out of range")
         rows = WeightRows(n_rows, row, None if row is None else (arrays["rows.indptr"], arrays["rows.indices"]))
@@ -239,9 +310,33 @@ class TaxonomyModel:
         if weights.shape != model.weights.shape or weights.dtype != np.float32 or not np.isfinite(weights).all():
             raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}, or not finite")
         model.weights = weights
-        if meta["result"] is not None:
-            model.result, _ = read_result(file)
         return model
+
+
+def numbered(y, classes=None):
+    """The labels, sorted, and the number of each of y; ValueError for one that is none of `classes`."""
+    labels = np.unique(y if classes is None else classes)
+    numbers = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
+    unknown = np.flatnonzero(labels[numbers] != y)
+    if len(unknown):
+        raise ValueError(
+            f"y has the label {np.asarray(y).tolist()[unknown[0]]!r}, none of the classes that the first call has "
+            f"settled: {labels.tolist()!r:.200}"
+        )
+    return labels.tolist(), numbers
+
+
+def structure_of(params, labels):
+    """The taxonomy that parameters ask for, and a model's other arguments as a dict."""
+    taxonomy = checked_taxonomy(params, labels)
+    names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
+    scored = labels if params.leaf_only else taxonomy.restricted(labels).nodes
+    return taxonomy, {
+        "leaf_only": bool(params.leaf_only),
+        "intercept": bool(params.fit_intercept) and params.kernel is None,
+        "loss": _rows_of(params, "loss", names, scored),
+        "attributes": _rows_of(params, "attributes", names, labels),
+    }
 
 
 def checked_taxonomy(params, labels):
@@ -317,6 +412,13 @@ def _rows_of(params, name, names, chosen):
     number = {node: k for k, node in enumerate(names)}
     places = [number[node] for node in chosen]
     return matrix[places][:, places] if name == "loss" else matrix[places]
+
+
+def _equal(a, b):
+    """Whether two taxonomies, names or matrices are the same."""
+    if isinstance(a, (str, bool, Taxonomy)) or isinstance(b, (str, bool, Taxonomy)):
+        return type(a) is type(b) and a == b
+    return np.array_equal(*(m.toarray() if hasattr(m, "toarray") else m for m in (a, b)))
 
 
 def _taxonomy_from(nodes, indptr, parents):

@@ -137,11 +137,11 @@ def inspect(model_path, top, only, plot):
 
 def demo(output, seed):
     """Learn costs from simulated homologues and decoys, compare with plain ones, draw the matrix."""
-    from structsvm.datasets import make_homologues
+    from structsvm.datasets import make_alignment
 
     drawable(output)
     click.echo("simulating 40 sequences with a homologue and decoys each, and 100 to test on")
-    data, test = make_homologues(40, random_state=seed), make_homologues(100, random_state=seed + 1)
+    data, test = make_alignment(40, random_state=seed), make_alignment(100, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "mode": "local", "C": 1.0, "tol": 0.01})
     model = AlignmentModel.of(settings)
     solver = make_solver(settings, DEFAULT_C)

@@ -128,10 +128,11 @@ def inspect(model_path, top, only, plot):
         f"task: taxonomy, {len(model.classes_)} classes" + ("" if taxonomy.root is None else f" in {taxonomy!r}")
     )
     click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in told.items()) or "defaults"))
-    click.echo(
-        f"{model.n_features_in_} features{' of texts' if hasattr(model, 'vectorizer_') else ''}, {oracle.n_features} "
-        f"weights, {oracle.n_full} features with all of them"
-    )
+    kind = f"{model.n_features_in_} features{' of texts' if hasattr(model, 'vectorizer_') else ''}, "
+    if model.kernel is None:
+        click.echo(f"{kind}{oracle.n_features} weights, {oracle.n_full} features with all of them")
+    else:
+        click.echo(f"{kind}{len(model.support_)} support patterns, kernel {model.kernel}")
     if model.result_ is not None:
         click.echo(model.result_.certificate())
     features = (
@@ -139,8 +140,8 @@ def inspect(model_path, top, only, plot):
         if hasattr(model, "vectorizer_")
         else [str(k + 1) for k in range(model.n_features_in_)]
     )
-    matrix = model.coef_
-    if isinstance(model.attributes, str):
+    if isinstance(model.attributes, str) and model.kernel is None:
+        matrix = model.coef_
         for name, k in names.items():
             if only and name not in only:
                 continue

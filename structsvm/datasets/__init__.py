@@ -6,7 +6,7 @@ from structsvm.datasets._child_world import make_ambig_child_world
 from structsvm.datasets._classes import LabelledRows, fetch_20newsgroups, fetch_letter, fetch_mnist, fetch_usps
 from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
-from structsvm.datasets._homologues import Homologues, make_homologues, write_alignments
+from structsvm.datasets._homologues import Homologues, make_alignment, write_alignments
 from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._meanings import GeoQuery, Sportscast, SportsGame, fetch_geoquery, fetch_robocup
 from structsvm.datasets._sequences import (
@@ -62,10 +62,10 @@ __all__ = [
     "fetch_treebank_sample",
     "fetch_treebank_tags",
     "fetch_usps",
+    "make_alignment",
     "make_ambig_child_world",
     "make_ambig_house",
     "make_concept_world",
-    "make_homologues",
     "make_sequences",
     "make_taxonomy",
     "make_treebank",

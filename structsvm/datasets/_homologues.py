@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Homologues", "make_homologues", "write_alignments"]
+__all__ = ["Homologues", "make_alignment", "write_alignments"]
 
 _LETTERS = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
 _FAMILY = 4
 
 
 class Homologues(NamedTuple):
-    """What `make_homologues` draws.
+    """What `make_alignment` draws.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Homologues(NamedTuple):
     decoys: list
 
 
-def make_homologues(
+def make_alignment(
     n_examples=100,
     *,
     length=50,
@@ -77,8 +77,8 @@ def make_homologues(
 
     Examples
     --------
-    >>> from structsvm.datasets import make_homologues
-    >>> data = make_homologues(5, random_state=0)
+    >>> from structsvm.datasets import make_alignment
+    >>> data = make_alignment(5, random_state=0)
     >>> len(data.X), len(data.decoys[0]), len(data.y[0][0]) == len(data.y[0][1])
     (5, 10, True)
     """
@@ -93,7 +93,7 @@ def make_homologues(
     ):
         if not low <= value <= high:
             limits = f"at least {low}" if high == np.inf else f"between {low} and {high}"
-            raise ValueError(f"The {name!r} parameter of make_homologues must be {limits}. Got {value}.")
+            raise ValueError(f"The {name!r} parameter of make_alignment must be {limits}. Got {value}.")
     rng = np.random.default_rng(random_state)
     data = Homologues([], [], [])
     for _ in range(n_examples):

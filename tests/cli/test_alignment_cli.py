@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from structsvm.cli import main
 from structsvm.cli.alignment import stand_ins
-from structsvm.datasets import make_homologues, write_alignments
+from structsvm.datasets import make_alignment, write_alignments
 from structsvm.substitution_matrix import SubstitutionMatrix
 
 pytest.importorskip("Bio")
@@ -26,7 +26,7 @@ def run(*args, code=0, **options):
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("alignment")
     for name, seed in (("train.a2m", 0), ("test.a2m.gz", 1)):
-        data = make_homologues(20, divergence=0.5, n_decoys=4, random_state=seed)
+        data = make_alignment(20, divergence=0.5, n_decoys=4, random_state=seed)
         write_alignments(folder / name, data.y, data.decoys)
         write_alignments(folder / f"bare-{name}", data.y)
     run("train", "alignment", folder / "train.a2m", "--model", folder / "model", "--no-decoys", "-C", 1, "--tol", 0.1)

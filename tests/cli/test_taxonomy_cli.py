@@ -114,6 +114,16 @@ def test_inspect(data):
     assert "'x' is not one of the nodes" in run(data, "inspect", "m", "--label", "x", status=1)[1]
 
 
+def test_kernel_machines_from_python(data, tmp_path):
+    X, y, taxonomy = make_taxonomy(60, **SIZE, random_state=0)
+    TaxonomyClassifier(taxonomy, kernel="rbf", vectorizer=TfidfVectorizer(), random_state=0).fit(X, y).save(
+        tmp_path / "m"
+    )
+    out = run(data, "inspect", tmp_path / "m")[0]
+    assert "support patterns, kernel rbf" in out and "kernel='rbf'" in out
+    assert json.loads(run(data, "evaluate", tmp_path / "m", "test.txt", "--json")[0])["accuracy"] > 0.3
+
+
 def test_svmlight_and_flat_classes(tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{k} {k + 1}:1 {rng.integers(5, 9)}:0.5\n" for k in rng.integers(0, 4, 80)]

@@ -435,6 +435,7 @@ def test_bad_parameters_and_strings():
         ({"mode": "glocal"}, "The 'mode' parameter"),
         ({"classes": (2.5,)}, "The 'classes' parameter"),
         ({"band": -1}, "The 'band' parameter"),
+        ({"band": (1, 2, 3)}, "The 'band' parameter .* one or two integers"),
         ({"window": -1}, "The 'window' parameter"),
         ({"classes": (MAX_SYMBOLS,)}, "combinations of letters and classes"),
     ]:

@@ -49,6 +49,18 @@ def test_by_hand():
     assert metrics.path_loss(["mac", "mac"], ["autos", "comp"], paths) == 2.5
 
 
+def test_hiclass_finds_the_same():
+    """Precision, recall and F1 of hiclass.metrics 5.0.8 for the same labels as paths."""
+    paths = [["comp", "mac"], ["comp", "pc"], ["rec", "autos"], ["rec", "motor"], ["rec", "sport", "hockey"]]
+    names = ["mac", "pc", "autos", "motor", "hockey", "comp", "sport", "rec"]
+    y_true, y_pred = (
+        [names[int(k)] for k in numbers]
+        for numbers in ("6542200016574475544726503640656106040233", "3000054524633767357565537145643233570742")
+    )
+    found = metrics.hierarchical_scores(y_true, y_pred, paths)
+    assert found == pytest.approx((0.4084507042253521, 0.3717948717948718, 0.389261744966443))
+
+
 def test_as_scorer():
     class Always(ClassifierMixin, BaseEstimator):
         classes_ = ("mac", "pc")

@@ -3,6 +3,7 @@
 import os
 import pickle
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.base import clone
 
 import structsvm
 from structsvm import CuttingPlane, ModelFileError
-from structsvm.datasets import make_homologues
+from structsvm.datasets import make_alignment
 from structsvm.gapped import strip_gaps
 from structsvm.metrics import q_score
 from structsvm.substitution_matrix import SubstitutionMatrix
@@ -23,7 +24,7 @@ IDENTITY = SubstitutionMatrix("ACDEFGHIKLMNPQRSTVWYX", 3.0 * np.eye(21) - 1.0)
 
 @pytest.fixture(scope="module")
 def homologues():
-    return make_homologues(40, divergence=0.5, random_state=0), make_homologues(40, divergence=0.5, random_state=1)
+    return make_alignment(40, divergence=0.5, random_state=0), make_alignment(40, divergence=0.5, random_state=1)
 
 
 # --- letters --------------------------------------------------------------------------------------
@@ -105,6 +106,46 @@ def test_learning_from_decoys(gaps, homologues):
     assert sorted(order.tolist()) == list(range(11)) and (np.diff(scores[order]) <= 0.0).all()
 
 
+def test_homologues_whose_alignments_are_unknown():
+    data, test = make_alignment(15, divergence=0.8, random_state=0), make_alignment(40, divergence=0.8, random_state=1)
+    plain = SubstitutionMatrix(IDENTITY.alphabet, 0.2 * IDENTITY.values)
+    options = {"C": 0.3, "mode": "local", "tol": 1e-3, "random_state": 0}
+    start = {"prior": plain, "prior_gap_open": -0.8, "prior_gap_extend": -0.2}
+    X, decoys = data.X, data.decoys
+    given = SequenceAligner.from_costs(plain, -0.8, -0.2, mode="local")
+
+    def objective(model):
+        scores = model.decision_function([x for x, _ in X], [[z, *d] for (_, z), d in zip(X, decoys, strict=True)])
+        slacks = [max(0.0, 1.0 + s[1:].max() - s[0]) for s in scores]
+        return 0.5 * np.sum((model.coef_ - given.coef_) ** 2) + 0.3 * sum(slacks)
+
+    # Rounds by hand: none raises the objective.
+    rows, values = given.predict(X), [objective(given)]
+    for _ in range(10):
+        model = SequenceAligner(**options, **start).fit(X, rows, decoys=decoys)
+        values.append(objective(model))
+        if model.predict(X) == rows:
+            break
+        rows = model.predict(X)
+    assert all(b <= a + 2e-3 * a for a, b in pairwise(values)) and values[-1] < 0.5 * values[0]
+    learnt = SequenceAligner(**options, **start).fit(X, None, decoys=decoys)
+    assert np.array_equal(learnt.coef_, model.coef_)
+    assert learnt.score(test.X, test.y, decoys=test.decoys) > given.score(test.X, test.y, decoys=test.decoys)
+    for fitted, X_bad, more, message in [
+        (SequenceAligner(**options, **start), X, {}, "there must be decoys"),
+        (SequenceAligner(**options), X, {"decoys": decoys}, "prior is None"),
+        (SequenceAligner(**options, **start, checkpoint="c"), X, {"decoys": decoys}, "'checkpoint' have no meaning"),
+        (
+            SequenceAligner(**options, **start),
+            [("AA", "CC")],
+            {"decoys": [["D"]]},
+            "example 0: the prior aligns no letter",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fitted.fit(X_bad, None, **more)
+
+
 def test_solvers_and_formulations(homologues):
     data, _ = homologues
     X, y = data.X[:8], data.y[:8]
@@ -170,6 +211,51 @@ def test_the_generative_model():
     model = SequenceAligner.from_costs(matrix, -0.2, alphabet="ACGTX", symmetric=False, mode="local")
     assert model.gap_open_ == model.gap_extend_ == -0.2
     assert model.predict([("AACC", "AACG")]) == [("AACC", "AACG")]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"prior": IDENTITY, "prior_gap_open": -4.0, "mode": "local"}, {"solver": "perceptron", "C": None}]
+)
+@pytest.mark.parametrize("with_decoys", [False, True])
+def test_warm_start_goes_on_bit_for_bit(options, with_decoys, homologues, tmp_path):
+    data, _ = homologues
+    options = {"C": 0.5, "random_state": 0} | options
+    known = (data.X[:10], data.y[:10])
+    decoys = data.decoys[:10] if with_decoys else None
+    whole = SequenceAligner(max_iter=3, **options).fit(*known, decoys=decoys)
+    model = SequenceAligner(max_iter=1, warm_start=True, **options).fit(*known, decoys=decoys)
+    model.save(tmp_path / "m")
+    for again in (model, structsvm.load(tmp_path / "m")):
+        again.set_params(max_iter=2).fit(*known, decoys=decoys)
+        assert again.n_iter_ == 3 and np.array_equal(again.coef_, whole.coef_)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="the training data differ"):
+        model.fit(data.X[:9], data.y[:9], decoys=data.decoys[:9] if with_decoys else None)
+    with pytest.raises(ValueError, match="The 'gaps' parameter of SequenceAligner is 'linear', and the costs at hand"):
+        model.set_params(gaps="linear").fit(*known, decoys=decoys)
+    assert np.array_equal(model.coef_, before)
+
+
+def test_partial_fit(homologues):
+    data, test = homologues
+    model, costs = SequenceAligner(C=1.0, random_state=0), []
+    for first in range(0, 40, 10):
+        model.partial_fit(data.X[first : first + 10], data.y[first : first + 10])
+        assert model.result_.n_iter == 1 and model.result_.dual <= model.result_.primal
+        costs.append(model.coef_.copy())
+    assert all((a != b).any() for a, b in pairwise(costs))
+    assert model.score(test.X, test.y) > SequenceAligner.from_costs(IDENTITY, -4.0, -1.0).score(test.X, test.y)
+    # The batch's problem is that of `fit` around the costs so far.
+    (pair, rows), near = (data.X[0], data.y[0]), {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, C=0.1, random_state=0).partial_fit([pair], [rows])
+    assert np.array_equal(
+        given.coef_, SequenceAligner(C=0.1, max_iter=1, random_state=0, **near).fit([pair], [rows]).coef_
+    )
+    with pytest.raises(ValueError, match="y, example 0: the rows have"):
+        model.partial_fit([pair], [("A", "AC")])
+    with pytest.raises(ValueError, match="partial_fit leaves none"):
+        model.set_params(warm_start=True).fit(data.X, data.y)
+    assert np.array_equal(model.coef_, costs[-1])
 
 
 # --- prediction -----------------------------------------------------------------------------------
@@ -319,8 +405,15 @@ def test_sequences_and_alignments_that_do_not_fit():
         assert np.array_equal(model.coef_, before)
     with pytest.raises(ValueError, match="x of example 1: the letter '1'"):
         model.predict([("A", "A"), ("1", "A")])
-    with pytest.raises(ValueError, match="X, example 0: expected a pair"):
-        model.predict([("A", "A", "A")])
+    for X in ([("A", "A", "A")], ["AC"], [3]):
+        with pytest.raises(ValueError, match="X, example 0: expected a pair"):
+            model.predict(X)
+        with pytest.raises(ValueError, match="X, example 0: expected a pair"):
+            model.fit(X, [("A", "A")])
+    with pytest.raises(ValueError, match="x of example 0: expected a string of letters, got 3"):
+        model.rank(3, ["A"])
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
+        model.predict_kbest([("A", "A")], 0)
 
 
 def test_costs_that_cannot_be():
@@ -328,6 +421,7 @@ def test_costs_that_cannot_be():
         ((IDENTITY, 1.0, -1.0), {"mode": "local"}, "gap_open must not be positive in local mode"),
         ((IDENTITY, -1.0, 0.5), {"mode": "local"}, "gap_extend must not be positive in local mode"),
         ((IDENTITY, np.nan, -1.0), {}, "gap_open must be finite"),
+        ((IDENTITY, -1.0, -1.0), {"prior": IDENTITY, "prior_gap_open": np.nan}, "gap_open must be finite"),
         (("BLOSUM99", -1.0, -1.0), {}, "there is no substitution matrix 'BLOSUM99'"),
     ]:
         with pytest.raises(ValueError, match=message):

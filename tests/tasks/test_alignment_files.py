@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from structsvm.datasets import make_homologues, write_alignments
+from structsvm.datasets import make_alignment, write_alignments
 from structsvm.tasks.alignment_files import read_alignments
 from structsvm.tasks.alignment_files import write_alignments as write_rows
 
@@ -53,8 +53,11 @@ def test_files_that_are_none(text, message, tmp_path):
 def test_binary_files(tmp_path):
     pytest.importorskip("Bio")
     (tmp_path / "pairs.fa").write_bytes(b">a\n\xff\xfe\n")
-    with pytest.raises(ValueError, match="not a text file"):
+    with pytest.raises(ValueError, match=r"pairs\.fa, line 2: bytes that are not UTF-8"):
         read_alignments(tmp_path / "pairs.fa")
+    (tmp_path / "pairs.fa.gz").write_bytes(gzip.compress(b">a\nAC\n>b\nAC\n")[:-10])
+    with pytest.raises(ValueError, match=r"pairs\.fa\.gz: damaged gzip data"):
+        read_alignments(tmp_path / "pairs.fa.gz")
 
 
 def test_without_biopython(tmp_path, monkeypatch):
@@ -66,7 +69,7 @@ def test_without_biopython(tmp_path, monkeypatch):
 
 def test_written_files_are_read(tmp_path):
     pytest.importorskip("Bio")
-    data = make_homologues(5, n_decoys=3, random_state=0)
+    data = make_alignment(5, n_decoys=3, random_state=0)
     write_alignments(tmp_path / "data.a2m.gz", data.y, data.decoys)
     file = read_alignments(tmp_path / "data.a2m.gz")
     assert file.rows == data.y and file.decoys == data.decoys and file.pairs == data.X
@@ -81,12 +84,12 @@ def test_written_files_are_read(tmp_path):
     ("name", "value"), [("n_examples", 0), ("divergence", 1.5), ("length", 3), ("gap_length", 0.5)]
 )
 def test_simulations_out_of_range(name, value):
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of make_homologues must be"):
-        make_homologues(**{name: value})
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of make_alignment must be"):
+        make_alignment(**{name: value})
 
 
 def test_simulations():
-    a, b = make_homologues(20, random_state=3), make_homologues(20, random_state=3)
+    a, b = make_alignment(20, random_state=3), make_alignment(20, random_state=3)
     assert a == b
     assert all(len(d) == len(z) for (_, z), decoys in zip(a.X, a.decoys, strict=True) for d in decoys)
     assert all(len(x) == 50 for x, _ in a.X)

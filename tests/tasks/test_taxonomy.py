@@ -21,8 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import FrankWolfe, LaRank
-from structsvm._kernels import Gram, Kernel, Rows
-from structsvm.kernel_problem import KernelProblem
 from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.solvers.kernel_larank import KernelLaRank
@@ -53,12 +51,19 @@ def fitted(taxonomy=None, **params):
 
 # --- scikit-learn ---------------------------------------------------------------------------------
 
+# Machines with weights put equal documents together.
+COPIES = dict.fromkeys(
+    [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")],
+    "kernel machines visit examples in a random order, and copies are examples of their own",
+)
 CHECKS = parametrize_with_checks(
     [
         TaxonomyClassifier(random_state=0),
         TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
         TaxonomyClassifier(random_state=0, max_weights=30),
-    ]
+        TaxonomyClassifier(random_state=0, kernel="rbf"),
+    ],
+    expected_failed_checks=lambda estimator: {} if estimator.kernel is None else COPIES,
 )
 
 
@@ -148,22 +153,96 @@ def test_flat_is_crammer_and_singer():
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=0.02)
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-def test_the_kernel_state_solves_the_same_problem(normalized):
-    """With the linear kernel, and output attributes that count common ancestors."""
-    attributes = "normalized" if normalized else "ancestors"
-    model = fitted(C=0.1, tol=1e-4, max_iter=5000, fit_intercept=False, attributes=attributes)
+LATTICE = [
+    ("all", "a"), ("all", "b"), ("a", "mac"), ("a", "pc"), ("b", "pc"), ("b", "autos"), ("b", "c"), ("c", "motor"),
+    ("a", "c"), ("c", "hockey"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"attributes": "normalized", "loss": "path"},
+        {"attributes": "flat", "loss": "zero_one"},
+        {"taxonomy": LATTICE, "leaf_only": False},
+        {"attributes": np.arange(15.0).reshape(5, 3) % 4, "loss": 2.0 - 2.0 * np.eye(5)},
+        {"taxonomy": "none"},
+    ],
+)
+def test_a_linear_kernel_is_explicit_weights(params):
+    """The optimum, the scores of all nodes, and what is predicted."""
+    params = dict(params)
+    taxonomy = params.pop("taxonomy", PATHS)
+    given = {"C": 0.1, "tol": 1e-6, "max_iter": 20_000, "random_state": 0} | params
+    models = [
+        TaxonomyClassifier(None if isinstance(taxonomy, str) else taxonomy, **given, **how).fit(X[:50], y[:50])
+        for how in ({"fit_intercept": False}, {"kernel": "linear"})
+    ]
+    assert models[1].result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
+    assert models[1].result_.dual == pytest.approx(models[0].result_.dual, rel=1e-5)
+    scores = [model.decision_function(X) for model in models]
+    np.testing.assert_allclose(scores[1], scores[0], atol=0.01)
+    assert models[0].nodes_.tolist() == models[1].nodes_.tolist()
+    assert np.mean(models[0].predict(X) == models[1].predict(X)) > 0.98
+
+
+@pytest.mark.parametrize("attributes", ["ancestors", "normalized"])
+def test_a_kernel_against_an_independent_solver(attributes):
+    """Of the joint kernel k(x, x') <L(y), L(y')> the factor k is made explicit, row by row of its square root."""
+    some, names, gamma = X[:14], y[:14], 0.3
+    options = {"C": 0.5, "tol": 1e-7, "max_iter": 50_000, "random_state": 0}
+    model = TaxonomyClassifier(PATHS, kernel="rbf", gamma=gamma, attributes=attributes, **options).fit(some, names)
     taxonomy, labels = model.taxonomy_, model.classes_.tolist()
-    problem = KernelProblem(
-        Gram(Kernel("linear"), Rows(X.astype(np.float32))),
-        np.searchsorted(model.classes_, y),
-        len(labels),
-        loss=np.array([[taxonomy.loss("tree", a, b) for b in labels] for a in labels]),
-        attributes=taxonomy.indicators(labels, normalized=normalized),
-    )
-    result = KernelLaRank(C=0.1, tol=1e-4, max_iter=5000, random_state=0).solve(problem).result()
-    assert result.primal == pytest.approx(model.result_.primal, rel=3e-4)
-    assert result.dual == pytest.approx(model.result_.dual, rel=3e-4)
+    distances = ((some[:, None] - some[None, :]) ** 2).sum(axis=2)
+    values, vectors = np.linalg.eigh(np.exp(-gamma * distances))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    L = taxonomy.indicators(labels, normalized=attributes == "normalized")
+    constraints = [
+        [
+            constraint(np.outer(row, L[labels.index(name)] - L[k]).ravel(), taxonomy.loss("tree", name, other), *FORM)
+            for k, other in enumerate(labels)
+            if other != name
+        ]
+        for row, name in zip(root, names.tolist())
+    ]
+    assert model.result_.dual == pytest.approx(solve_dual(constraints, np.full(14, 0.5), "linear"), rel=1e-4)
+
+
+FORM = ("margin", "linear")
+
+
+def test_kernels_see_what_is_not_linear():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 2))
+    names = np.array(NAMES)[2 * (np.hypot(*rows.T) > 1.2) + (rows[:, 0] * rows[:, 1] > 0.0)]
+    options = {"C": 10.0, "random_state": 0}
+    linear = TaxonomyClassifier(PATHS, **options).fit(rows[:200], names[:200])
+    curved = TaxonomyClassifier(PATHS, kernel="rbf", **options).fit(rows[:200], names[:200])
+    assert linear.score(rows[200:], names[200:]) < 0.7 < 0.9 < curved.score(rows[200:], names[200:])
+    assert len(curved.support_) == len(curved.support_vectors_) == curved.dual_coef_.shape[1] < 200
+    sparse = TaxonomyClassifier(PATHS, kernel="rbf", **options).fit(sp.csr_array(rows[:200]), names[:200])
+    np.testing.assert_allclose(sparse.decision_function(rows), curved.decision_function(rows), atol=0.05)
+    for name in ("coef_", "intercept_"):
+        with pytest.raises(AttributeError, match="kernel"):
+            getattr(curved, name)
+    with pytest.raises(AttributeError, match="no support vectors"):
+        linear.support_  # noqa: B018
+
+
+def test_what_kernels_do_not_go_with():
+    for params, message in [
+        ({"kernel": "rbf", "solver": "frank_wolfe"}, "must be 'larank' or a KernelLaRank"),
+        ({"kernel": "rbf", "solver": LaRank()}, "must be 'larank' or a KernelLaRank"),
+        ({"solver": KernelLaRank()}, "The 'kernel' parameter is None, and KernelLaRank"),
+        ({"kernel": "rbf", "solver": KernelLaRank(), "C": 2.0}, "The 'C' parameter is set beside a solver object"),
+        ({"kernel": "rbf", "checkpoint": "file"}, "The 'checkpoint' parameter has no meaning"),
+        ({"kernel": "precomputed"}, "The 'kernel' parameter of TaxonomyClassifier must be 'linear' or 'poly'"),
+        ({"kernel": "rbf", "gamma": -1.0}, "The 'gamma' parameter"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            TaxonomyClassifier(PATHS, **params).fit(X, y)
+    assert TaxonomyClassifier(PATHS, kernel="rbf", solver=KernelLaRank(C=5.0)).fit(X, y).score(X, y) > 0.8
 
 
 @pytest.mark.parametrize("loss", ["tree", "path", "zero_one"])
@@ -327,6 +406,85 @@ def test_solvers_with_parameters_of_their_own():
         TaxonomyClassifier(PATHS, solver="perceptron").fit(X, y, sample_weight=np.ones(len(y)))
 
 
+# --- going on, streams ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"max_weights": 30},
+        {"kernel": "rbf", "gamma": 0.2},
+        {"solver": "passive_aggressive"},
+        {"loss": 1.0 - np.eye(5), "leaf_only": True},
+    ],
+)
+def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
+    whole = fitted(max_iter=3, **params)
+    model = fitted(max_iter=1, warm_start=True, **params)
+    model.save(tmp_path / "m")
+    for again in (model, structsvm.load(tmp_path / "m")):
+        # A file has no matrix for labels that are not seen.
+        again.set_params(max_iter=2, loss=model.loss).fit(X, y)
+        assert again.n_iter_ == 3
+        np.testing.assert_array_equal(again.decision_function(X), whole.decision_function(X))
+    for other, message in [
+        ({"loss": "path"}, "The 'loss' parameter of TaxonomyClassifier is not that"),
+        ({"attributes": "flat"}, "The 'attributes' parameter"),
+        ({"taxonomy": LATTICE}, "The 'taxonomy' parameter"),
+        ({"kernel": None if "kernel" in params else "rbf", "solver": "larank"}, "The 'kernel' parameter"),
+        *([({"gamma": 2.0}, "or one of the kernel's own")] if "kernel" in params else []),
+    ]:
+        before = model.decision_function(X)
+        with pytest.raises(ValueError, match=message):
+            clone_of_fitted(model, **other).fit(X, y)
+        np.testing.assert_array_equal(model.decision_function(X), before)
+    with pytest.raises(ValueError, match="the training data differ"):
+        model.fit(X[:100], y[:100])
+    with pytest.raises(ValueError, match="same classes"):
+        model.fit(X[y != "mac"], y[y != "mac"])
+
+
+def clone_of_fitted(model, **params):
+    return pickle.loads(pickle.dumps(model)).set_params(**params)
+
+
+@pytest.mark.parametrize("params", [{}, {"max_weights": 40}, {"kernel": "rbf", "gamma": 0.2}, {"solver": "perceptron"}])
+def test_partial_fit(params):
+    model, duals = TaxonomyClassifier(PATHS, random_state=0, **params), []
+    for first in range(0, 120, 20):
+        model.partial_fit(X[first : first + 20], y[first : first + 20], classes=NAMES)
+        assert model.n_iter_ == 1 and model.classes_.tolist() == sorted(NAMES)
+        duals.append(model.result_.dual)
+    assert model.score(X, y) > 0.75
+    before = model.decision_function(X)
+    for bad, message in [
+        ((X[:2], ["mac", "linux"]), "y has the label 'linux', none of the classes"),
+        ((X[:2, :3], y[:2]), "X has 3 features, but TaxonomyClassifier is expecting 6"),
+        ((np.full((2, 6), np.nan), y[:2]), "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(*bad)
+    with pytest.raises(ValueError, match="not the same as on the last call"):
+        model.partial_fit(X[:2], y[:2], classes=["mac", "pc"])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    with pytest.raises(ValueError, match="partial_fit leaves none"):
+        model.set_params(warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match="balanced"):
+        TaxonomyClassifier(PATHS, class_weight="balanced").partial_fit(X, y)
+    weighted = TaxonomyClassifier(PATHS, class_weight={"mac": 2.0}, random_state=0)
+    weighted.partial_fit(X[y != "mac"], y[y != "mac"], classes=NAMES)
+
+
+def test_partial_fit_on_texts():
+    texts = np.array([f"{name} w{k % 7}" for k, name in enumerate(y)], dtype=object)
+    model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(), random_state=0)
+    model.partial_fit(list(texts[:60]), y[:60], classes=NAMES).partial_fit(list(texts[60:]), y[60:])
+    words = sorted(model.vectorizer_.vocabulary_)
+    assert model.score(texts, y) == 1.0
+    assert model.partial_fit(["mac unheard"], ["mac"]).vectorizer_.get_feature_names_out().tolist() == words
+
+
 # --- rows and lists of weights --------------------------------------------------------------------
 
 
@@ -405,6 +563,8 @@ def test_many_classes_and_features_within_the_budget():
         {"loss": "path", "leaf_only": False, "attributes": "normalized"},
         {"loss": 1.0 - np.eye(5), "attributes": np.eye(5), "class_weight": {"mac": 2.0}, "fit_intercept": False},
         {"max_weights": 30, "solver": FrankWolfe(C=2.0, random_state=0)},
+        {"kernel": "rbf", "gamma": 0.2, "leaf_only": False, "loss": "path"},
+        {"kernel": "poly", "attributes": "flat", "degree": 2, "coef0": 1.0},
     ],
 )
 def test_files(tmp_path, params):
@@ -444,6 +604,22 @@ def test_what_a_file_cannot_hold(tmp_path):
         with pytest.raises(TypeError, match=message):
             model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+def test_damaged_files_of_kernel_machines(tmp_path):
+    fitted(kernel="rbf").save(tmp_path / "m")
+    file = read_model(tmp_path / "m")
+    for meta, arrays in [
+        ({"machine": file.meta["machine"] | {"kernel": {"name": "cosine"}}}, {}),
+        ({"machine": file.meta["machine"] | {"n_features": 5}}, {}),
+        ({"n_features": 5}, {}),
+        ({}, {"machine.support_labels": file.arrays["machine.support_labels"] + 100}),
+        ({}, {"machine.coef.indices": file.arrays["machine.coef.indices"] + 1000}),
+        ({}, {"machine.vectors": np.full_like(file.arrays["machine.vectors"], np.nan)}),
+    ]:
+        write_model(tmp_path / "bad", "taxonomy", file.meta | meta, dict(file.arrays) | arrays)
+        with pytest.raises(ModelFileError, match="not a sound taxonomy model"):
+            structsvm.load(tmp_path / "bad")
 
 
 def test_damaged_files(tmp_path):
