@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from structsvm.datasets._fetch import fetch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["LabelledRows", "fetch_20newsgroups", "fetch_letter", "fetch_mnist", "fetch_usps"]
 
@@ -155,6 +158,8 @@ def fetch_20newsgroups(data_home=None) -> LabelledRows:
     ----------
     K. Lang, NewsWeeder: Learning to Filter Netnews, 1995.
     """
+    from scipy.sparse import csr_array
+
     files = fetch("20newsgroups", data_home)
     names = np.array(files["classes.txt"][1].decode("ascii").split())
     rows, labels = [], []
