@@ -1,7 +1,7 @@
 """One classifier in a process of its own: ``python _multiclass_peer.py JSON``; prints JSON.
 
-What it is told: ``program``, the set's ``name``, how many examples to train on (``n``), and whether it is a trial
-(``quick``).
+What it is told: ``program``, the set's ``name``, how many examples to train on (``n``), the ``seed`` of what is random,
+and whether it is a trial (``quick``).
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import resource
 import sys
+from dataclasses import replace
 
 import numpy as np
 from _measure import Clock
 from _multiclass_data import CACHE, error, load
+from scipy.sparse import csr_matrix
 
 from structsvm.tasks import LaRankClassifier
 
@@ -21,7 +23,9 @@ def main():
     task = json.loads(sys.argv[1])
     data = load(task["name"], task["quick"])
     data = data if task["n"] is None else data.part(task["n"])
-    model = classifier(task["program"], data.setting)
+    if task["program"] == "ThunderSVM" and hasattr(data.X, "indptr"):  # it knows the older type only
+        data = replace(data, X=csr_matrix(data.X), X_test=csr_matrix(data.X_test))
+    model = classifier(task["program"], data.setting, task["seed"])
     before = peak()
     with Clock() as fit:
         model.fit(data.X, data.y)
@@ -52,17 +56,17 @@ def size(X):
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if hasattr(X, "indptr") else X.nbytes
 
 
-def classifier(program, setting):
+def classifier(program, setting, seed):
     kernel = {"kernel": "linear"} if setting.gamma is None else {"kernel": "rbf", "gamma": setting.gamma}
     common = {"C": setting.C, "cache_size": CACHE} | kernel
     if program == "LaRank x1":
-        return LaRankClassifier(max_iter=1, random_state=0, **common)
+        return LaRankClassifier(max_iter=1, random_state=seed, **common)
     if program == "LaRank":
-        return LaRankClassifier(random_state=0, **common)
+        return LaRankClassifier(random_state=seed, **common)
     if program == "ThunderSVM":
         from thundersvm import SVC
 
-        return SVC(C=setting.C, **kernel)
+        return SVC(C=setting.C, n_jobs=1, **kernel)
     from sklearn.svm import SVC
 
     return SVC(**common)

@@ -38,11 +38,12 @@ COLUMNS = {
 NOTES = f"""
 {ABOUT}
 
-medians of equal runs, each in a process of its own; fit: with checks of the input and, of LaRank, the certificate;
-floor: numpy's float32 matrix products for as many kernel values as LaRank computed, the certificate's included; memory:
-by how much the largest resident set grew in fit
+medians of some runs with different seeds, each in a process of its own; fit: with checks of the input and, of LaRank,
+the certificate; floor: numpy's float32 matrix products for as many kernel values as LaRank computed, the certificate's
+included; memory: by how much the largest resident set grew in fit
 
-SVC: scikit-learn's, LIBSVM, one against one; LaRank x1: LaRankClassifier(max_iter=1); LaRank: LaRankClassifier()
+SVC: scikit-learn's, LIBSVM, one against one; LaRank x1: LaRankClassifier(max_iter=1); LaRank: LaRankClassifier();
+ThunderSVM: on the CPU, one thread
 """
 SCALING = {
     "n": ("n", ".0f"),
@@ -63,9 +64,9 @@ def programs():
 
 def measured(program, name, options, n=None):
     """The medians of some runs."""
-    task = {"program": program, "name": name, "n": n, "quick": options.quick}
     runs = []
     while len(runs) < options.repeat:
+        task = {"program": program, "name": name, "n": n, "seed": len(runs), "quick": options.quick}
         runs.append(json.loads(run_command([sys.executable, PEER, json.dumps(task)]).stdout))
         if runs[-1]["fit"] > ONCE:
             break
