@@ -14,7 +14,7 @@ counts (c, p), and that, put into the objective
 
 says which cells (c, p) may hold a better tree than the one that the chart has. Where f is linear none can: the chart
 has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound restricts to the few items that matter.
-(More charts with other slopes leave fewer items, but cost more than they save.)
+(More charts with other slopes leave fewer items, but cost more than they save on almost all sentences.)
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -460,7 +460,7 @@ cdef class TreeProblem(Problem):
         grammar = self.oracle.grammar
         links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
         labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
-        gold = np.add.reduceat(labels, self.node_offsets_array[:-1])
+        gold = np.add.reduceat(labels, self.node_offsets_array[:self.n_samples])
         return int(((gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)).max())
 
     # ---- bounds ---------------------------------------------------------------------------------
@@ -741,9 +741,10 @@ cdef class TreeProblem(Problem):
         return checksum([self.words_array, self.offsets_array, self.nodes_array, *self.parser.arrays.values()])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        cdef Py_ssize_t n = stop - start
         at = self.offsets_array[start:stop + 1]
         nodes = self.node_offsets_array[start:stop + 1]
-        return (self.oracle, self.words_array[at[0]:at[-1]], at - at[0], self.nodes_array[nodes[0]:nodes[-1]],
+        return (self.oracle, self.words_array[at[0]:at[n]], at - at[0], self.nodes_array[nodes[0]:nodes[n]],
                 nodes - nodes[0], self.twins_array[start:stop])
 
     def most_violated(self, Py_ssize_t i, w):
