@@ -447,6 +447,7 @@ cdef class TreeProblem(Problem):
             if self.loss != ZERO_ONE:
                 weights = np.zeros(self.n_features)
                 for i in range(n):
+                    PyErr_CheckSignals()
                     self.twins[i] = self.has_twin(i, weights)
         else:
             self.twins = np.array(twins, dtype=np.uint8)
