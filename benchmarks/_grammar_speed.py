@@ -31,11 +31,12 @@ i < k < j where both children have values, counted in the chart.
 Floor: the max-plus loops over the same arrays and nothing else, compiled for this machine, on three sentences of each
 length.
 
-NLTK: ViterbiParser with the same grammar, on the first sentences of the length, by CPU seconds.
+NLTK: ViterbiParser with the same grammar, on the first three, two and one sentences of the lengths, by CPU seconds; one
+of more than 30 words takes it many minutes.
 """
 LENGTHS = ((1, 10), (11, 20), (21, 30), (31, 40))
 GRAMMARS = (("exact", {}), ("h = 1", {"h": 1}), ("h = 1, v = 2", {"h": 1, "v": 2}))
-NLTK_SENTENCES = {(1, 10): 5, (11, 20): 3, (21, 30): 2, (31, 40): 1}
+NLTK_SENTENCES = {(1, 10): 3, (11, 20): 2, (21, 30): 1}
 
 
 def run(options):
@@ -101,6 +102,8 @@ def with_nltk(rows, parser, test, quick):
     viterbi = nltk_parser(parser)
     known = set(parser.model_.oracle.grammar.terminals)
     for found in [row for row in rows if row["grammar"] == "exact"][: 1 if quick else None]:
+        if found["words"] not in NLTK_SENTENCES:
+            continue
         low, high = found["words"]
         chosen = [[tag for _, tag in tree.tokens()] for tree in test if low <= len(tree.leaves()) <= high]
         chosen = [tags for tags in chosen if set(tags) <= known][: NLTK_SENTENCES[low, high]]

@@ -1,7 +1,7 @@
 """Grammar learning on the treebank sample: table 5 of the SVMstruct paper, and what exact inference costs.
 
-Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), cost (loss-augmented
-inference beside plain parsing), speed (parsing).
+Parts: table5 (the paper's figures), table5-10, -15, -20 and -40 (methods by longest sentence), table5-folds (the same,
+cross-validated), cost (loss-augmented inference beside plain parsing), speed (parsing).
 
     python benchmarks/grammar.py [--part table5-10] [--quick]
 """

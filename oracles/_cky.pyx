@@ -14,7 +14,7 @@ counts (c, p), and that, put into the objective
 
 says which cells (c, p) may hold a better tree than the one that the chart has. Where f is linear none can: the chart
 has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound restricts to the few items that matter.
-(More charts with other slopes leave fewer items, but cost more than they save.)
+(More charts with other slopes leave fewer items, but cost more than they save on almost all sentences.)
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -37,7 +37,7 @@ cnp.import_array()
 cdef extern from "kernels.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP
     ctypedef struct cky_grammar:
-        int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories, span_features
+        int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features
         const int32_t* category
         const uint8_t* counted
         const int32_t* start_feature
@@ -50,8 +50,6 @@ cdef extern from "kernels.h" nogil:
         const int32_t* rule_pair
         const int32_t* rule_parent
         const int32_t* rule_feature
-        const int32_t* parent_ptr
-        const int32_t* parent_rule
         const int32_t* lexical_ptr
         const int32_t* lexical_node
         const int32_t* lexical_feature
@@ -198,14 +196,12 @@ cdef class Parser:
         g.left_ptr, g.right_ptr, g.right_pair = first(a["left_ptr"]), first(a["right_ptr"]), first(a["right_pair"])
         g.rule_ptr, g.rule_pair = first(a["rule_ptr"]), first(a["rule_pair"])
         g.rule_parent, g.rule_feature = first(a["rule_parent"]), first(a["rule_feature"])
-        g.parent_ptr, g.parent_rule = first(a["parent_ptr"]), first(a["parent_rule"])
         g.lexical_ptr, g.lexical_node = first(a["lexical_ptr"]), first(a["lexical_node"])
         g.lexical_feature = first(a["lexical_feature"])
         g.up_ptr, g.up_node = first(a["up_ptr"]), first(a["up_node"])
         g.chain_below, g.chain_top = first(a["chain_below"]), first(a["chain_top"])
         g.chain_bottom, g.chain_feature = first(a["chain_bottom"]), first(a["chain_feature"])
-        g.n_pairs, g.n_rules = len(a["pair_left"]), len(a["rule_pair"])
-        g.n_chains = len(a["chain_below"])
+        g.n_rules, g.n_chains = len(a["rule_pair"]), len(a["chain_below"])
         self.longest_chain = tables.longest_chain
         if cky_init(&self.chart, g, max_bytes) < 0:
             raise MemoryError("no memory for the grammar")
@@ -451,6 +447,7 @@ cdef class TreeProblem(Problem):
             if self.loss != ZERO_ONE:
                 weights = np.zeros(self.n_features)
                 for i in range(n):
+                    PyErr_CheckSignals()
                     self.twins[i] = self.has_twin(i, weights)
         else:
             self.twins = np.array(twins, dtype=np.uint8)
@@ -464,7 +461,7 @@ cdef class TreeProblem(Problem):
         grammar = self.oracle.grammar
         links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
         labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
-        gold = np.add.reduceat(labels, self.node_offsets_array[:-1])
+        gold = np.add.reduceat(labels, self.node_offsets_array[:self.n_samples])
         return int(((gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)).max())
 
     # ---- bounds ---------------------------------------------------------------------------------
@@ -745,9 +742,10 @@ cdef class TreeProblem(Problem):
         return checksum([self.words_array, self.offsets_array, self.nodes_array, *self.parser.arrays.values()])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        cdef Py_ssize_t n = stop - start
         at = self.offsets_array[start:stop + 1]
         nodes = self.node_offsets_array[start:stop + 1]
-        return (self.oracle, self.words_array[at[0]:at[-1]], at - at[0], self.nodes_array[nodes[0]:nodes[-1]],
+        return (self.oracle, self.words_array[at[0]:at[n]], at - at[0], self.nodes_array[nodes[0]:nodes[n]],
                 nodes - nodes[0], self.twins_array[start:stop])
 
     def most_violated(self, Py_ssize_t i, w):

@@ -19,7 +19,7 @@
  * a loop over contiguous numbers for each rule A -> B C. Left children without a value cost nothing, right ones that
  * never begin at k are left out of the rules of (k, B), which are listed when they are first asked for.
  *
- * Rows are made of whole blocks of BLOCK ends, and each row knows which of its blocks hold anything; what has no
+ * Rows are made of whole blocks of CKY_BLOCK ends, and each row knows which of its blocks hold anything; what has no
  * value in them is -inf. A chart holds only the symbols that the words of its sentence can derive, numbered anew
  * (`local`).
  */
@@ -38,21 +38,20 @@ enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2 };
 enum { CKY_FIRST, CKY_LAST, CKY_BEFORE, CKY_AFTER, CKY_SPLIT, CKY_TABLES };
 enum { CKY_LENGTHS = 9 };
 
-enum { BLOCK = 4 };
-typedef double cky_block __attribute__((vector_size(8 * BLOCK), may_alias));
+enum { CKY_BLOCK = 4 };
+typedef double cky_block __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
 
 typedef struct {
-    int64_t n_symbols, n_nodes, n_terminals, n_pairs, n_rules, n_chains, n_categories;
+    int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories;
     int64_t span_features;      /* where their weights begin, or -1 */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
     const uint8_t *counted;     /* (n_nodes) whether losses look at it */
     const int32_t *start_feature;   /* (n_nodes); -1: weight 0, -2: no start symbol */
-    const int32_t *pair_left, *pair_right;                  /* (n_pairs) by left child, then by right child */
+    const int32_t *pair_left, *pair_right;                  /* pairs of children, by left child, then by right child */
     const int32_t *left_ptr;                                /* (n_symbols + 1) pairs of a left child */
     const int32_t *right_ptr, *right_pair;                  /* pairs of a right child */
-    const int32_t *rule_ptr;                                /* (n_pairs + 1) rules of a pair */
+    const int32_t *rule_ptr;                                /* rules of a pair */
     const int32_t *rule_pair, *rule_parent, *rule_feature;  /* (n_rules); feature -1: weight 0 */
-    const int32_t *parent_ptr, *parent_rule;                /* rules of a parent */
     const int32_t *lexical_ptr;                             /* (n_terminals + 1) */
     const int32_t *lexical_node, *lexical_feature;
     const int32_t *up_ptr, *up_node;                        /* parents of a node by one unary rule */
@@ -107,17 +106,17 @@ typedef struct {
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
 
-static inline int64_t cky_first_block(int64_t i) { return (i + 1) / BLOCK; }
-static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / BLOCK - cky_first_block(i) + 1; }
+static inline int64_t cky_first_block(int64_t i) { return (i + 1) / CKY_BLOCK; }
+static inline int64_t cky_width(const cky_chart *h, int64_t i) { return h->n / CKY_BLOCK - cky_first_block(i) + 1; }
 
 /* Where the value of local symbol s over (i, j) stands, if its row has that block. */
 static inline int64_t cky_at(const cky_chart *h, int64_t i, int64_t s, int64_t j) {
-    return BLOCK * (h->row[i] + s * cky_width(h, i) - cky_first_block(i)) + j;
+    return CKY_BLOCK * (h->row[i] + s * cky_width(h, i) - cky_first_block(i)) + j;
 }
 
 /* final(s, i, j), -inf if there is none. */
 static inline double cky_value(const cky_chart *h, int64_t i, int64_t s, int64_t j) {
-    int64_t block = j / BLOCK, at = i * h->m + s;
+    int64_t block = j / CKY_BLOCK, at = i * h->m + s;
     return h->lo[at] <= block && block <= h->hi[at] ? h->value[cky_at(h, i, s, j)] : -INFINITY;
 }
 
@@ -389,7 +388,7 @@ static inline int cky_next(cky_ways *way, const cky_chart *h) {
         if (++way->q >= way->end) return 0;
         const cky_way *rule = h->way + way->q;
         int64_t at = way->i * h->m + rule->left;
-        int64_t begin = (int64_t)BLOCK * h->lo[at], end = (int64_t)BLOCK * (h->hi[at] + 1);
+        int64_t begin = (int64_t)CKY_BLOCK * h->lo[at], end = (int64_t)CKY_BLOCK * (h->hi[at] + 1);
         way->rule = rule->rule;
         way->B = rule->left;
         way->C = rule->right;

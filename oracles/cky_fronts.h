@@ -71,7 +71,7 @@ static void cky_fronts_free(cky_fronts *f) {
 /* Bytes beside the chart, but for what grows. */
 static double cky_fronts_bytes(const cky_chart *h) {
     double spans = 0.5 * (double)h->n * (double)(h->n + 1);
-    return 20.0 * BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0);
+    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0);
 }
 
 /* Room for one more of what grows: *p holds `count` things of `size` bytes. */
@@ -95,7 +95,7 @@ static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, in
     f->size = f->n_touched = f->n_visits = f->n_kept = f->work = 0;
     f->gold_entry = -1;
     if (cky_bytes(h) + cky_fronts_bytes(h) > (double)h->max_bytes) return CKY_CAP;
-    size_t values = BLOCK * (size_t)h->row[h->n];
+    size_t values = CKY_BLOCK * (size_t)h->row[h->n];
     if (cky_room(&f->out, &f->room_out, 8 * values) < 0 ||
         cky_room(&f->link, &f->room_link, 4 * values) < 0 ||
         cky_room(&f->front, &f->room_front, 8 * values) < 0 ||
@@ -108,7 +108,7 @@ static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, in
     for (int64_t i = 0; i < h->n; i++)
         for (int64_t s = 0; s < h->m; s++) {
             double *out = f->out + cky_at(h, i, s, 0);
-            for (int64_t k = (int64_t)BLOCK * h->lo[i * h->m + s]; k < (int64_t)BLOCK * (h->hi[i * h->m + s] + 1); k++)
+            for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++)
                 out[k] = -INFINITY;
         }
     for (size_t k = 0; k < spans * h->n_nodes; k++) f->out_base[k] = -INFINITY;

@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void cky_merge(cky_chart *h, int64_
     cky_widen(to, lo, hi, edge->lo, edge->hi);
     for (int32_t b = edge->lo; b <= edge->hi; b++) {
         cky_block sum = from[b] + x, best = to[b];
-        for (int q = 0; q < BLOCK; q++) best[q] = sum[q] > best[q] ? sum[q] : best[q];
+        for (int q = 0; q < CKY_BLOCK; q++) best[q] = sum[q] > best[q] ? sum[q] : best[q];
         to[b] = best;
     }
 }
@@ -46,7 +46,7 @@ static void cky_list(cky_chart *h, int64_t k, int64_t q) {
 static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
     double *base = cky_base(h, i, k), *v = h->v, *c = h->c;
-    int32_t *lo = h->lo + i * h->m, *hi = h->hi + i * h->m, block = (int32_t)(k / BLOCK);
+    int32_t *lo = h->lo + i * h->m, *hi = h->hi + i * h->m, block = (int32_t)(k / CKY_BLOCK);
     for (int64_t s = 0; s < h->n_nodes; s++) base[s] = cky_value(h, i, s, k);
     if (k == i + 1) {
         int64_t t = h->words[i], T = h->local[g->n_nodes + t];
@@ -98,7 +98,7 @@ static int cky_inside(cky_chart *h, int64_t budget) {
         }
         cky_close(h, i, k);
         if (k == n) h->k = --h->i;
-        else budget -= (cky_extend(h, i, k) + h->n_left) * ((n - k) / BLOCK + 1);
+        else budget -= (cky_extend(h, i, k) + h->n_left) * ((n - k) / CKY_BLOCK + 1);
         if (budget < 0) break;
     }
     return h->i >= 0;

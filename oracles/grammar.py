@@ -472,8 +472,6 @@ class _Compiler:
             "rule_pair": _ints(np.cumsum(is_new) - 1),
             "rule_parent": _ints(parent),
             "rule_feature": _ints(feature),
-            "parent_ptr": _pointers(parent, n),
-            "parent_rule": _ints(np.argsort(parent, kind="stable")),
         }
 
     def lexical_tables(self, lexical: dict[tuple[int, int], int]) -> dict[str, NDArray[np.int32]]:

@@ -97,7 +97,7 @@ class Rounds:
                 delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
             )
         except BaseException:
-            for shard in self.shards:
+            for shard in self._shards or ():
                 shard.stop()
             self._shards = None  # threads may be at work on these for a moment yet
             raise

@@ -367,17 +367,19 @@ def merge_repeats(tree: Tree) -> Tree:
     ``(NP (NP x))`` becomes ``(NP x)``, and so does ``(NP (S (NP x)))``. No chain of unary rules is then a cycle.
     """
 
-    def make(node: Tree, children: list[Any]) -> Tree:
-        below = children[0]
-        while len(children) == 1 and isinstance(below, Tree):
-            if below.label == node.label:
-                return below
-            if len(below.children) != 1:
-                break
-            below = below.children[0]
-        return Tree(node.label, children)
+    def make(node: Tree, children: list[Any]) -> tuple[Tree, dict[str, Tree]]:
+        """The node's tree, and by label the nodes of the chain that it is the top of, lowest first."""
+        chain: dict[str, Tree] = {}
+        if len(children) == 1 and not isinstance(children[0], str):
+            chain = children[0][1]
+            if node.label in chain:
+                while next(reversed(chain)) != node.label:
+                    chain.popitem()
+                return chain[node.label], chain
+        chain[node.label] = Tree(node.label, (c if isinstance(c, str) else c[0] for c in children))
+        return chain[node.label], chain
 
-    return tree.map(make)
+    return tree.map(make)[0]
 
 
 def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:

@@ -263,6 +263,23 @@ def test_jobs_and_backends_change_no_bit(form, backend):
     assert run.result().to_dict() | {"seconds": 0} == alone.result().to_dict() | {"seconds": 0}
 
 
+def test_shards_of_a_round_that_failed_are_stopped():
+    oracle, X, Y = chains(n=50)
+    problem = oracle.bind(X, Y)
+    rounds, w = Rounds(problem, 2), np.zeros(problem.n_features)
+    shards = rounds.shards
+
+    def interrupt(shard, w):
+        raise KeyboardInterrupt("a key")
+
+    with pytest.raises(KeyboardInterrupt, match="a key"):
+        rounds._map(interrupt, w, [()] * len(shards))
+    assert all(shard.stopped for shard in shards) and not problem.stopped
+    with pytest.raises(KeyboardInterrupt, match="the round was stopped"):
+        violations(shards[0], w)
+    np.testing.assert_array_equal(rounds.violations(w), violations(problem, w))
+
+
 def test_an_exception_in_a_thread_names_the_example_and_leaves_a_whole_state():
     data = Data(0, n=40, n_inputs=7)
     problem = data.bind()
