@@ -3,7 +3,7 @@
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
 from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
 from structsvm.datasets._child_world import make_ambig_child_world
-from structsvm.datasets._classes import LabelledRows, fetch_letter, fetch_mnist, fetch_usps
+from structsvm.datasets._classes import LabelledRows, fetch_20newsgroups, fetch_letter, fetch_mnist, fetch_usps
 from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_alignment, write_alignments
@@ -43,6 +43,7 @@ __all__ = [
     "TextSequences",
     "Treebank",
     "Universe",
+    "fetch_20newsgroups",
     "fetch_amazon_reviews",
     "fetch_clinc150",
     "fetch_conll2000",
