@@ -296,11 +296,7 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             model.take(run, documents)
             return {"model_": model, "classes_": model.classes, "n_features_in_": fresh.n_features_in_}
 
-        monitor = (
-            monitor_for(self, texts, y, solver.n_passes, fitted)
-            if passes is None
-            else monitor_for(self, texts, y, passes, None)
-        )
+        monitor = monitor_for(self, texts, y, passes or solver.n_passes, fitted if passes is None else None)
         options = {"sample_weight": weight, "monitor": monitor, "before": before, "passes": passes}
         run = model.train(documents, numbers, solver, **options)
         self._adopt(model, fresh)

@@ -184,7 +184,7 @@ def test_a_linear_kernel_is_explicit_weights(params):
     scores = [model.decision_function(X) for model in models]
     np.testing.assert_allclose(scores[1], scores[0], atol=0.01)
     assert models[0].nodes_.tolist() == models[1].nodes_.tolist()
-    assert np.mean(models[0].predict(X) == models[1].predict(X)) > 0.98
+    assert np.mean(models[0].predict(X) == models[1].predict(X)) > 0.95  # but for near ties
 
 
 @pytest.mark.parametrize("attributes", ["ancestors", "normalized"])
