@@ -68,6 +68,7 @@ class StructuredSVM(CallbackSupportMixin, BaseEstimator):
 
     _constraints = {"warm_start": FLAG, "verbose": FLAG}
 
+    _run: dict
     _fingerprint: int
 
     def __init__(self, oracle=None, solver=None, *, warm_start=False, verbose=False):

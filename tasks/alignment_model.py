@@ -206,7 +206,7 @@ class AlignmentModel:
             raise ValueError(f"k must be an integer of at least 1, got {k!r}")
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        found = islice(self.oracle.alignments(strings, self.weights), k)
+        found = islice(self.oracle.alignments(strings, self.weights), int(k))
         return [(self._rows(pair, a.x_start, a.z_start, a.codes), score) for score, a in found]
 
     def _rows(self, pair, x_start, z_start, codes):

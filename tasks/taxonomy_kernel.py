@@ -34,8 +34,9 @@ class KernelTaxonomyModel(TaxonomyModel):
         attributes = self.oracle.attributes
         vectors = csr_array([attributes.vector(k) for k in range(attributes.n_outputs)])
         # Scores of positions are those of labels times <vector of the position, L(label)>.
-        *programme, _, n_attributes = attributes.__reduce__()[1]
-        everywhere = OutputAttributes(*programme, np.arange(attributes.n_positions, dtype=np.int32), n_attributes)
+        base, first, attribute, value, scale, _ = attributes.arrays
+        every = np.arange(attributes.n_positions, dtype=np.int32)
+        everywhere = OutputAttributes(base, first, attribute, value, scale, every, attributes.n_attributes)
         positions = csr_array([everywhere.vector(z) for z in range(attributes.n_positions)])
         self._mixing = csr_array(vectors @ positions.T)
         self.machine = KernelModel(self.labels, kernel, loss=self._label_losses(), attributes=vectors)
