@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import click
 
@@ -138,12 +139,13 @@ def demo(output, seed):
     drawable(output)
     click.echo("simulating 500 trees, and 200 to test on")
     trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
-    for name, changes in {
+    variants: dict[str, dict[str, Any]] = {
         "generative grammar": {"solver": PCFG},
         "LaRank, zero-one loss": {"loss": "zero_one"},
         "LaRank, F1 loss": {},
         "LaRank, F1 loss, span features": {"span_features": True},
-    }.items():
+    }
+    for name, changes in variants.items():
         settings = SimpleNamespace(**DEFAULTS | {"random_state": seed} | changes)
         model, encoded = prepare(settings, trees)
         if settings.solver == PCFG:

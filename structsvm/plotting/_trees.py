@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from structsvm.metrics import EVALB_DELETED, EVALB_EQUAL
 from structsvm.plotting._drawing import GREEN, GREY, ORANGE, shortened, subplots
@@ -45,7 +46,7 @@ class TreeDisplay:
         self.tree, self.predicted = tree, predicted
         self._deleted = frozenset(deleted)
         self._name = {label: min(group) for group in equal for label in group}
-        self._marked = (set(), set())
+        self._marked: tuple[set[int], set[int]] = (set(), set())
         if predicted is not None:
             self._marked = (self._only(tree, predicted), self._only(predicted, tree))
         trees = (tree, tree if predicted is None else predicted)
@@ -123,7 +124,8 @@ def _places(tree):
 
     Words stand side by side at y = 0, a node in the middle above its children.
     """
-    items, stack = [], [(tree, -1)]
+    items: list[tuple[Any, int]] = []
+    stack = [(tree, -1)]
     while stack:
         item, parent = stack.pop()
         if not isinstance(item, str):
