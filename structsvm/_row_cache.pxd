@@ -57,8 +57,7 @@ cdef class RowCache:
     cdef int leave(self, Py_ssize_t slot) except -1 nogil
 
     cdef Py_ssize_t take_place(self) noexcept nogil
-    cdef int look_ahead(self) except -1 nogil
-    cdef int take(self, Py_ssize_t n) except -1 nogil
+    cdef int take_block(self) except -1 nogil
     cdef int take_one(self, int64_t i) except -1 nogil
     cdef void hold(self, Py_ssize_t p, Py_ssize_t slot) noexcept nogil
     cdef void widen(self, Py_ssize_t width) noexcept nogil

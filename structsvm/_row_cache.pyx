@@ -207,27 +207,22 @@ cdef class RowCache:
         while self.n_passed < self.n_fresh and self.fresh_at[self.n_passed] < self.at:
             self.n_passed += 1
         if self.n_passed == self.n_fresh:
-            self.look_ahead()
+            self.take_block()
         if self.n_passed < self.n_fresh and self.fresh[self.n_passed] == i:
             return self.n_passed
         # It was a member when the block was taken, or is not in the order.
         self.take_one(i)
         return self.n_fresh
 
-    cdef int look_ahead(self) except -1 nogil:
+    cdef int take_block(self) except -1 nogil:
         """From here on in the order, the next examples that are no members."""
-        cdef Py_ssize_t p, n = 0
+        cdef Py_ssize_t p, n = 0, stride, size
+        self.n_fresh = self.n_passed = 0
         for p in range(self.at, self.n_order):
             if n == BLOCK:
                 break
             self.fresh[n], self.fresh_at[n] = self.order[p], p
             n += self.slot[self.order[p]] < 0
-        return self.take(n)
-
-    cdef int take(self, Py_ssize_t n) except -1 nogil:
-        """A block of the n examples in `fresh`."""
-        cdef Py_ssize_t stride, size
-        self.n_fresh = self.n_passed = 0
         # Members that leave and come back included, there are never more than now and these.
         stride = self.n_members + n + 1
         size = (n + 1) * stride + (n + 1) * (n + 1)
