@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +20,16 @@ class LabelledRows:
 
     Attributes
     ----------
-    X_train, X_test : ndarray of shape (n_samples, n_features), float32
+    X_train, X_test : ndarray or csr_array of shape (n_samples, n_features), float32
     y_train, y_test : ndarray of shape (n_samples,)
-        Digits (int64) or letters (str).
+        Digits, or 1 and -1 (int64), or letters (str).
     path : Path
         File that they were read from.
     """
 
-    X_train: np.ndarray
+    X_train: Any
     y_train: np.ndarray
-    X_test: np.ndarray
+    X_test: Any
     y_test: np.ndarray
     path: Path
 
