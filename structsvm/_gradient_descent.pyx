@@ -6,13 +6,14 @@ A visit moves w by - gain(t) l'(y <w, x>) y B x (algorithm 8, line 4). The regul
 visited once in `skip` times with `skip` times the weight (table 3.2), by an implicit step: w / (1 + skip gain lambda B)
 instead of (1 - skip gain lambda B) w, which agrees to first order and is stable for any gain.
 
-B is lambda^-1 for SVMSGD2. For SGD-QN it is the inverse of a leaky average h of the diagonal of the Hessian,
+B is lambda^-1 for SVMSGD2. For SGD-QN it follows a leaky average h of the diagonal of the Hessian,
 
-    h_k <- h_k + 2/r (lambda + c [x]_k^2 - h_k),   c = (l'(s') - l'(s)) / (s' - s),
+    h_k <- h_k + 2/r (lambda + c [x]_k^2 - h_k),  c = (l'(s') - l'(s)) / (s' - s),  B_kk = min(SCALE / h_k, 1 / lambda),
 
 with the margins s and s' of an example before and after its step: c x x' + lambda is the secant Hessian of that
 example's cost. Equation (3.7) of the thesis averages [w' - w]_k / [g(w') - g(w)]_k instead, which is
-(lambda + c <x, B x> / B_kk)^-1: for dense examples the same for all features as long as B is.
+(lambda + c <x, B x> / B_kk)^-1: for dense examples the same for all features as long as B is. The factor SCALE is for
+theorem 1, which asks that all eigenvalues of H B be above 1/2: those of H diag(H)^-1 are 1 in the mean.
 
 All labels (one against the rest) are trained while an example is at hand, each with weights of its own.
 """
@@ -43,9 +44,9 @@ cdef extern from "descent.h" nogil:
         void (*decay_double)(double* w, const double* B, double* u, int64_t d, double amount,
                              double when) noexcept nogil
         void (*curve_float)(float* h, float* B, const float* x, int64_t d, double ridge, double curvature, double rate,
-                            double least) noexcept nogil
+                            double scale, double least, double most) noexcept nogil
         void (*curve_double)(double* h, double* B, const double* x, int64_t d, double ridge, double curvature,
-                             double rate, double least) noexcept nogil
+                             double rate, double scale, double least, double most) noexcept nogil
     const descent* descent_best()
 
 cdef enum Loss:
@@ -65,7 +66,8 @@ LOSSES = {
 # zero c / s.
 cdef double SKIP = 16.0
 
-# B is at least this share of 1 / lambda (algorithm 8, line 8).
+# B is this over the estimated curvature, and at least this share of 1 / lambda (algorithm 8, line 8).
+cdef double SCALE = 8.0
 cdef double LEAST = 1e-2
 
 # The power of the gain's decay where weights are averaged (Bottou 2010).
@@ -189,6 +191,7 @@ cdef class GradientDescent(State):
         """Go on with other examples, of the same width and type."""
         if self.rows is not None and (rows.n_features != self.rows.n_features or rows.is_single != self.rows.is_single):
             raise ValueError(f"the weights are of {self.rows.n_features} features of another type")
+        cdef double filled
         n = rows.n_rows
         self.rows, self.n_samples = rows, n
         self.y = np.array(y, dtype=np.int32)
@@ -196,7 +199,7 @@ cdef class GradientDescent(State):
         if self.y.shape[0] != n or self.weight.shape[0] != n:
             raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
         filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
-        self.skip = max(1, <Py_ssize_t>min(SKIP / max(filled, 1e-9), 1e9))
+        self.skip = <Py_ssize_t>(SKIP / max(filled, 1e-9))
 
     # ---- visits ---------------------------------------------------------------------------------
 
@@ -325,10 +328,10 @@ cdef inline void move(GradientDescent m, Py_ssize_t i, real* w, double* u, const
 
 
 cdef void curve(GradientDescent m, Py_ssize_t i, real* h, real* B, double c, double rate) noexcept nogil:
-    """h_k += rate (lambda + c x_k^2 - h_k); B = 1 / h, bounded."""
+    """h_k += rate (lambda + c x_k^2 - h_k); B = SCALE / h, bounded."""
     cdef Py_ssize_t k, d = m.rows.n_features
     cdef int64_t e
-    cdef double least = LEAST / m.ridge
+    cdef double least = LEAST / m.ridge, most = 1.0 / m.ridge
     cdef const real* values = <const real*>m.rows.values
     if m.rows.is_sparse:
         for k in range(d):
@@ -336,13 +339,13 @@ cdef void curve(GradientDescent m, Py_ssize_t i, real* h, real* B, double c, dou
         for e in range(m.rows.indptr[i], m.rows.indptr[i + 1]):
             h[m.rows.indices[e]] += <real>(rate * c * values[e] * values[e])
         for k in range(d):
-            B[k] = <real>max(1.0 / h[k], least)
+            B[k] = <real>max(min(SCALE / h[k], most), least)
     elif real is float:
-        m.fast.curve_float(h, B, values + i * d, d, m.ridge, c, rate, least)
+        m.fast.curve_float(h, B, values + i * d, d, m.ridge, c, rate, SCALE, least, most)
     else:
-        m.fast.curve_double(h, B, values + i * d, d, m.ridge, c, rate, least)
+        m.fast.curve_double(h, B, values + i * d, d, m.ridge, c, rate, SCALE, least, most)
     h[d] += <real>(rate * (m.ridge + c - h[d]))
-    B[d] = <real>max(1.0 / h[d], least)
+    B[d] = <real>max(min(SCALE / h[d], most), least)
 
 
 cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:

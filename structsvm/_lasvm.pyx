@@ -4,7 +4,8 @@
     s.t. sum_i alpha_i = 0,  A_i <= alpha_i <= B_i,  A_i = min(0, C_i y_i),  B_i = max(0, C_i y_i)
 
 Its derivatives g_i = y_i - sum_j alpha_j k(x_i, x_j) are stored for the members S of the row cache: the support
-vectors, and examples with alpha = 0 that may become some. A direction search moves lambda from alpha_j to alpha_i and gains
+vectors, and examples with alpha = 0 that may become some. A direction search moves lambda from alpha_j to alpha_i and
+gains
 
     lambda (g_i - g_j) - lambda^2 / 2 (k(x_i, x_i) + k(x_j, x_j) - 2 k(x_i, x_j)),
 
@@ -226,8 +227,8 @@ cdef class LaSVM(State):
         ENOUGH_NEAR candidates have |f(x)| < 1 + delta / 2.
         """
         cdef bint is_auto = self.selection == SELECT_AUTOACTIVE
-        cdef Py_ssize_t most = min(MOST_SAMPLED if is_auto else SAMPLED, n), at_once = 0, first = 0, k, other, chosen = 0
-        cdef Py_ssize_t near = 0, block = -1
+        cdef Py_ssize_t most = min(MOST_SAMPLED if is_auto else SAMPLED, n), at_once = 0, first = 0, near = 0
+        cdef Py_ssize_t k, other, chosen = 0, block = -1
         cdef double value, best = INFINITY
         if self.selection == SELECT_RANDOM or n == 1:
             return 0

@@ -8,8 +8,8 @@ w(alpha) = sum_i alpha_i y_i x_i, 0 <= alpha_i <= C. A coordinate ascent moves a
 
     a = max(-alpha_i, min(C - alpha_i, g_i / |x_i|^2)),  g_i = 1 - y_i <w, x_i>,
 
-and gains a (g_i - a |x_i|^2 / 2). For each example, Process moves its own coefficient (algorithm 16, not 15), then K times
-that of a random one so far; the classifier is the mean of w over the K points.
+and gains a (g_i - a |x_i|^2 / 2). For each example, Process moves its own coefficient (algorithm 16, not 15), then come
+K ascents on random examples so far; the classifier is the mean of w over the K points.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

@@ -21,11 +21,11 @@ typedef struct {
     /* w /= 1 + amount B; with u (or NULL) += when times the change of w. */
     void (*decay_float)(float *w, const float *B, double *u, int64_t d, double amount, double when);
     void (*decay_double)(double *w, const double *B, double *u, int64_t d, double amount, double when);
-    /* h += rate (lambda + curvature x^2 - h); B = max(1 / h, least). */
+    /* h += rate (lambda + curvature x^2 - h); B = scale / h, from least to most. */
     void (*curve_float)(float *h, float *B, const float *x, int64_t d, double lambda, double curvature, double rate,
-                        double least);
+                        double scale, double least, double most);
     void (*curve_double)(double *h, double *B, const double *x, int64_t d, double lambda, double curvature,
-                         double rate, double least);
+                         double rate, double scale, double least, double most);
 } descent;
 
 const descent *descent_best(void);

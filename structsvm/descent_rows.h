@@ -34,10 +34,13 @@ static void TYPED(decay)(real *restrict w, const real *restrict B, double *restr
 }
 
 static void TYPED(curve)(real *restrict h, real *restrict B, const real *restrict x, int64_t d, double lambda,
-                         double curvature, double rate, double least) {
-    real part = (real)rate, ridge = (real)lambda, bend = (real)curvature, low = (real)least;
+                         double curvature, double rate, double scale, double least, double most) {
+    real part = (real)rate, ridge = (real)lambda, bend = (real)curvature;
+    real size = (real)scale, low = (real)least, high = (real)most;
     for (int64_t k = 0; k < d; k++) {
         h[k] += part * (ridge + bend * x[k] * x[k] - h[k]);
-        B[k] = 1 / h[k] > low ? 1 / h[k] : low;
+        real value = size / h[k];
+        value = value < high ? value : high;
+        B[k] = value > low ? value : low;
     }
 }

@@ -108,7 +108,8 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         """The class of each row: array (n_samples,)."""
-        return self.classes_[(self.decision_function(X) > 0.0).astype(int)]
+        second = self.decision_function(X) > 0.0
+        return self.classes_[second.astype(int)]
 
     def __getstate__(self):
         return super().__getstate__() | {"_tracker": None}
