@@ -263,7 +263,8 @@ cdef class GradientDescent(State):
                     total += losses(self, order[k] if order is not None else k, <const float*>data)
                 else:
                     total += losses(self, order[k] if order is not None else k, <const double*>data)
-        return 0.5 * self.ridge * float(np.sum(w.astype(np.float64) ** 2)) + total / max(n, 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported by whoever uses the weights
+            return 0.5 * self.ridge * float(np.sum(w.astype(np.float64) ** 2)) + total / max(n, 1)
 
     def weights(self, averaged=False):
         """Array (n_machines, n_features + 1); the last column is the intercept."""

@@ -40,7 +40,8 @@ class GradientRun(Run):
         return 0
 
     def norms(self):
-        return 0.5 * float(np.sum(self.weights.astype(np.float64) ** 2)), np.nan
+        with np.errstate(over="ignore", invalid="ignore"):
+            return 0.5 * float(np.sum(self.weights.astype(np.float64) ** 2)), np.nan
 
 
 class SGDQN(Solver):
