@@ -49,7 +49,7 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
         shown = ", ".join(map(repr, labels[:5].tolist()))
         raise ValueError(f"{path}: two classes are wanted, and there are {len(labels)}: {shown}")
     X, numbers = fast_layout(X), numbers.astype(np.int32)
-    about = f"{X.shape[0]} examples, {X.shape[1]} features, {shorten(repr(labels[1]), 40)} is y = 1"
+    about = f"{X.shape[0]} examples, {X.shape[1]} features, {shorten(repr(labels.tolist()[1]), 40)} is y = 1"
     costs = label_costs("balanced" if balanced else None, labels.tolist(), numbers)
     weight = None if costs is None else costs[numbers]
     if kind is SGDQN:
