@@ -77,9 +77,7 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
 def train_linear(X, labels, numbers, solver, weight, job):
     """The linear model of a file, and the run that made it."""
     with job.warnings():
-        run = solver.solve(
-            LinearProblem(Rows(X), numbers, len(labels)), sample_weight=weight, monitor=job.bar(solver)
-        )
+        run = solver.solve(LinearProblem(Rows(X), numbers, len(labels)), sample_weight=weight, monitor=job.bar(solver))
     if not np.isfinite(run.weights).all():
         raise ValueError("the weights have overflowed: scale the features, or set a larger --t0")
     model = LinearModel(labels)

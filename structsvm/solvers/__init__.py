@@ -15,6 +15,7 @@ from structsvm.solvers.sgdqn import SGDQN
 from structsvm.solvers.weston_watkins import WestonWatkins
 
 __all__ = [
+    "SGDQN",
     "CrammerSinger",
     "CuttingPlane",
     "FrankWolfe",
@@ -25,7 +26,6 @@ __all__ = [
     "LaSVM",
     "PassiveAggressive",
     "Perceptron",
-    "SGDQN",
     "Run",
     "Solver",
     "WestonWatkins",

@@ -94,9 +94,7 @@ def test_drift_is_found_and_said(monkeypatch):
     assert run.state.settle() < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("members", "beta"), [([0, 1], [-0.5, 0.5]), ([0, 1], [0.0, -1.0]), ([0, 1], [np.inf, -1.0])]
-)
+@pytest.mark.parametrize(("members", "beta"), [([0, 1], [-0.5, 0.5]), ([0, 1], [0.0, -1.0]), ([0, 1], [np.inf, -1.0])])
 def test_points_that_are_not_in_the_hulls_are_refused(members, beta):
     state = State(Gram(Kernel("rbf"), Rows(np.eye(2))), [1, 0], np.ones(2))
     with pytest.raises(ValueError, match="not feasible|add up to 0"):

@@ -219,7 +219,14 @@ def test_bad_problems(y, C, message):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("tau", 0.0), ("delta_max", -1.0), ("selection", "best"), ("max_visits", 0), ("n_reprocess", -1), ("finishing", 2)],
+    [
+        ("tau", 0.0),
+        ("delta_max", -1.0),
+        ("selection", "best"),
+        ("max_visits", 0),
+        ("n_reprocess", -1),
+        ("finishing", 2),
+    ],
 )
 def test_bad_parameters_are_named(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of LaSVM must be"):

@@ -94,7 +94,9 @@ def test_dense_sparse_and_precomputed_are_one(kernel):
     some = X[:200]
     dense = LaSVMClassifier(**params).fit(some, y[:200])
     sparse = LaSVMClassifier(**params).fit(sp.csr_array(some), y[:200])
-    np.testing.assert_allclose(dense.decision_function(X_test), sparse.decision_function(sp.csr_array(X_test)), atol=1e-3)
+    np.testing.assert_allclose(
+        dense.decision_function(X_test), sparse.decision_function(sp.csr_array(X_test)), atol=1e-3
+    )
     if kernel == "linear":
         given = LaSVMClassifier(kernel="precomputed", random_state=0).fit(some @ some.T, y[:200])
         called = LaSVMClassifier(kernel=lambda A, B: A @ B.T, random_state=0).fit(some, y[:200])
@@ -188,7 +190,7 @@ def test_a_pool_goes_on_from_a_stream():
     kept = len(start.support_)
     start.query(X[100:130])
     start.teach(np.arange(30), y[100:130])
-    assert (start.support_ < 30).all() and 0 < (start.support_ >= 0).sum() and (start.support_ == -1).sum() <= kept
+    assert (start.support_ < 30).all() and (start.support_ >= 0).sum() > 0 and (start.support_ == -1).sum() <= kept
     start.finish()
     alpha = start.dual_coef_[0]
     f = start.decision_function(start.support_vectors_)

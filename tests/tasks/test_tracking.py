@@ -15,9 +15,7 @@ EXEMPT = {
     "check_sample_weight_equivalence_on_dense_data": "copies are examples of their own, at times of their own",
     "check_sample_weight_equivalence_on_sparse_data": "copies are examples of their own, at times of their own",
 }
-CHECKS = parametrize_with_checks(
-    [TrackingClassifier(random_state=0)], expected_failed_checks=lambda estimator: EXEMPT
-)
+CHECKS = parametrize_with_checks([TrackingClassifier(random_state=0)], expected_failed_checks=lambda estimator: EXEMPT)
 
 
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
