@@ -32,6 +32,5 @@ for n_labels in range(1, 401):
         print(f"{n_labels:6}  " + "  ".join(f"{model.score(X_test, y_test):8.3f}" for model in models.values()))
 for name, model in models.items():
     model.finish()
-    print(
-        f"{name}, after the finishing step: {model.score(X_test, y_test):.3f}, {model.n_support_.sum()} support vectors"
-    )
+    accuracy, n_vectors = model.score(X_test, y_test), model.n_support_.sum()
+    print(f"{name}, after the finishing step: {accuracy:.3f}, {n_vectors} support vectors")

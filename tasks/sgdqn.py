@@ -129,8 +129,9 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         X, y = self._validated(X, y, reset=True)
         labels = np.unique(y)
         if len(labels) < 2:
+            only = labels.tolist()[0]
             raise ValueError(
-                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {labels.tolist()[0]!r}"
+                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
             )
         return self._train(X, y, labels, sample_weight, None, self.max_iter)
 

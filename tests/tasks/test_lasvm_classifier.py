@@ -209,9 +209,10 @@ def test_queries_that_cannot_be():
         LaSVMClassifier(selection="gradient").query(X[:5], classes=[0, 1])
     with pytest.raises(ValueError, match="n_queries must be"):
         LaSVMClassifier().query(X[:5], 0, classes=[0, 1])
+    model = LaSVMClassifier(random_state=0)
+    numbers = model.query(X[:5], classes=[0, 1])
     with pytest.raises(ValueError, match="none of the classes"):
-        model = LaSVMClassifier(random_state=0)
-        model.teach(model.query(X[:5], classes=[0, 1]), [2])
+        model.teach(numbers, [2])
 
 
 # ---- bad and odd input -------------------------------------------------------------------------
