@@ -149,7 +149,8 @@ class SGDQN(Solver):
         def cost(t0):
             state = self._state(problem, weight, seed, t0)
             state.run(order)
-            primal = state.primal(order, averaged=self.average)
+            # Averaged weights too: steps that are too long show in the last ones first.
+            primal = state.primal(order)
             return primal if np.isfinite(primal) else np.inf
 
         best, least = first, cost(first)
