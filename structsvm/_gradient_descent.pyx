@@ -172,7 +172,14 @@ cdef class GradientDescent(State):
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", bint second_order=True, bint intercept=True, bint average=False,
                  uint64_t seed=0):
-        self.width = rows.n_features + 1
+        cdef double filled
+        n = rows.n_rows
+        self.rows, self.n_samples, self.width = rows, n, rows.n_features + 1
+        self.y, self.weight = np.array(y, dtype=np.int32), np.array(weight, dtype=np.float64)
+        if self.y.shape[0] != n or self.weight.shape[0] != n:
+            raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
+        filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
+        self.skip = <Py_ssize_t>(SKIP / max(filled, 1e-9))
         self.n_machines = 1 if n_labels == 2 else n_labels
         self.ridge, self.t0, self.loss = ridge, t0, LOSSES[loss]
         self.second_order, self.intercept, self.average = second_order, intercept, average
@@ -183,23 +190,8 @@ cdef class GradientDescent(State):
         self.w, self.h = cnp.PyArray_DATA(arrays[0]), cnp.PyArray_DATA(arrays[1])
         self.B = cnp.PyArray_DATA(arrays[2])
         self.u = <double*>cnp.PyArray_DATA(self.arrays[3]) if average else NULL
-        self.take_up(rows, y, weight)
         self.r = t0 / self.skip
         random_seed(&self.random, seed)
-
-    def take_up(self, Rows rows not None, y, weight):
-        """Go on with other examples, of the same width and type."""
-        if self.rows is not None and (rows.n_features != self.rows.n_features or rows.is_single != self.rows.is_single):
-            raise ValueError(f"the weights are of {self.rows.n_features} features of another type")
-        cdef double filled
-        n = rows.n_rows
-        self.rows, self.n_samples = rows, n
-        self.y = np.array(y, dtype=np.int32)
-        self.weight = np.array(weight, dtype=np.float64)
-        if self.y.shape[0] != n or self.weight.shape[0] != n:
-            raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
-        filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
-        self.skip = <Py_ssize_t>(SKIP / max(filled, 1e-9))
 
     # ---- visits ---------------------------------------------------------------------------------
 
@@ -273,9 +265,20 @@ cdef class GradientDescent(State):
             w -= (self.arrays[3] / self.n_averaged).astype(w.dtype)
         return w
 
-    def restart(self, w):
-        """Go to other weights."""
-        self.arrays[0][:] = w
+    def get_state(self):
+        """What a stream goes on from, as a dict of arrays (see `set_state`); an average is of one batch alone."""
+        numbers = [self.t, self.t0, self.r, <double>self.estimate]
+        return {"weights": self.arrays[0].copy(), "curvature": self.arrays[1].copy(),
+                "rescaling": self.arrays[2].copy(), "numbers": np.array(numbers)}
+
+    def set_state(self, state):
+        """Take over a dict of `get_state`; ValueError if it is of other machines."""
+        for array, name in zip(self.arrays, ("weights", "curvature", "rescaling")):
+            if state[name].shape != array.shape:
+                raise ValueError(f"the state is of {name} of shape {state[name].shape}, not {array.shape}")
+            array[:] = state[name]
+        self.t, self.t0, self.r, estimate = state["numbers"]
+        self.estimate = estimate != 0.0
 
     @property
     def rescaling(self):

@@ -154,7 +154,7 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         X, y = self._validated(X, y, reset=old is None)
         labels = settled_labels(y, classes, None if old is None else old.labels)
         if self._state is None and old is not None:
-            raise ValueError("a model that was loaded or copied holds no gains to go on from; fit a new one")
+            raise ValueError("a model that was loaded holds no gains to go on from; fit a new one")
         return self._train(X, y, labels, sample_weight, self._state, 1)
 
     _state: Any = None
@@ -166,10 +166,8 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         costs = label_costs(self.class_weight, labels.tolist(), numbers)
         if costs is not None:
             weight = costs[numbers] * (1.0 if weight is None else weight)
-        if state is not None and not state.rows.is_single:
-            X = X.astype(np.float64)
-        elif state is not None:
-            X = X.astype(np.float32)
+        if state is not None:
+            X = X.astype(state["weights"].dtype)
 
         def fitted(run):
             seen = LinearModel(labels)
@@ -185,7 +183,7 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         model = LinearModel(labels, estimator=type(self).__name__)
         model.take(run.weights, run.result())
         self._adopt(model)
-        self._state, self.t0_ = run.state, run.state.t0
+        self._state, self.t0_ = run.state.get_state(), run.state.t0
         raise_if_interrupted(run)
         return self
 
@@ -233,9 +231,6 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
     def _check_owner(cls, path, model):
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
-
-    def __getstate__(self):
-        return super().__getstate__() | {"_state": None}  # gains are of a run, not of a model
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

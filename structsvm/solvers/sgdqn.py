@@ -109,15 +109,16 @@ class SGDQN(Solver):
         return LinearProblem.formulation
 
     def start(self, problem, *, sample_weight=None, base=None):
-        """Return a fresh `GradientRun`; `base` is a `GradientDescent` to go on with, as it stands."""
+        """Return a fresh `GradientRun`; `base` is what `GradientDescent.get_state` gave of weights to go on with."""
         weight = np.ones(problem.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        state = base
-        if state is None:
-            seed = seed_from(self.random_state)
-            t0 = self._chosen_t0(problem, weight, seed) if self.t0 is None else float(self.t0)
-            state = self._state(problem, weight, seed, t0)
+        seed = seed_from(self.random_state)
+        if base is not None:
+            t0 = float(base["numbers"][1])
         else:
-            state.take_up(problem.rows, problem.y, weight)
+            t0 = self._chosen_t0(problem, weight, seed) if self.t0 is None else float(self.t0)
+        state = self._state(problem, weight, seed, t0)
+        if base is not None:
+            state.set_state(base)
         return GradientRun(self, problem, state, PerceptronSchedule(state))
 
     def _state(self, problem, weight, seed, t0):

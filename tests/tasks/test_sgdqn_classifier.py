@@ -61,7 +61,7 @@ def test_weights_count_as_copies_do_at_the_optimum():
     np.testing.assert_array_equal(by_class.coef_, same.coef_)
 
 
-def test_a_stream_goes_on():
+def test_a_stream_goes_on(tmp_path):
     model = SGDQNClassifier(t0=3e5, random_state=0)
     for first in range(0, 1200, 300):
         model.partial_fit(X[first : first + 300], y[first : first + 300], classes=range(10))
@@ -72,8 +72,12 @@ def test_a_stream_goes_on():
     one = SGDQNClassifier(random_state=0).partial_fit(X[:50], [1] * 50, classes=[0, 1])
     assert (one.predict(X[:50]) == 1).all()
     copy = pickle.loads(pickle.dumps(model))
+    for goes_on in (model, copy):
+        goes_on.partial_fit(X[:100], y[:100])
+    np.testing.assert_array_equal(copy.coef_, model.coef_)
+    model.save(tmp_path / "it.model")
     with pytest.raises(ValueError, match="holds no gains"):
-        copy.partial_fit(X[:2], y[:2])
+        structsvm.load(tmp_path / "it.model").partial_fit(X[:2], y[:2])
 
 
 def test_files_and_pickles_hold_it_all(tmp_path):
