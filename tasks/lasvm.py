@@ -255,7 +255,8 @@ class Pool:
         self.left = np.arange(self.n)
 
     def query(self, n_queries):
-        candidates, chosen = self.left + self.first, []
+        candidates = self.left + self.first
+        chosen: list[int] = []
         while len(candidates) and len(chosen) < n_queries:
             place = self.run.state.query(candidates)
             chosen.append(candidates[place] - self.first)

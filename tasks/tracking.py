@@ -52,6 +52,7 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
         "random_state": RANDOM_STATE,
     }
     _tracker: Any = None
+    classes_: Any
 
     def __init__(self, C=1.0, *, n_reprocess=10, process=True, random_state=None):
         self.C = C

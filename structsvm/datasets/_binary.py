@@ -17,11 +17,14 @@ def _sparse_rows(name, data_home, train, test, n_features):
     """Training and test part in svmlight's form, as CSR matrices of so many columns."""
     from scipy.sparse import csr_array
 
-    files, parts = fetch(name, data_home), []
-    for file in (train, test):
+    files = fetch(name, data_home)
+
+    def part(file):
         X, y = read_svmlight(io.BytesIO(files[file][1]))
-        parts += [csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), y]
-    return LabelledRows(*parts, files[train][0])
+        return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), y
+
+    (X, y), (X_test, y_test) = part(train), part(test)
+    return LabelledRows(X, y, X_test, y_test, files[train][0])
 
 
 def fetch_adult(data_home=None) -> LabelledRows:
