@@ -24,13 +24,11 @@ COLUMNS = {
 
 
 def run(options):
-    rows = []
-    table = Table("Active selection (thesis, figures 4.11 to 4.15)", COLUMNS, rows, ABOUT)
     for make in (adult, lambda: mnist(8), lambda: mnist(8, noise=True)):
         task = make()
         task = first(task, QUICK) if options.quick else task
         _, svc = measured(SVC(cache_size=200, **task.params), task)
-        rows.append(svc | {"machine": "SVC", "share": 100.0})
+        rows = [svc | {"machine": "SVC", "share": 100.0}]
         for selection in SELECTIONS:
             for visits in VISITS:
                 if visits > len(task.y) // 2:
@@ -40,7 +38,7 @@ def run(options):
                 )
                 share = 100.0 * row["n_support"] / svc["n_support"]
                 rows.append(row | {"machine": selection, "visits": visits, "share": share})
-        yield table
+        yield Table(f"Active selection: {task.name} (thesis, figures 4.11 to 4.15)", COLUMNS, rows, ABOUT)
 
 
 ABOUT = notes("""One pass that ends after so many examples, and the finishing step; one seed. "gradient", "active": the

@@ -21,11 +21,9 @@ COLUMNS = {
 
 
 def run(options):
-    rows = []
-    table = Table("The Huller on MNIST (thesis, figure 4.3)", COLUMNS, rows, ABOUT)
     for digit in DIGITS[-1:] if options.quick else DIGITS:
         task = first(mnist(digit), QUICK if options.quick else 10**9)
-        gamma = task.params["gamma"]
+        gamma, rows = task.params["gamma"], []
         for name, model in {
             "SVC": SVC(cache_size=200, **task.params),
             "LaSVM x1": LaSVMClassifier(random_state=0, **task.params),
@@ -35,7 +33,7 @@ def run(options):
             "averaged perceptron x10": KernelPerceptronClassifier(gamma=gamma, max_iter=10, random_state=0),
         }.items():
             rows.append(measured(model, task)[1] | {"machine": name})
-        yield table
+        yield Table(f"The Huller: {task.name} (thesis, figure 4.3)", COLUMNS, rows, ABOUT)
 
 
 ABOUT = notes("""A digit against the rest, 10,000 training examples of 60,000, RBF kernel with gamma = 0.005; C = 1000

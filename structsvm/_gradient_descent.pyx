@@ -73,7 +73,13 @@ cdef double LEAST = 1e-2
 # The power of the gain's decay where weights are averaged (Bottou 2010).
 cdef double AVERAGED_POWER = 0.75
 
-# Bytes of a row that are fetched ahead, and in a cache line.
+# Dense rows of more bytes than this in all are visited in runs of neighbours, which memory delivers about twice as fast
+# as rows in random order; the runs are shuffled.
+cdef Py_ssize_t LARGE = 1 << 22
+cdef Py_ssize_t RUN = 16
+
+# How many rows ahead a row is fetched, how many bytes of it, and bytes in a cache line.
+cdef Py_ssize_t ROWS_AHEAD = 4
 cdef Py_ssize_t AHEAD = 4096
 cdef Py_ssize_t LINE = 64
 
@@ -180,6 +186,8 @@ cdef class GradientDescent(State):
             raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
         filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
         self.skip = <Py_ssize_t>(SKIP / max(filled, 1e-9))
+        if not rows.is_sparse and rows.data.nbytes > LARGE:
+            self.groups = np.append(np.arange(0, n, RUN), n)
         self.n_machines = 1 if n_labels == 2 else n_labels
         self.ridge, self.t0, self.loss = ridge, t0, LOSSES[loss]
         self.second_order, self.intercept, self.average = second_order, intercept, average
@@ -201,8 +209,8 @@ cdef class GradientDescent(State):
 
     cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
         """Algorithm 8, one round; the gain, not `step`, is its length."""
-        if self.at + 1 < self.n_order:
-            self.fetch(self.order[self.at + 1])
+        if self.at + ROWS_AHEAD < self.n_order:
+            self.fetch(self.order[self.at + ROWS_AHEAD])
         self.at += 1
         if self.rows.is_single:
             visit(self, i, <float*>NULL)

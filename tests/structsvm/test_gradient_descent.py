@@ -114,6 +114,17 @@ def test_sparse_data_are_regularised_seldom():
     assert GradientDescent(Rows(X.toarray()), np.arange(200) % 2, 2, np.ones(200), ridge=0.1, t0=10.0).skip == 16
 
 
+def test_large_dense_data_are_visited_in_runs():
+    X, y = np.zeros((10_000, 64), dtype=np.float64), np.arange(10_000) % 2
+    X[:, 0] = np.arange(10_000)
+    params = {"ridge": 0.1, "t0": 10.0}
+    groups = GradientDescent(Rows(X), y, 2, np.ones(10_000), **params).groups
+    assert groups[0] == 0 and groups[-1] == 10_000 and set(np.diff(groups)) == {16}
+    for other in (X[:100], sp.csr_matrix(X)):
+        n = other.shape[0]
+        assert GradientDescent(Rows(other), y[:n], 2, np.ones(n), **params).groups is None
+
+
 # ---- optima ------------------------------------------------------------------------------------
 
 
