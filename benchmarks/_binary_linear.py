@@ -161,8 +161,8 @@ def run(options):
         yield Table(f"Linear machines: {rows[0]['data']} (thesis, figures 3.1 and 3.2)", COLUMNS, rows, ABOUT)
 
 
-FLOOR_ABOUT = notes("""100,000 x 500, in random order of runs of 16 rows; best wall time of some runs, one core. One read
-is numpy's product with a vector, which goes through the data in order.""")
+FLOOR_ABOUT = notes("""100,000 x 500, in random order of runs of 16 rows; best wall time of some runs, one core. One
+read is numpy's product with a vector, which goes through the data in order.""")
 ABOUT = notes("""Squared hinge; alpha is 1e-5 on the dense sets and the text, 1e-4 on w8a; C of liblinear is
 1 / (2 n alpha), and its bias is regularised as ours is. SGDClassifier's squared hinge has no factor 1/2: its alpha is
 twice ours, for the same weights; its bias is not regularised. Each row is a run from the beginning; ours include the
