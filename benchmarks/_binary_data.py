@@ -66,7 +66,8 @@ def adult():
 
 
 def mnist(digit, noise=False, n=N_MNIST):
-    data, name = fetch_mnist(), f"mnist {digit}" + (" + 10 % noise" if noise else "")
+    data = fetch_mnist()
+    name = f"mnist {digit}" + (", all examples" if n >= len(data.y_train) else "") + (" + 10 % noise" if noise else "")
     y = data.y_train == digit
     # The thesis's gamma of 0.005 on grey values from 0 to 1; C of the noisy set as for USPS.
     task = Task(name, data.X_train, y, data.X_test, data.y_test == digit, {"gamma": 0.005, "C": 10.0 if noise else 1e3})
