@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from _measure import Clock
@@ -17,6 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from structsvm import ConvergenceWarning
 from structsvm._kernels import Gram, Kernel, Rows
+from structsvm.datasets import fetch_letter
 from structsvm.kernel_problem import KernelProblem
 from structsvm.progress import Monitor
 from structsvm.result import relative_gap
@@ -68,10 +66,8 @@ def standard(load):
 
 
 def letters(n):
-    path = Path(os.environ["STRUCTSVM_DATA"]) / "mc_letter" / "letter-recognition.data.gz"
-    with gzip.open(path, "rt", encoding="ascii") as file:
-        rows = [line.strip().split(",") for line in file][:n]
-    return 2.0 * np.array([row[1:] for row in rows], dtype=np.float64) / 15.0 - 1.0, np.array([row[0] for row in rows])
+    data = fetch_letter()
+    return 2.0 * data.X_train[:n].astype(np.float64) / 15.0 - 1.0, data.y_train[:n]
 
 
 def data_sets(quick):

@@ -29,6 +29,11 @@ the rate
 and by more for every arc that becomes free on the way: an empty one that leaves R, a full one that enters it. It is
 lowered to the minimum of this convex function of t, which is at a weighted order statistic of the |d|. The objective
 falls at each turn, so cuts and potentials do not come back, and there are finitely many.
+
+They may be many: where slopes differ by little, one cut after the other moves by as little, while all of them together
+have far to go. So "zero" is first anything up to the largest slope, then less, level by level. A turn at level e lowers
+the objective by e times what R lacks at least, because after a move by e the free arcs that leave R are full indeed,
+and those that enter it empty. Where it does not fall, rounding parts what is equal, and more has to count as zero.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -38,8 +43,10 @@ import numpy as np
 
 from structsvm._typedefs cimport int64_t
 
-# Reduced slopes up to this, relative to the largest slope, are zero; and so are flows, relative to all capacities.
+# Reduced slopes up to this, relative to the largest score, are zero in the end; and so are flows, relative to all
+# capacities. From one level to the next the slopes that count as zero shrink by a factor.
 cdef double ROUNDING = 1e-12
+cdef double FINER = 8.0
 
 
 cdef struct Breakpoint:
@@ -144,14 +151,27 @@ cdef class Circulation:
         """
         if F.shape[0] != self.n_classes or F.shape[1] != self.n_samples:
             raise ValueError("F must be of shape (n_classes, n_samples)")
-        self.rounding = ROUNDING * (1.0 + max(np.max(F, initial=0.0), -np.min(F, initial=0.0)))
+        cdef double largest = max(np.max(F, initial=0.0), -np.min(F, initial=0.0))
+        cdef double least = ROUNDING * (1.0 + largest), objective, before = INFINITY
+        cdef bint sent
+        self.rounding = 1.0 + 2.0 * largest + np.ptp(self.biases)
         while True:
             PyErr_CheckSignals()
             with nogil:
-                self.sort_arcs(F)
-                if self.send():
+                objective = self.sort_arcs(F)
+                sent = self.send()
+                if sent and self.rounding <= least:
                     break
-                self.lower(F)
+                if not sent and objective < before:
+                    before = objective
+                    self.lower(F)
+                    continue
+                before = INFINITY
+                if self.rounding <= least:
+                    least *= 2.0
+                    self.rounding = least
+                else:
+                    self.rounding = fmax(self.rounding / FINER, least)
         if beta is not None:
             self.write(F, beta)
         return self.slacks(F)
@@ -159,17 +179,19 @@ cdef class Circulation:
     cdef inline double reduced(self, const double[:, ::1] F, Py_ssize_t c, Py_ssize_t k, Py_ssize_t i) noexcept nogil:
         return 1.0 - F[c, i] + F[k, i] - (self.b[c] - self.b[k])
 
-    cdef void sort_arcs(self, const double[:, ::1] F) noexcept nogil:
-        """What the full arcs leave for the free ones to do, and the capacity of these."""
+    cdef double sort_arcs(self, const double[:, ::1] F) noexcept nogil:
+        """What the full arcs leave for the free ones to do, and the capacity of these; returns the dual objective."""
         cdef Py_ssize_t c, k, i
-        cdef double d, full, free
+        cdef double d, full, free, objective = 0.0
         self.lack[:] = self.supply
         for c in range(self.n_classes):
+            objective += self.supply[c] * self.b[c]
             for k in range(self.n_classes):
                 full = free = 0.0
                 if k != c:
                     for i in range(self.start[c], self.start[c + 1]):
                         d = self.reduced(F, c, k, i)
+                        objective += self.C[i] * fmax(d, 0.0)
                         if d > self.rounding:
                             full += self.C[i]
                         elif d >= -self.rounding:
@@ -177,6 +199,7 @@ cdef class Circulation:
                 self.free[c, k] = free
                 self.lack[c] -= full
                 self.lack[k] += full
+        return objective
 
     cdef bint send(self) noexcept nogil:
         """A greatest flow along free arcs from classes that lack outflow to those that have too much.

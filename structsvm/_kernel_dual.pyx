@@ -126,6 +126,10 @@ cdef class KernelDual(State):
         """Algorithm 3: a support pattern; the steepest pair over all labels."""
         return 0 if self.cache.n_members == 0 else self.process(self.pick(), 1)
 
+    cdef int process_any(self, Py_ssize_t i) except -1 nogil:
+        """An example, fresh or not; the steepest pair over all labels."""
+        return self.process(self.cache.slot[i], 1) if self.cache.slot[i] >= 0 else self.process_fresh(i, 1)
+
     cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
         """An example, and all pairs over all labels while its scores are at hand."""
         return self.process(self.cache.slot[i], MANY) if self.cache.slot[i] >= 0 else self.process_fresh(i, MANY)
@@ -137,6 +141,22 @@ cdef class KernelDual(State):
     cdef int reprocess(self) except -1 nogil:
         """A support pattern; all pairs over its support vectors."""
         return self.optimize_patterns(1, MANY)
+
+    cdef int sweep(self) except -1 nogil:
+        """Each support pattern in turn; all pairs over its support vectors."""
+        cdef Py_ssize_t slot = 0, n_members
+        cdef PatternVectors* p
+        while slot < self.cache.n_members:
+            self.cost += 10.0
+            n_members = self.cache.n_members
+            if self.moves(slot):
+                p = &self.vectors.patterns[slot]
+                self.look_up(slot)
+                self.solve(self.cache.member[slot], self.cache.diagonal[slot], p.label, p.n, MANY)
+                self.commit(slot)
+            if self.cache.n_members == n_members:   # otherwise another pattern has this slot now
+                slot += 1
+        return 0
 
     cdef int process_fresh(self, Py_ssize_t i, int n_steps) except -1 nogil:
         cdef Py_ssize_t b

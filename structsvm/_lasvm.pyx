@@ -227,8 +227,9 @@ cdef class LaSVM(State):
         ENOUGH_NEAR candidates have |f(x)| < 1 + delta / 2.
         """
         cdef bint is_auto = self.selection == SELECT_AUTOACTIVE
-        cdef Py_ssize_t most = min(MOST_SAMPLED if is_auto else SAMPLED, n), at_once = 0, first = 0, near = 0
-        cdef Py_ssize_t k, other, chosen = 0, block = -1
+        cdef Py_ssize_t most = min(MOST_SAMPLED if is_auto else SAMPLED, n), at_once, first = 0, near = 0
+        cdef Py_ssize_t k, b, other, chosen = 0
+        cdef int64_t i
         cdef double value, best = INFINITY
         if self.selection == SELECT_RANDOM or n == 1:
             return 0
@@ -237,19 +238,20 @@ cdef class LaSVM(State):
             for k in range(first, first + at_once):
                 other = k + random_below(&self.random, n - k)
                 order[k], order[other] = order[other], order[k]
-            self.cache.take(order + first, at_once)
-            self.cost += at_once * self.cache.n_members * (1.0 + self.cache.gram.cost)
-            for k in range(at_once):
-                if self.cache.slot[order[first + k]] >= 0 or self.box[order[first + k]] == 0.0:
+            self.cache.expect(order + first, at_once)
+            self.cache.take_block()
+            self.cost += self.cache.n_fresh * self.cache.n_members * (1.0 + self.cache.gram.cost)
+            for b in range(self.cache.n_fresh):
+                i = self.cache.fresh[b]
+                if self.box[i] == 0.0:
                     continue
-                value = self.bias + self.fast.weigh(self.cache.fresh_row(k), &self.alpha[0], self.cache.n_members)
+                value = self.bias + self.fast.weigh(self.cache.fresh_row(b), &self.alpha[0], self.cache.n_members)
                 near += is_auto and fabs(value) < 1.0 + 0.5 * self.delta
-                value = value * self.sign[order[first + k]] if self.selection == SELECT_GRADIENT else fabs(value)
+                value = value * self.sign[i] if self.selection == SELECT_GRADIENT else fabs(value)
                 if value < best:
-                    best, chosen, block = value, first + k, first
+                    best, chosen = value, first + self.cache.fresh_at[b]
             first += at_once
-        # The block's rows serve Process, unless a later block has taken their place.
-        self.cache.n_found = 0 if block == first - at_once else self.cache.n_fresh
+        self.cache.expect(NULL, 0)      # Process has the row of the chosen one computed again
         return chosen
 
     def query(self, int64_t[::1] pool):

@@ -6,7 +6,8 @@ written from it (kernels are symmetric); so a row is computed again only after i
 one that has been asked for longest ago.
 
 Fresh examples, in the order in which they are expected, come in blocks: one matrix product gives their rows, another
-their values with one another, from which the rows of those still to come are completed when one becomes a member.
+their values with one another, from which the rows of those still to come are completed when one becomes a member. A
+member that has left by the time it is expected is in no block, and has its row computed alone.
 """
 
 from libc.stdlib cimport free, malloc
@@ -179,7 +180,7 @@ cdef class RowCache:
         cdef float value
         if np.unique(members).shape[0] != examples.shape[0]:
             raise ValueError("an example can be a member only once")
-        self.n_taken = self.n_free = self.n_fresh = 0
+        self.n_taken = self.n_free = self.n_fresh = self.n_passed = 0
         self.slot[:] = -1
         self.place[:] = -1
         self.n_members = examples.shape[0]
@@ -195,31 +196,33 @@ cdef class RowCache:
 
     cdef void expect(self, const int64_t* order, Py_ssize_t n) noexcept nogil:
         self.order, self.n_order = order, n
-        self.n_seen = self.n_fresh = self.n_found = 0
+        self.at = self.n_fresh = self.n_passed = 0
 
     cdef Py_ssize_t find_fresh(self, Py_ssize_t i) except -1 nogil:
-        cdef int64_t block[64]
-        cdef Py_ssize_t n = 1
-        while self.n_found < self.n_fresh:
-            self.n_found += 1
-            if self.fresh[self.n_found - 1] == i:
-                return self.n_found - 1
-        # The next block: from i on in the order, if it is there.
-        block[0] = i
-        while self.n_seen < self.n_order and self.order[self.n_seen] != i:
-            self.n_seen += 1
-        self.n_seen += 1
-        while self.n_seen < self.n_order and n < BLOCK:
-            block[n] = self.order[self.n_seen]
-            n += self.slot[block[n]] < 0
-            self.n_seen += 1
-        self.take(block, n)
-        self.n_found = 1
-        return 0
+        while self.at < self.n_order and self.order[self.at] != i:
+            self.at += 1
+        while self.n_passed < self.n_fresh and self.fresh_at[self.n_passed] < self.at:
+            self.n_passed += 1
+        if self.n_passed == self.n_fresh:
+            self.take_block()
+        if self.n_passed < self.n_fresh and self.fresh[self.n_passed] == i:
+            return self.n_passed
+        # It was a member when the block was taken, or is not in the order.
+        self.take_one(i)
+        return self.n_fresh
 
-    cdef int take(self, const int64_t* examples, Py_ssize_t n) except -1 nogil:
-        cdef Py_ssize_t b, stride = self.n_members + n, size = n * stride + n * n
-        self.n_fresh = 0
+    cdef int take_block(self) except -1 nogil:
+        """From here on in the order, the next examples that are no members."""
+        cdef Py_ssize_t p, n = 0, stride, size
+        self.n_fresh = self.n_passed = 0
+        for p in range(self.at, self.n_order):
+            if n == BLOCK:
+                break
+            self.fresh[n], self.fresh_at[n] = self.order[p], p
+            n += self.slot[self.order[p]] < 0
+        # Members that leave and come back included, there are never more than now and these.
+        stride = self.n_members + n + 1
+        size = (n + 1) * stride + (n + 1) * (n + 1)
         if size > self.ahead_size:
             free(self.ahead)
             self.ahead_size = 0
@@ -227,20 +230,28 @@ cdef class RowCache:
             if self.ahead == NULL:
                 return no_memory()
             self.ahead_size = size
-        self.within = self.ahead + n * stride
+        self.within = self.ahead + (n + 1) * stride
         self.ahead_stride = stride
-        self.gram.c_block(examples, n, &self.member[0], self.n_members, self.ahead, stride)
-        self.gram.c_block(examples, n, examples, n, self.within, n)
-        for b in range(n):
-            self.fresh[b] = examples[b]
+        self.gram.c_block(self.fresh, n, &self.member[0], self.n_members, self.ahead, stride)
+        self.gram.c_block(self.fresh, n, self.fresh, n, self.within, n + 1)
         self.n_fresh = n
+        self.n_blocks += 1
+        return 0
+
+    cdef int take_one(self, int64_t i) except -1 nogil:
+        """The values of one example, in the row and the column behind those of the block."""
+        cdef Py_ssize_t n = self.n_fresh
+        self.fresh[n] = i
+        self.gram.c_block(&i, 1, &self.member[0], self.n_members, self.ahead + n * self.ahead_stride, self.n_members)
+        self.gram.c_block(self.fresh, n + 1, &i, 1, self.within + n, n + 1)
+        self.n_alone += 1
         return 0
 
     cdef const float* fresh_row(self, Py_ssize_t b) noexcept nogil:
         return self.ahead + b * self.ahead_stride
 
     cdef double fresh_diagonal(self, Py_ssize_t b) noexcept nogil:
-        return self.within[b * self.n_fresh + b]
+        return self.within[b * (self.n_fresh + 1) + b]
 
     cdef int enter(self, Py_ssize_t b) except -1 nogil:
         cdef Py_ssize_t p, other, s = self.n_members, n = self.member.shape[0]
@@ -251,7 +262,8 @@ cdef class RowCache:
             if self.holder[p] >= 0:
                 self.buffer[p * self.width + s] = own[self.holder[p]]
         for other in range(self.n_fresh):
-            self.ahead[other * self.ahead_stride + s] = self.within[other * self.n_fresh + b]
+            self.ahead[other * self.ahead_stride + s] = self.within[other * (self.n_fresh + 1) + b]
+        own[s] = self.fresh_diagonal(b)
         self.member[s] = self.fresh[b]
         self.slot[self.fresh[b]] = s
         self.diagonal[s] = own[s]

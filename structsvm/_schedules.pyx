@@ -306,6 +306,21 @@ cdef class OnlineSchedule(Schedule):
         return 0
 
 
+cdef class WorkingSetSchedule(Schedule):
+    """SVMstruct (Tsochantaridis and others 2004, algorithm 1): after each new constraint the whole working set."""
+
+    cdef bint decoded
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef double dual = self.state.dual
+        if self.decoded:
+            self.state.sweep()
+        else:
+            self.state.process_any(i)
+        self.decoded = self.state.dual > dual
+        return self.decoded
+
+
 cdef class FrankWolfeSchedule(Schedule):
     """Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) on the dual.
 

@@ -21,4 +21,6 @@ cdef class State:
     cdef int optimize(self, int n) except -1 nogil
     cdef int decode_once(self, Py_ssize_t i) except -1 nogil
     cdef int reprocess(self) except -1 nogil
+    cdef int process_any(self, Py_ssize_t i) except -1 nogil
+    cdef int sweep(self) except -1 nogil
     cdef int missing(self) except -1 nogil

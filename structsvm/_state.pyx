@@ -40,6 +40,12 @@ cdef class State:
     cdef int reprocess(self) except -1 nogil:
         return self.missing()
 
+    cdef int process_any(self, Py_ssize_t i) except -1 nogil:
+        return self.missing()
+
+    cdef int sweep(self) except -1 nogil:
+        return self.missing()
+
     cdef int missing(self) except -1 nogil:
         with gil:
             raise NotImplementedError(f"{type(self).__name__} has no such step")

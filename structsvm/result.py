@@ -63,9 +63,8 @@ class Result:
     def certificate(self):
         """One line of text: the claim that this result makes, and nothing more."""
         passes = f"{self.n_iter} {'pass' if self.n_iter == 1 else 'passes'}"
-        counts = f"{self.n_argmax} argmax calls, {self.seconds:.2f} s"
-        if not np.isnan(self.dual):
-            counts = f"{self.n_support} support vectors, {counts}"
+        counts = [] if np.isnan(self.dual) else [f"{self.n_support} support vectors"]
+        counts += [f"{self.n_argmax} argmax calls"] * (self.n_argmax > 0) + [f"{self.seconds:.2f} s"]
         if np.isinf(self.primal):
             claim = f"dual {self.dual:.6g}; no weights that keep every margin were found"
         elif np.isnan(self.gap):
@@ -75,7 +74,7 @@ class Result:
                 f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "
                 f"({100.0 * self.relative_gap:.3g} %)"
             )
-        return f"{claim}; {passes} ({self.status}), {counts}"
+        return f"{claim}; {passes} ({self.status}), {', '.join(counts)}"
 
     def to_dict(self):
         """The result without its history, as plain numbers and strings for JSON (NaN as None)."""

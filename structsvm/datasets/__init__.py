@@ -4,7 +4,7 @@ from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_
 from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
 from structsvm.datasets._binary import fetch_adult, fetch_w8a, make_banana, make_ill_conditioned, make_waveform
 from structsvm.datasets._child_world import make_ambig_child_world
-from structsvm.datasets._classes import LabelledRows, fetch_letter, fetch_mnist, fetch_usps
+from structsvm.datasets._classes import LabelledRows, fetch_20newsgroups, fetch_letter, fetch_mnist, fetch_usps
 from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_homologues, write_alignments
@@ -44,6 +44,7 @@ __all__ = [
     "TextSequences",
     "Treebank",
     "Universe",
+    "fetch_20newsgroups",
     "fetch_adult",
     "fetch_amazon_reviews",
     "fetch_clinc150",

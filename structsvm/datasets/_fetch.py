@@ -431,6 +431,16 @@ SOURCES = {
         convert=None,
         licence="none stated (public benchmark)",
     ),
+    "20newsgroups": Source(
+        folder="text_20news",
+        sha256={
+            "news.npz": "37229636bc27ecb3b71fd525a89213436d6724ac64d863f35b5c26e35a39eb8c",
+            "classes.txt": "e639d15e21a5fef5fa90955acc42bbf428a9bd3a379cd3084b9595cb0066831b",
+        },
+        url="https://github.com/YunomiXavia/20news-bydate",
+        convert=None,
+        licence="none stated; public messages of their authors, of which only word counts are kept",
+    ),
     "lost": Source(
         folder="pl_lost",
         sha256={"pl_lost.npz": "5409c146f574e19f4c0f15a82ee7f57aaa0a94afa3d0f1a766707910e8defd27"},

@@ -16,8 +16,12 @@ def programmes(draw, supplied=True):
     n_classes = draw(st.integers(2, 5))
     y = np.sort(np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, draw(st.integers(0, 9)))]))
     n = len(y)
-    # Scores of few values have many ties; capacities of very different sizes.
-    F = rng.integers(-1, 2, (n_classes, n)).astype(float) if draw(st.booleans()) else rng.normal(size=(n_classes, n))
+    # Scores of few values have many ties, and near ties far from the optimum; capacities of very different sizes.
+    kind = draw(st.sampled_from(["any", "ties", "near ties"]))
+    F = rng.normal(size=(n_classes, n)) if kind == "any" else rng.integers(-1, 2, (n_classes, n)).astype(float)
+    if kind == "near ties":
+        F = rng.normal(size=(n_classes, 1)) + 1e-9 * rng.normal(size=(n_classes, n))
+        F[y, np.arange(n)] += rng.integers(0, 2, n)
     C = 10.0 ** rng.uniform(-2, 2, n) if draw(st.booleans()) else np.ones(n)
     supply = np.zeros(n_classes)
     if supplied and draw(st.booleans()):

@@ -49,8 +49,19 @@ def test_digits(name, shape, counts, low):
     assert np.bincount(data.y_train).tolist() == counts
 
 
+@real_data
+def test_20newsgroups():
+    data = datasets.fetch_20newsgroups()
+    assert (data.X_train.shape, data.X_test.shape) == ((11314, 32994), (7532, 32994))
+    assert (data.X_train.nnz, data.X_test.nnz) == (1486188, 953094)
+    assert data.X_train.dtype == np.float32 and data.X_train.has_sorted_indices
+    names, counts = np.unique(data.y_train, return_counts=True)
+    assert (len(names), names[0], counts[0]) == (20, "alt.atheism", 480)
+
+
 def test_files_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
-    for fetch in (datasets.fetch_letter, datasets.fetch_usps, datasets.fetch_mnist):
-        with pytest.raises(DatasetUnavailableError, match="mc_"):
+    fetches = (datasets.fetch_letter, datasets.fetch_usps, datasets.fetch_mnist, datasets.fetch_20newsgroups)
+    for fetch, folder in zip(fetches, ("mc_letter", "mc_usps", "mc_mnist", "text_20news"), strict=True):
+        with pytest.raises(DatasetUnavailableError, match=folder):
             fetch(tmp_path)

@@ -11,7 +11,13 @@ from structsvm._full_gradient import FullGradient
 from structsvm._kernel_dual import KernelDual
 from structsvm._kernels import Gram, Kernel, Rows
 from structsvm._row_cache import RowCache
-from structsvm._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule, PerceptronSchedule
+from structsvm._schedules import (
+    AdaptiveSchedule,
+    DecodeOnceSchedule,
+    FixedSchedule,
+    PerceptronSchedule,
+    WorkingSetSchedule,
+)
 from structsvm.kernel_problem import KernelProblem
 from structsvm.solvers import CrammerSinger, KernelLaRank
 
@@ -19,6 +25,7 @@ SCHEDULES = {
     "decode-once": lambda state: DecodeOnceSchedule(state, 3),
     "fixed": lambda state: FixedSchedule(state, 1, 10),
     "fractions": lambda state: FixedSchedule(state, 0.3, 4.7),
+    "working-set": WorkingSetSchedule,
     "adaptive": AdaptiveSchedule,
     "adaptive-clock": lambda state: AdaptiveSchedule(state, use_clock=True),
 }
@@ -207,6 +214,19 @@ def test_the_cache_has_no_influence_on_the_model(schedule, selection, seed):
     assert kept[0][3] >= kept[-1][3]
     if schedule == "fixed":
         assert kept[0][2] < 1.0 and kept[0][3] > kept[-1][3]
+
+
+def test_fresh_examples_come_in_blocks_in_every_pass():
+    found, machine = problem(0, n=300)
+    state = state_of(found, machine, seed=0)
+    plan = FixedSchedule(state, 1, 50)
+    for passes in range(1, 5):
+        plan.start_pass()
+        assert plan.run(np.inf)
+        assert state.cache.n_blocks <= passes * -(-300 // 64)
+        # Alone are those at most that were members when their block was taken and are none when their turn comes.
+        assert passes > 1 or state.cache.n_alone == 0
+    assert state.cache.n_alone < 0.1 * 4 * 300
 
 
 def test_rows_of_the_cache_are_rows_of_the_kernel():

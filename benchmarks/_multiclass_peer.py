@@ -1,0 +1,85 @@
+"""One classifier in a process of its own: ``python _multiclass_peer.py JSON``; prints JSON.
+
+What it is told: ``program``, the set's ``name``, how many examples to train on (``n``), and whether it is a trial
+(``quick``).
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+
+import numpy as np
+from _measure import Clock
+from _multiclass_data import CACHE, error, load
+
+from structsvm.tasks import LaRankClassifier
+
+
+def main():
+    task = json.loads(sys.argv[1])
+    data = load(task["name"], task["quick"])
+    data = data if task["n"] is None else data.part(task["n"])
+    model = classifier(task["program"], data.setting)
+    before = peak()
+    with Clock() as fit:
+        model.fit(data.X, data.y)
+    after = peak()
+    with Clock() as predict:
+        found = error(model.predict(data.X_test), data.y_test)
+    kernels = getattr(model, "n_kernel_", None)
+    answer = {
+        "error": found,
+        "fit": fit.cpu,
+        "predict": predict.cpu,
+        "memory": after - before,
+        "data_size": size(data.X) / 1e6,
+        "patterns": len(model.support_),
+        "kernels": None if kernels is None else kernels / 1e6,
+    }
+    if kernels is not None and data.setting.gamma is not None:
+        answer["floor"] = floor(data.X, model.support_, kernels)
+    json.dump(answer, sys.stdout)
+
+
+def peak():
+    """Largest resident set so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def size(X):
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if hasattr(X, "indptr") else X.nbytes
+
+
+def classifier(program, setting):
+    kernel = {"kernel": "linear"} if setting.gamma is None else {"kernel": "rbf", "gamma": setting.gamma}
+    common = {"C": setting.C, "cache_size": CACHE} | kernel
+    if program == "LaRank x1":
+        return LaRankClassifier(max_iter=1, random_state=0, **common)
+    if program == "LaRank":
+        return LaRankClassifier(random_state=0, **common)
+    if program == "ThunderSVM":
+        from thundersvm import SVC
+
+        return SVC(C=setting.C, **kernel)
+    from sklearn.svm import SVC
+
+    return SVC(**common)
+
+
+def floor(X, support, kernels):
+    """CPU seconds of numpy's float32 products for as many kernel values, 64 rows by the support patterns a product."""
+    rows, members = X[:64], X[support]
+    times = max(1, int(2e7 / (len(rows) * len(members))))
+    best = np.inf
+    for _ in range(3):
+        with Clock() as clock:
+            for _ in range(times):
+                rows @ members.T
+        best = min(best, clock.cpu / times)
+    return best * kernels / (len(rows) * len(members))
+
+
+if __name__ == "__main__":
+    main()
