@@ -23,6 +23,8 @@ cdef extern from "products.h" nogil:
                               float* out) noexcept nogil
         double (*gather)(const float* row, const int32_t* slot, const double* beta, int64_t n) noexcept nogil
         void (*scatter)(const float* row, const int32_t* slot, double* g, int64_t n, double step) noexcept nogil
+        double (*weigh)(const float* row, const double* beta, int64_t n) noexcept nogil
+        void (*shift)(const float* row, double* g, int64_t n, double step) noexcept nogil
     const products* products_best()
 
 

@@ -2,6 +2,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._dual import DualState
+from structsvm._lasvm import LaSVM
 from structsvm._state import State
 
 class Schedule:
@@ -26,6 +27,16 @@ class AdaptiveSchedule(Schedule):
 
 class DecodeOnceSchedule(Schedule):
     def __init__(self, state: State, n_reprocess: float) -> None: ...
+
+class OnlineSchedule(Schedule):
+    def __init__(
+        self,
+        state: LaSVM,
+        *,
+        n_reprocess: float = 1.0,
+        delta_max: float = ...,
+        max_visits: int | None = None,
+    ) -> None: ...
 
 class WorkingSetSchedule(Schedule): ...
 

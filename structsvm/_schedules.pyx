@@ -14,6 +14,7 @@ import numpy as np
 cimport numpy as cnp
 
 from structsvm._dual cimport DualState, WorkingSet, gram_at
+from structsvm._lasvm cimport LaSVM
 from structsvm._problem cimport Cut
 from structsvm._random cimport random_shuffle, random_unit
 from structsvm._state cimport State
@@ -264,6 +265,44 @@ cdef class DecodeOnceSchedule(Schedule):
         if self.due >= 1.0:
             return 1
         self.decoded = False
+        return 0
+
+
+cdef class OnlineSchedule(Schedule):
+    """Algorithms 13 and 14: Process an example that the state selects, then Reprocess.
+
+    Reprocess is called `n_reprocess` times on average, and then until delta <= `delta_max` (section 4.2.5). A pass
+    ends after `max_visits` examples.
+    """
+
+    cdef LaSVM machine
+    cdef double n_reprocess, delta_max, due
+    cdef Py_ssize_t max_visits
+    cdef bint begun
+
+    def __init__(self, LaSVM state, *, double n_reprocess=1.0, double delta_max=np.inf, max_visits=None):
+        super().__init__(state)
+        self.machine = state
+        self.n_reprocess, self.delta_max = n_reprocess, delta_max
+        self.max_visits = self.order.shape[0] if max_visits is None else max_visits
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t chosen, n = self.order.shape[0]
+        cdef bint moved = True
+        if not self.begun:
+            chosen = self.next + self.machine.select(&self.order[self.next], n - self.next)
+            self.order[self.next], self.order[chosen] = self.order[chosen], self.order[self.next]
+            self.machine.process_new(self.order[self.next])
+            self.begun = True
+            self.due += self.n_reprocess
+        else:
+            moved = self.machine.process_old()
+            self.due = max(self.due - 1.0, 0.0)
+        if self.due >= 1.0 or (moved and self.machine.delta > self.delta_max):
+            return 1
+        self.begun = False
+        if self.next + 1 >= self.max_visits:
+            self.next = n - 1
         return 0
 
 

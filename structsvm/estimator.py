@@ -237,6 +237,7 @@ def load(path, *, oracle=None, mmap=False):
     name = {
         "alignment": "SequenceAligner",
         "ambiguous": "AmbiguousClassifier",
+        "binary": file.meta.get("estimator"),
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),
         "semantics": "SemanticParser",

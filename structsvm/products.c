@@ -85,6 +85,21 @@ static void scatter(const float *row, const int32_t *slot, double *g, int64_t n,
     for (int64_t e = 0; e < n; e++) g[e] -= step * row[slot[e]];
 }
 
+static double weigh(const float *row, const double *beta, int64_t n) {
+    double sum[16] = {0.0};
+    int64_t s = 0;
+    for (; s + 16 <= n; s += 16)
+        for (int k = 0; k < 16; k++) sum[k] += beta[s + k] * row[s + k];
+    for (; s < n; s++) sum[0] += beta[s] * row[s];
+    for (int half = 8; half > 0; half /= 2)
+        for (int k = 0; k < half; k++) sum[k] += sum[k + half];
+    return sum[0];
+}
+
+static void shift(const float *row, double *g, int64_t n, double step) {
+    for (int64_t s = 0; s < n; s++) g[s] -= step * row[s];
+}
+
 #define JOIN(a, b) a##b
 #define NAMED(set) JOIN(products_, set)
 #define TEXT(x) #x
@@ -93,7 +108,7 @@ static void scatter(const float *row, const int32_t *slot, double *g, int64_t n,
 /* PRODUCTS is the name of the instruction set this file is being compiled for. */
 const products NAMED(PRODUCTS) = {
     QUOTED(PRODUCTS), dense_float, dense_double, sparse_float, sparse_double,
-    radial_float, radial_double, gather, scatter,
+    radial_float, radial_double, gather, scatter, weigh, shift,
 };
 
 #ifdef PRODUCTS_CHOOSE

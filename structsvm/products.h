@@ -35,6 +35,9 @@ typedef struct {
     /* sum over e of beta[e] row[slot[e]]; and g[e] -= step row[slot[e]]. */
     double (*gather)(const float *row, const int32_t *slot, const double *beta, int64_t n);
     void (*scatter)(const float *row, const int32_t *slot, double *g, int64_t n, double step);
+    /* The same over all slots in order: sum over s of beta[s] row[s]; and g[s] -= step row[s]. */
+    double (*weigh)(const float *row, const double *beta, int64_t n);
+    void (*shift)(const float *row, double *g, int64_t n, double step);
 } products;
 
 const products *products_best(void);

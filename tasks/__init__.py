@@ -10,13 +10,17 @@ import importlib
 _HOMES = {
     "CrammerSingerClassifier": "structsvm.tasks.crammer_singer",
     "GrammarParser": "structsvm.tasks.grammar",
+    "HullerClassifier": "structsvm.tasks.huller",
     "KernelPerceptronClassifier": "structsvm.tasks.kernel_perceptron",
     "LaRankClassifier": "structsvm.tasks.larank_classifier",
+    "LaSVMClassifier": "structsvm.tasks.lasvm",
     "SequenceAligner": "structsvm.tasks.alignment",
     "AmbiguousClassifier": "structsvm.tasks.ambiguous",
+    "SGDQNClassifier": "structsvm.tasks.sgdqn",
     "SemanticParser": "structsvm.tasks.semantics",
     "SequenceLabeler": "structsvm.tasks.sequence",
     "TaxonomyClassifier": "structsvm.tasks.taxonomy",
+    "TrackingClassifier": "structsvm.tasks.tracking",
     "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
 }
 

@@ -94,11 +94,7 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         validate(self, self._constraints)
         X, y = self._validated(X, y, reset=True)
         labels, numbers = np.unique(y, return_inverse=True)
-        if len(labels) < 2:
-            only = labels.tolist()[0]
-            raise ValueError(
-                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
-            )
+        self._check_labels(labels)
         if resume is not None and not np.array_equal(resume.labels, labels):
             raise ValueError("warm_start=True goes on with the same classes; these data have others")
         model = self._new_model(labels, X)
@@ -106,7 +102,7 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         weight = self._weights(sample_weight, labels, numbers)
 
         def fitted(run):
-            seen = KernelModel(labels, model.kernel)
+            seen = type(model)(labels, model.kernel)
             seen.take(run, X)
             return {"model_": seen, "classes_": labels}
 
@@ -115,6 +111,14 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         self._adopt(model)
         raise_if_interrupted(run)
         return self
+
+    def _check_labels(self, labels):
+        """Raise ValueError for classes that this machine cannot tell apart."""
+        if len(labels) < 2:
+            only = labels.tolist()[0]
+            raise ValueError(
+                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
+            )
 
     def _validated(self, X, y, *, reset):
         X, y = validate_data(self, X, y, reset=reset, **self._accepted)
@@ -130,7 +134,7 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         return {"accept_sparse": sparse, "dtype": [np.float64, np.float32], "order": "C"}
 
     def _new_model(self, labels, X):
-        return KernelModel(labels, kernel_of(self, X), estimator=type(self).__name__)
+        return self._model_class(labels, kernel_of(self, X), estimator=type(self).__name__)
 
     def _weights(self, sample_weight, labels, numbers):
         """Factors on C, or None for 1."""

@@ -18,8 +18,6 @@ from structsvm.parameters import plain
 from structsvm.result import read_result, result_arrays
 from structsvm.tasks.sequence_labels import label_array, label_from_json, label_to_json
 
-KIND = "multiclass"
-
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
 
@@ -60,6 +58,8 @@ class KernelModel:
     estimator : str
         The name of its class.
     """
+
+    kind = "multiclass"  # what files call it
 
     def __init__(
         self, labels, kernel: Kernel, *, loss=None, attributes=None, estimator="LaRankClassifier", params=None
@@ -111,20 +111,31 @@ class KernelModel:
 
     def train_on(self, X, numbers, solver, *, sample_weight=None, monitor=None):
         """One pass over a batch; the support patterns so far take part in the problem, but are not visited."""
-        n, base = len(self.support), None
-        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        n = len(self.support)
+        X, problem, weight, base = self.going_on(X, numbers, sample_weight, solver)
+        run = solver.start(problem, sample_weight=weight, base=base)
+        run = solver.solve(problem, sample_weight=weight, run=run, monitor=monitor, passes=1)
+        self.take(run, X, first=n)
+        self.state = None
+        return run
+
+    def going_on(self, X, numbers, sample_weight, solver):
+        """The problem of the support patterns so far and a batch behind them.
+
+        Returns
+        -------
+        X, problem, weight, base
+            All rows, their `KernelProblem`, their factors on C, and the point to start from, None for 0.
+        """
+        weight, base = np.ones(X.shape[0]) if sample_weight is None else sample_weight, None
+        n = len(self.support)
         if n > 0:
             X = stack(self.vectors, X)
             numbers = np.concatenate([self.support_labels, numbers])
             weight = np.concatenate([self.box / solver.C, weight])
             coef = self.coef.T.tocoo()
             base = (np.arange(n), coef.row, coef.col, coef.data)
-        problem = self.problem(X, numbers)
-        run = solver.start(problem, sample_weight=weight, base=base)
-        run = solver.solve(problem, sample_weight=weight, run=run, monitor=monitor, passes=1)
-        self.take(run, X, first=n)
-        self.state = None
-        return run
+        return X, self.problem(X, numbers), weight, base
 
     def take(self, run, X, first=0):
         """Take over what a run has learnt from the rows of X, of which those before `first` are of earlier batches."""
@@ -192,7 +203,7 @@ class KernelModel:
             "fingerprint": self.fingerprint,
             "result": None if self.result is None else self.result.to_dict(),
         }
-        write_model(path, KIND, meta, arrays | result_arrays(self.result, self.state))
+        write_model(path, self.kind, meta, arrays | result_arrays(self.result, self.state))
 
     def learnt(self):
         """Kernel, support patterns and coefficients, for a file: a dict for its header, and arrays."""
@@ -213,12 +224,12 @@ class KernelModel:
 
     @classmethod
     def load(cls, path, *, mmap=False):
-        """Read a model file; ModelFileError if it is not a whole, sound multiclass model."""
-        file = read_model(path, kind=KIND, mmap=mmap)
+        """Read a model file; ModelFileError if it is not a whole, sound model of this kind."""
+        file = read_model(path, kind=cls.kind, mmap=mmap)
         try:
             return cls._from_file(file)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            raise ModelFileError(f"{path}: not a sound multiclass model: {error}") from error
+            raise ModelFileError(f"{path}: not a sound {cls.kind} model: {error}") from error
 
     @classmethod
     def _from_file(cls, file):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from structsvm.callbacks import with_callbacks
-from structsvm.estimator import monitor_for
-from structsvm.parameters import FLAG, validate
-from structsvm.solvers.base import raise_if_interrupted
+from structsvm.parameters import FLAG
 from structsvm.solvers.kernel_larank import KernelLaRank
-from structsvm.tasks.kernel_classifier import CLASS_WEIGHT, KernelClassifier
+from structsvm.tasks.kernel_classifier import CLASS_WEIGHT
+from structsvm.tasks.online_kernel_classifier import OnlineKernelClassifier
 
 
-class LaRankClassifier(KernelClassifier):
+class LaRankClassifier(OnlineKernelClassifier):
     """Multiclass support vector machine with kernels, trained in few passes.
 
     Minimises ``1/2 |w|^2 + C sum_i xi_i`` subject to ``S(x_i, y_i) >= S(x_i, y) + 1 - xi_i`` for all other classes y
@@ -75,7 +72,7 @@ class LaRankClassifier(KernelClassifier):
     True
     """
 
-    _constraints = KernelClassifier._constraints | {
+    _constraints = OnlineKernelClassifier._constraints | {
         name: KernelLaRank._constraints[name]
         for name in ("C", "schedule", "n_reprocess", "selection", "max_iter", "tol")
     }
@@ -125,49 +122,3 @@ class LaRankClassifier(KernelClassifier):
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
         return self._fit(X, y, sample_weight, getattr(self, "model_", None) if self.warm_start else None)
-
-    @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """One pass over a batch of new examples.
-
-        The support patterns so far stay in the problem with their coefficients and may change or vanish; other earlier
-        examples are forgotten. `result_` certifies the problem of the batch and those patterns. `max_iter` and `tol`
-        have no meaning here.
-
-        Parameters
-        ----------
-        X, y, sample_weight : see `fit`
-        classes : array-like, optional
-            All classes, in the first call; default: those of its y. A label that is none of them is an error.
-        """
-        validate(self, self._constraints)
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
-                "give partial_fit a dict"
-            )
-        if self.kernel == "precomputed":
-            raise ValueError("partial_fit cannot work with kernel='precomputed': the kernel of two batches is unknown")
-        old = getattr(self, "model_", None)
-        X, y = self._validated(X, y, reset=old is None)
-        labels = np.unique(y if classes is None else classes) if old is None else old.labels
-        if old is not None and classes is not None and not np.array_equal(np.unique(classes), labels):
-            raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {labels}")
-        if len(labels) < 2:
-            raise ValueError(
-                f"partial_fit needs at least 2 classes, and knows of one class only: {labels}; set classes="
-            )
-        unseen = np.setdiff1d(y, labels)
-        if len(unseen):
-            raise ValueError(
-                f"y has the label {unseen.tolist()[0]!r}, none of the classes that the first call has settled: {labels}"
-            )
-        numbers = np.searchsorted(labels, y).astype(np.int32)
-        solver = self._make_solver().set_params(tol=None)
-        weight = self._weights(sample_weight, labels, numbers)
-        model = self._new_model(labels, X) if old is None else old
-        monitor = monitor_for(self, X, y, 1, None, sample_weight=sample_weight)
-        run = model.train_on(X, numbers, solver, sample_weight=weight, monitor=monitor)
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self

@@ -15,7 +15,7 @@ import click
 from structsvm import __version__
 from structsvm.model_file import read_model
 
-TASKS = ("alignment", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
+TASKS = ("alignment", "binary", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
 
 
 class Friendly(click.Group):

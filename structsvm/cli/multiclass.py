@@ -46,7 +46,7 @@ def train(path, model_path, solver, kernel, params, balanced, plot, quiet):
         raise ValueError(f"--solver {solver} has no {unknown[0]}")
     machine = kind(**params)
     machine.validate()
-    X = csr_array(X) if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
+    X = fast_layout(X)
     model = KernelModel(labels, kernel_of(SimpleNamespace(**kernel), X), estimator=estimator)
     model.params = kernel | params | ({"class_weight": "balanced"} if balanced else {})
     job.say(
@@ -87,7 +87,11 @@ def predict(model_path, path, output, kbest, jobs):
 def evaluate(model_path, path, as_json, jobs, plot):
     """Print the accuracy."""
     drawable(plot)
-    model = KernelModel.load(model_path, mmap=True)
+    report(KernelModel.load(model_path, mmap=True), path, as_json, plot)
+
+
+def report(model, path, as_json, plot):
+    """Print the accuracy of a model on a file, and draw its confusion matrix."""
     X, y = examples(model, path)
     predicted = model.predict(X)
     # As strings: labels that the model does not know may be of another type, and count as errors.
@@ -169,6 +173,11 @@ def examples(model, path):
     if X.shape[1] > model.n_features:
         raise ValueError(f"{path}: has a feature {X.shape[1]}; the model was trained on {model.n_features} features")
     return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], model.n_features)), y
+
+
+def fast_layout(X):
+    """A CSR matrix as it is, or as an array if that is faster."""
+    return csr_array(X) if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
 def kernel_text(kernel):

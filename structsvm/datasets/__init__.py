@@ -2,6 +2,7 @@
 
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
 from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
+from structsvm.datasets._binary import fetch_adult, fetch_w8a, make_banana, make_ill_conditioned, make_waveform
 from structsvm.datasets._child_world import make_ambig_child_world
 from structsvm.datasets._classes import LabelledRows, fetch_20newsgroups, fetch_letter, fetch_mnist, fetch_usps
 from structsvm.datasets._concept_world import Universe, make_concept_world
@@ -44,6 +45,7 @@ __all__ = [
     "Treebank",
     "Universe",
     "fetch_20newsgroups",
+    "fetch_adult",
     "fetch_amazon_reviews",
     "fetch_clinc150",
     "fetch_conll2000",
@@ -62,13 +64,17 @@ __all__ = [
     "fetch_treebank_sample",
     "fetch_treebank_tags",
     "fetch_usps",
+    "fetch_w8a",
     "make_alignment",
     "make_ambig_child_world",
     "make_ambig_house",
+    "make_banana",
     "make_concept_world",
+    "make_ill_conditioned",
     "make_sequences",
     "make_taxonomy",
     "make_treebank",
+    "make_waveform",
     "write_alignments",
     "write_columns",
     "write_documents",

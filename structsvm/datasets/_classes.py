@@ -25,7 +25,7 @@ class LabelledRows:
     ----------
     X_train, X_test : ndarray or CSR array of shape (n_samples, n_features), float32
     y_train, y_test : ndarray of shape (n_samples,)
-        Digits (int64), letters or names (str).
+        Digits, 1 and -1 (int64), letters or names (str).
     path : Path
         File that they were read from.
     """

@@ -411,6 +411,26 @@ SOURCES = {
         convert=None,
         licence="none stated with the data",
     ),
+    "adult": Source(
+        folder="linear_adult",
+        sha256={
+            "a9a.train.svm.gz": "76b604b2c3f738783537bd3b32893eae66af54b8a41aee534fac1ecea45c1535",
+            "a9a.test.svm.gz": "0c3135eb9b9d83a4fa007d6e1a3b719f029db78884dafd5a46a4d7eeb4c2b018",
+        },
+        url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
+        convert=None,
+        licence="none stated (UCI repository, public benchmark)",
+    ),
+    "w8a": Source(
+        folder="linear_w8a",
+        sha256={
+            "w8a.train.svm.gz": "1a9b0d6220d0394707c0f584c552fa53b5dd1768ffbfd3e788e4e3bff77a66e1",
+            "w8a.test.svm.gz": "cfb12902e59f058e0aa4dab32a5338085257f12b908a2cbe0cc3fbecb66ad583",
+        },
+        url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
+        convert=None,
+        licence="none stated (public benchmark)",
+    ),
     "20newsgroups": Source(
         folder="text_20news",
         sha256={

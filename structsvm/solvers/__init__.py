@@ -4,20 +4,26 @@ from structsvm.solvers.base import Run, Solver
 from structsvm.solvers.crammer_singer import CrammerSinger
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import FrankWolfe
+from structsvm.solvers.huller import Huller
 from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.solvers.larank import LaRank
+from structsvm.solvers.lasvm import LaSVM
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
+from structsvm.solvers.sgdqn import SGDQN
 from structsvm.solvers.weston_watkins import WestonWatkins
 
 __all__ = [
+    "SGDQN",
     "CrammerSinger",
     "CuttingPlane",
     "FrankWolfe",
+    "Huller",
     "KernelLaRank",
     "KernelPerceptron",
     "LaRank",
+    "LaSVM",
     "PassiveAggressive",
     "Perceptron",
     "Run",

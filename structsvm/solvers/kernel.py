@@ -54,6 +54,7 @@ class KernelSolver(Solver):
     checkpoint = None
     checkpoint_every = 1
     average = False
+    run_type = KernelRun
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -83,7 +84,7 @@ class KernelSolver(Solver):
         state = self.state_on(problem, C, first, seed_from(self.random_state))
         if base is not None:
             state.restart(*base)
-        return KernelRun(self, problem, state, self.schedule_on(state), C)
+        return self.run_type(self, problem, state, self.schedule_on(state), C)
 
     def state_on(self, problem, C, first, seed):
         """The state that the solver works on."""

@@ -1,0 +1,85 @@
+"""The Huller: hard-margin machines of two classes, online."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral
+
+import numpy as np
+
+from structsvm._huller import Huller as HullerState
+from structsvm._schedules import FixedSchedule
+from structsvm.parameters import Interval
+from structsvm.result import ConvergenceWarning
+from structsvm.solvers.kernel import KernelRun, KernelSolver
+
+# More drift of the recursive norms than this is worth a word.
+DRIFT = 1e-6
+
+
+class HullerRun(KernelRun):
+    """A run of the Huller, which claims neither objective; the weights are coefficients of the second class."""
+
+    def __init__(self, solver, problem, state, schedule, C):
+        super().__init__(solver, problem, state, schedule, C)
+        self.has_dual = False
+
+    @property
+    def intercept(self):
+        return np.array([0.0, self.state.bias])
+
+    def start_pass(self):
+        self.settle()
+        super().start_pass()
+
+    def certify(self):
+        self.settle()
+
+    def settle(self):
+        """Recompute the norms, and say how far they had drifted."""
+        begin = time.perf_counter()
+        drift = self.state.settle()
+        self.seconds += time.perf_counter() - begin
+        if drift > DRIFT:
+            warnings.warn(
+                f"the norms that the Huller keeps by recursion had drifted by {drift:.2g} of their size, and have been "
+                "recomputed: scale the features",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+
+class Huller(KernelSolver):
+    """The Huller (thesis, algorithms 9 and 10; Bordes and Bottou 2005).
+
+    Brings the nearest points of the two classes' convex hulls together: the hard-margin machine, if there is one.
+
+    Parameters
+    ----------
+    max_iter : int, default=2
+        Passes over the data.
+    cache_size : float, default=200
+        Memory for rows of the kernel matrix, in units of 2**20 bytes.
+    random_state : int, RandomState or None
+    """
+
+    C = 1.0
+    tol = None
+
+    _constraints = KernelSolver._constraints | {"max_iter": Interval(Integral, 1)}
+
+    run_type = HullerRun
+
+    def __init__(self, *, max_iter=2, cache_size=200, random_state=None):
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    def state_on(self, problem, C, first, seed):
+        if problem.n_labels != 2 or problem.loss is not None or problem.similarity is not None:
+            raise ValueError("Huller solves problems of two classes, with zero-one loss and independent labels")
+        return HullerState(problem.gram, problem.y, C, cache_size=self.cache_size, first=first, seed=seed)
+
+    def schedule_on(self, state):
+        return FixedSchedule(state, 1, 0)

@@ -1,0 +1,147 @@
+"""LaSVM: one pass over the examples, then the dual over those it has kept."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+
+from structsvm._lasvm import SELECTIONS
+from structsvm._lasvm import LaSVM as LaSVMState
+from structsvm._schedules import OnlineSchedule
+from structsvm.parameters import FLAG, POSITIVE, Interval, Options
+from structsvm.result import ConvergenceWarning, relative_gap
+from structsvm.solvers.kernel import KernelRun, KernelSolver
+
+
+class LaSVMRun(KernelRun):
+    """A run of LaSVM; the weights are coefficients of the second class, and its bias is theirs."""
+
+    n_steps = 0
+
+    @property
+    def intercept(self):
+        return np.array([0.0, self.state.bias])
+
+    def certify(self):
+        """The finishing step; and with `tol` both objectives, by one pass over all examples.
+
+        Where a pass has moved nothing, and the gap is not yet small, tau is what keeps it open.
+        """
+        begin = time.perf_counter()
+        try:
+            if self.solver.finishing and not self.state.finish():
+                warnings.warn(
+                    "the finishing step of LaSVM left a violating pair: scale the features, or raise tau",
+                    ConvergenceWarning,
+                    stacklevel=5,
+                )
+            self.dual = self.state.settle()
+            if self.solver.tol is not None:
+                self.primal, self.dual, self.norm = self.state.certify()
+                if self.state.n_steps == self.n_steps and relative_gap(self.primal, self.dual) > self.solver.tol:
+                    self.state.tau *= 0.1
+                self.n_steps = self.state.n_steps
+        finally:
+            self.seconds += time.perf_counter() - begin
+
+
+class LaSVM(KernelSolver):
+    """LaSVM (thesis, algorithms 11 to 14; Bordes and others 2005).
+
+    Maximises the dual of ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))``, the machine of LIBSVM's C-SVC.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    n_reprocess : float, default=1
+        Reprocess steps after each Process, on average.
+    delta_max : float, optional
+        Reprocess on until the uncertainty about b is at most this (section 4.2.5).
+    selection : {"random", "gradient", "active", "autoactive"}, default="random"
+        Which example comes next: any, or of 50 drawn the one with the smallest ``y f(x)``, or the smallest
+        ``|f(x)|``; "autoactive" draws up to 100, until 5 are within ``1 + delta / 2`` of the boundary.
+    max_visits : int, optional
+        Examples that a pass visits at most; None: all.
+    finishing : bool, default=True
+        Whether training ends with the finishing step, which solves the dual over the examples that were kept.
+    max_iter : int, optional
+        Passes. None: 1; with `tol`, as many as it takes, up to 1000.
+    tol : float, optional
+        Relative duality gap to stop at, computed after every pass, which then ends with the finishing step. None: no
+        gap is claimed, for it would take as many kernel values as the pass.
+    tau : float, default=1e-3
+        Tolerance of the optimality conditions, in units of f(x). With `tol` it falls, where it is too coarse for that.
+    cache_size : float, default=200
+        Memory for rows of the kernel matrix, in units of 2**20 bytes.
+    random_state : int, RandomState or None
+    """
+
+    _constraints = KernelSolver._constraints | {
+        "max_iter": (Interval(Integral, 1), Options(None)),
+        "n_reprocess": Interval(Real, 0.0),
+        "delta_max": (POSITIVE, Options(None)),
+        "selection": Options(*SELECTIONS),
+        "max_visits": (Interval(Integral, 1), Options(None)),
+        "finishing": FLAG,
+        "tau": POSITIVE,
+    }
+
+    run_type = LaSVMRun
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        n_reprocess=1,
+        delta_max=None,
+        selection="random",
+        max_visits=None,
+        finishing=True,
+        max_iter=None,
+        tol=None,
+        tau=1e-3,
+        cache_size=200,
+        random_state=None,
+    ):
+        self.C = C
+        self.n_reprocess = n_reprocess
+        self.delta_max = delta_max
+        self.selection = selection
+        self.max_visits = max_visits
+        self.finishing = finishing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.tau = tau
+        self.cache_size = cache_size
+        self.random_state = random_state
+
+    @property
+    def n_passes(self):
+        if self.max_iter is not None:
+            return self.max_iter
+        return 1 if self.tol is None else 1000
+
+    def state_on(self, problem, C, first, seed):
+        if problem.n_labels != 2 or problem.loss is not None or problem.similarity is not None:
+            raise ValueError("LaSVM solves problems of two classes, with zero-one loss and independent labels")
+        return LaSVMState(
+            problem.gram,
+            problem.y,
+            C,
+            tau=self.tau,
+            selection=self.selection,
+            cache_size=self.cache_size,
+            first=first,
+            seed=seed,
+        )
+
+    def schedule_on(self, state):
+        return OnlineSchedule(
+            state,
+            n_reprocess=self.n_reprocess,
+            delta_max=np.inf if self.delta_max is None else self.delta_max,
+            max_visits=self.max_visits,
+        )

@@ -1,0 +1,166 @@
+"""Stochastic gradient descent on linear machines: SGD-QN, SVMSGD2, and averaged weights."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from structsvm._gradient_descent import LOSSES, GradientDescent
+from structsvm._schedules import PerceptronSchedule
+from structsvm.linear_problem import LinearProblem
+from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
+from structsvm.solvers.base import Run, Solver
+
+# The share of the examples that t0 is chosen on, how many there are at least, and the factor from one t0 to the next.
+SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
+
+
+class GradientRun(Run):
+    """A run whose weights are an array (n_machines, n_features + 1), the last column the intercepts."""
+
+    @property
+    def weights(self):
+        return self.state.weights(self.use_average)
+
+    def start_pass(self):
+        self.schedule.start_pass()
+        self.state.restart_average()
+
+    def certify(self):
+        """The primal objective; there is no dual."""
+        begin = time.perf_counter()
+        self.primal = self.state.primal(averaged=self.use_average)
+        self.seconds += time.perf_counter() - begin
+
+    @property
+    def n_support(self):
+        return 0
+
+    def norms(self):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return 0.5 * float(np.sum(self.weights.astype(np.float64) ** 2)), np.nan
+
+
+class SGDQN(Solver):
+    """Stochastic gradient descent with a diagonal rescaling (thesis, chapter 3; Bordes, Bottou and Gallinari 2009).
+
+    Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i <w, x_i>)``, for each label against the rest; of two labels, once.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        The regularisation, lambda of the thesis; ``1 / (n C)`` in terms of C.
+    loss : {"squared_hinge", "hinge", "smooth_hinge", "smooth_squared_hinge"}, default="squared_hinge"
+        With u = max(0, 1 - s): ``u^2 / 2``, ``u``, and both made smooth over 0 < u < 1: ``u^2 / 2`` (beyond,
+        ``u - 1/2``), ``u^3 / 6`` (beyond, ``u^2 / 2 - u / 2 + 1/6``).
+    method : {"sgdqn", "svmsgd2"}, default="sgdqn"
+        Whether the features are rescaled by the estimated diagonal of the Hessian, or all alike.
+    t0 : float, optional
+        The gain of visit t is ``1 / (t + t0)``, times 1 / alpha without rescaling. None: the one with which a pass over
+        a tenth of the examples decreases the objective most.
+    average : bool, default=False
+        Return the average of the weights over the last pass, with gains that fall as ``t^(-3/4)`` (ASGD).
+    fit_intercept : bool, default=True
+        Give every example one more feature of value 1, whose weight is regularised as others are.
+    max_iter : int, default=5
+        Passes over the data.
+    random_state : int, RandomState or None
+    """
+
+    tol = None
+    checkpoint = None
+    checkpoint_every = 1
+
+    _constraints = Solver._constraints | {
+        "alpha": POSITIVE,
+        "loss": Options(*LOSSES),
+        "method": Options("sgdqn", "svmsgd2"),
+        "t0": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "average": FLAG,
+        "fit_intercept": FLAG,
+        "max_iter": Interval(Integral, 1),
+    }
+
+    def __init__(
+        self,
+        alpha=1e-4,
+        *,
+        loss="squared_hinge",
+        method="sgdqn",
+        t0=None,
+        average=False,
+        fit_intercept=True,
+        max_iter=5,
+        random_state=None,
+    ):
+        self.alpha = alpha
+        self.loss = loss
+        self.method = method
+        self.t0 = t0
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def formulation(self):
+        return LinearProblem.formulation
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        """Return a fresh `GradientRun`; `base` is what `GradientDescent.get_state` gave of weights to go on with."""
+        weight = np.ones(problem.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        seed = seed_from(self.random_state)
+        if base is not None:
+            t0 = float(base["numbers"][1])
+        else:
+            t0 = self._chosen_t0(problem, weight, seed) if self.t0 is None else float(self.t0)
+        state = self._state(problem, weight, seed, t0)
+        if base is not None:
+            state.set_state(base)
+        return GradientRun(self, problem, state, PerceptronSchedule(state))
+
+    def _state(self, problem, weight, seed, t0):
+        return GradientDescent(
+            problem.rows,
+            problem.y,
+            problem.n_labels,
+            weight,
+            ridge=float(self.alpha),
+            t0=t0,
+            loss=self.loss,
+            second_order=self.method == "sgdqn",
+            intercept=self.fit_intercept,
+            average=self.average,
+            seed=seed,
+        )
+
+    def _chosen_t0(self, problem, weight, seed):
+        """The t0 of section 3.2.3: the first tried gives an example of mean length a step of length one, and from
+        there it goes down, or else up, as long as that is better.
+        """
+        n = problem.n_samples
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(n)[: max(min(n, LEAST), int(SHARE * n))]
+        data: Any = problem.rows.data[order]
+        squares = data.multiply(data).sum() if hasattr(data, "indptr") else np.einsum("ij,ij->", data, data)
+        first = max(float(squares) / len(order), 1e-6) / self.alpha
+
+        def cost(t0):
+            state = self._state(problem, weight, seed, t0)
+            state.run(order)
+            # Averaged weights too: steps that are too long show in the last ones first.
+            primal = state.primal(order)
+            return primal if np.isfinite(primal) else np.inf
+
+        best, least = first, cost(first)
+        for factor in (1.0 / FACTOR, FACTOR):
+            for k in range(1, MOST_TRIALS):
+                found = cost(first * factor**k)
+                if not found < least and np.isfinite(least):
+                    break
+                best, least = (first * factor**k, found) if found < least else (best, least)
+            if best != first:
+                break
+        return best

@@ -1,0 +1,109 @@
+"""SGDQNClassifier: scikit-learn's contract, several classes, streams, files."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.datasets import load_digits
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import structsvm
+from structsvm import ModelFileError
+from structsvm.tasks import LaSVMClassifier, SGDQNClassifier
+
+X, y = load_digits(return_X_y=True)
+X, X_test, y, y_test = X[:1200] / 16.0, X[1200:] / 16.0, y[:1200], y[1200:]
+
+# Those that scikit-learn's SVC does not pass either, nor its SGDClassifier.
+COPIES = "copies are visited one after the other, in another order: not equal to the last digit"
+EXEMPT = {
+    "check_sample_weight_equivalence_on_dense_data": COPIES,
+    "check_sample_weight_equivalence_on_sparse_data": COPIES,
+}
+CHECKS = parametrize_with_checks(
+    [SGDQNClassifier(random_state=0), SGDQNClassifier(method="svmsgd2", loss="hinge", average=True, random_state=0)],
+    expected_failed_checks=lambda estimator: EXEMPT,
+)
+
+
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_checks_of_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=sklearn.exceptions.SkipTestWarning)
+        check(estimator)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_several_classes(make, dtype):
+    model = SGDQNClassifier(1 / 2400, max_iter=20, average=True, random_state=0).fit(make(X.astype(dtype)), y)
+    assert model.coef_.shape == (10, 64) and model.coef_.dtype == dtype and model.intercept_.shape == (10,)
+    wanted = LinearSVC().fit(X, y).score(X_test, y_test)
+    assert model.score(make(X_test.astype(dtype)), y_test) > wanted - 0.02
+    assert model.result_.n_iter == 20 and model.result_.primal > 0.0
+
+
+def test_weights_count_as_copies_do_at_the_optimum():
+    some, labels = X[:200], y[:200] > 4
+    weight = np.random.default_rng(0).integers(0, 3, 200)
+    params = {"max_iter": 300, "average": True, "random_state": 0}
+    by_copies = SGDQNClassifier(0.1, **params).fit(np.repeat(some, weight, axis=0), np.repeat(labels, weight))
+    # The objective is a mean over examples: copies make more of them.
+    by_weight = SGDQNClassifier(0.1 * weight.sum() / 200, **params).fit(some, labels, sample_weight=weight)
+    scores = by_copies.decision_function(X_test)
+    np.testing.assert_allclose(by_weight.decision_function(X_test), scores, atol=0.05 * np.abs(scores).max())
+    by_class = SGDQNClassifier(class_weight={True: 3.0}, random_state=0).fit(some, labels)
+    same = SGDQNClassifier(random_state=0).fit(some, labels, sample_weight=np.where(labels, 3.0, 1.0))
+    np.testing.assert_array_equal(by_class.coef_, same.coef_)
+
+
+def test_a_stream_goes_on(tmp_path):
+    model = SGDQNClassifier(t0=3e5, random_state=0)
+    for first in range(0, 1200, 300):
+        model.partial_fit(X[first : first + 300], y[first : first + 300], classes=range(10))
+        assert model.n_iter_ == 1 and model.t0_ == 3e5
+    assert model.score(X_test, y_test) > 0.85
+    with pytest.raises(ValueError, match="none of the classes"):
+        model.partial_fit(X[:2], [3, 11])
+    one = SGDQNClassifier(random_state=0).partial_fit(X[:50], [1] * 50, classes=[0, 1])
+    assert (one.predict(X[:50]) == 1).all()
+    copy = pickle.loads(pickle.dumps(model))
+    for goes_on in (model, copy):
+        goes_on.partial_fit(X[:100], y[:100])
+    np.testing.assert_array_equal(copy.coef_, model.coef_)
+    model.save(tmp_path / "it.model")
+    with pytest.raises(ValueError, match="holds no gains"):
+        structsvm.load(tmp_path / "it.model").partial_fit(X[:2], y[:2])
+
+
+def test_files_and_pickles_hold_it_all(tmp_path):
+    for labels in (y, y > 4):
+        model = SGDQNClassifier(class_weight="balanced", random_state=0).fit(X, labels)
+        model.save(tmp_path / "it.model")
+        for copy in (structsvm.load(tmp_path / "it.model"), pickle.loads(pickle.dumps(model))):
+            assert type(copy) is SGDQNClassifier and copy.get_params() == model.get_params()
+            np.testing.assert_array_equal(copy.decision_function(X_test), model.decision_function(X_test))
+    with pytest.raises(ModelFileError):
+        LaSVMClassifier.load(tmp_path / "it.model")
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="only one class: 1"):
+        SGDQNClassifier().fit(X[:5], [1] * 5)
+    with pytest.raises(ValueError, match="NaN"):
+        SGDQNClassifier().fit([[np.nan], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="'alpha' parameter of SGDQNClassifier must be"):
+        SGDQNClassifier(alpha=-1.0).fit(X, y)
+    with pytest.raises(ValueError, match="overflowed"):
+        SGDQNClassifier(1e-12, t0=1e-3, random_state=0).fit(1e30 * X.astype(np.float32), y)
+
+
+def test_equal_examples_and_constant_features():
+    model = SGDQNClassifier(random_state=0).fit(np.ones((6, 2)), list("aabbab"))
+    assert np.isfinite(model.decision_function([[1.0, 1.0], [0.0, 5.0]])).all()
+    constant = SGDQNClassifier(random_state=0).fit(np.column_stack([X, np.full(1200, 7.0), np.zeros(1200)]), y)
+    assert np.isfinite(constant.coef_).all() and (constant.coef_[:, -1] == 0.0).all()

@@ -1,0 +1,118 @@
+"""TrackingClassifier: the bounds of theorems 6 and 7 on runs, its dual, scikit-learn's contract."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from scipy.optimize import minimize
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from structsvm.tasks import TrackingClassifier
+
+EXEMPT = {
+    "check_sample_weight_equivalence_on_dense_data": "copies are examples of their own, at times of their own",
+    "check_sample_weight_equivalence_on_sparse_data": "copies are examples of their own, at times of their own",
+}
+CHECKS = parametrize_with_checks([TrackingClassifier(random_state=0)], expected_failed_checks=lambda estimator: EXEMPT)
+
+
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_checks_of_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=sklearn.exceptions.SkipTestWarning)
+        check(estimator)
+
+
+def stream(n, seed):
+    """Examples with |x| <= 1 and noisy labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None]
+    y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.3 * rng.normal(size=n) > 0, 1, -1)
+    y[:2] = [1, -1]
+    return X, y
+
+
+def primal(w, X, y, C):
+    return 0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (X @ w)).sum()
+
+
+def optimum(X, y, C):
+    """The largest dual value, by L-BFGS over the box; it is the smallest primal value too."""
+    Z = X * y[:, None]
+    found = minimize(
+        lambda a: (0.5 * np.sum((a @ Z) ** 2) - a.sum(), Z @ (a @ Z) - 1.0),
+        np.full(len(y), 0.5 * C),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, C)] * len(y),
+        options={"ftol": 1e-14, "gtol": 1e-10},
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize("process", [True, False])
+@pytest.mark.parametrize(("C", "K"), [(1.0, 1), (1.0, 4), (0.1, 2)])
+def test_the_bound_of_the_theorems(process, C, K):
+    """Theorem 7 (and 6: without Process, nothing is gained by it), with expectations as means over some seeds."""
+    X, y = stream(60, 0)
+    T, best = len(y), [optimum(X[:t], y[:t], C) for t in range(1, 61)]
+    excess, tracked = [], []
+    for seed in range(5):
+        model = TrackingClassifier(C, n_reprocess=K, process=process, random_state=seed)
+        total = 0.0
+        for t in range(1, T + 1):
+            model.partial_fit(X[t - 1 : t], y[t - 1 : t], classes=[-1, 1])
+            over = primal(model.coef_[0], X[:t], y[:t], C) - best[t - 1]
+            assert over >= -1e-6
+            total += over / (C * t)
+        excess.append(total / T)
+        tracked.append(best[-1] - model.gained_)
+        assert model.dual_ <= best[-1] + 1e-6
+        assert model._tracker.n_steps == T * (K + process)
+        assert (model.gained_ > 0.0) == process
+    x = np.mean(tracked) / (K * T)
+    assert np.mean(excess) <= np.sqrt(2.0 * x) + x / C
+
+
+def test_what_is_tracked_is_what_is_true():
+    X, y = stream(80, 1)
+    model = TrackingClassifier(0.5, n_reprocess=3, random_state=0).fit(X, y)
+    alpha, Z = model._tracker.dual_coef, X * y[:, None]
+    assert (alpha >= 0.0).all() and (alpha <= 0.5).all()
+    np.testing.assert_allclose(model._tracker.last, alpha @ Z, atol=1e-12)
+    assert model.dual_ == pytest.approx(alpha.sum() - 0.5 * np.sum((alpha @ Z) ** 2), abs=1e-10)
+
+
+def test_many_steps_reach_liblinear():
+    X, y = stream(200, 2)
+    model = TrackingClassifier(1.0, n_reprocess=400, random_state=0).fit(X, y)
+    theirs = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=100000).fit(X, y)
+    assert primal(model.coef_[0], X, y, 1.0) <= primal(theirs.coef_[0], X, y, 1.0) * 1.01
+
+
+def test_process_raises_the_dual():
+    """Algorithm 16 beside 15, with the same K."""
+    X, y = stream(300, 3)
+    dual = {
+        process: np.mean(
+            [TrackingClassifier(n_reprocess=2, process=process, random_state=s).fit(X, y).dual_ for s in range(5)]
+        )
+        for process in (True, False)
+    }
+    assert dual[True] > dual[False]
+
+
+def test_bad_input():
+    X, y = stream(10, 0)
+    with pytest.raises(ValueError, match="'n_reprocess' parameter of TrackingClassifier must be"):
+        TrackingClassifier(n_reprocess=0).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"):
+        TrackingClassifier().fit(X, np.ones(10))
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        TrackingClassifier().fit(X[:3], [1, 2, 3])
+    weight = np.r_[np.ones(9), 0.0]
+    model = TrackingClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    assert model._tracker.dual_coef[9] == 0.0
