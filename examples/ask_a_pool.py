@@ -1,8 +1,8 @@
 """Active learning: LaSVM asks for the labels of a pool that it is in doubt about.
 
-    python ask_a_pool.py
-
 Prints the accuracy after every hundred answers, beside that of as many labels at random.
+
+Run it: python examples/ask_a_pool.py
 """
 
 from structsvm.datasets import make_waveform
