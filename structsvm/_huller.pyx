@@ -76,6 +76,11 @@ cdef class Huller(State):
     # ---- the updates ----------------------------------------------------------------------------
 
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
+        cdef Py_ssize_t c
+        for c in range(2):
+            # Later passes have no seeds, were there fewer in the first: they could move the points apart.
+            if self.n_visits > 0 and self.n_of[c] > 0:
+                self.n_seeds[c] = SEEDS
         self.cache.expect(order, n)
         return 0
 

