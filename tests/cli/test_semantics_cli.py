@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -100,9 +102,9 @@ def test_options(data, tmp_path):
     assert parser.grammar.start == "S" and parser.n_iter_ == 2
 
 
-def test_demo(tmp_path):
+def test_the_demo_is_the_house(tmp_path):
     pytest.importorskip("matplotlib")
-    out, _ = run("demo", "semantics", "-o", "house.png", cwd=tmp_path)
+    out, _ = run("demo", "-o", "house.png", cwd=tmp_path)
     errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
     assert len(errors) == 3 and max(errors) < 5.0
     assert (tmp_path / "house.png").read_bytes().startswith(b"\x89PNG")
@@ -130,7 +132,33 @@ def test_what_there_is_not(data, tmp_path):
     assert "nothing to show" in err
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "none/m", cwd=tmp_path, status=1)
     assert "there is no folder" in err
-    run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=2)
+    _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=1)
+    assert "The 'C' parameter of SemanticParser must be a float in the range (0.0, inf). Got 0.0 instead." in err
+    _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", cwd=tmp_path, status=2)
+    assert "No such option" in err and not os.listdir(tmp_path)
+
+
+def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
+    process = subprocess.Popen(
+        [*COMMAND, "train", "semantics", data / "train.jsonl", "-m", "m", "--max-iter", "10000000"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert "600 sentences" in process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, (out, err)
+    assert "interrupted after" in err and "passes: m holds the partial model" in err and "Traceback" not in err
+    parser = structsvm.load(tmp_path / "m")
+    assert parser.result_.status == "interrupted" and parser.n_iter_ > 0
+    assert json.loads(run("evaluate", tmp_path / "m", "test.jsonl", "--json", cwd=data)[0])["f1"] > 0.9
 
 
 def test_scikit_learn_is_never_imported(data):

@@ -17,7 +17,7 @@ from structsvm.meanings import MeaningGrammar, parse_meaning
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import SemanticParser
-from structsvm.tasks.semantics_model import folded, relations_in, symbols_in
+from structsvm.tasks.semantics_model import Tagger, folded, relations_in, symbols_in
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -216,6 +216,40 @@ def test_as_an_estimator():
     assert repr(SemanticParser(C=0.5)) == "SemanticParser(C=0.5)"
     parser.fit(house.sentences, house.bags)
     assert pickle.loads(pickle.dumps(parser.set_params(verbose=False))).symbols_ == parser.symbols_
+
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("portion", range(5))
+@pytest.mark.parametrize("when", ["before symbols", "between", "after"])
+def test_ctrl_c_at_any_time_leaves_a_whole_model(monkeypatch, tmp_path, portion, when):
+    """Portions of 20, 2 passes and a refining one: wherever the interrupt comes, the model predicts, is saved, goes on."""
+    house = make_ambig_house(40, 1, random_state=0)
+    calls = []
+    learn = Tagger.learn
+
+    def interrupted(tagger, sequences, *bags):
+        calls.append(tagger)
+        if len(calls) == 2 * portion + 1 + (when == "between"):
+            if when == "before symbols":
+                tagger.encoder.encode(sequences, grow=True)
+            if when == "after":
+                learn(tagger, sequences, *bags)
+            raise KeyboardInterrupt
+        return learn(tagger, sequences, *bags)
+
+    monkeypatch.setattr("structsvm.tasks.semantics_training.PORTION", 20)
+    monkeypatch.setattr(Tagger, "learn", interrupted)
+    parser = SemanticParser(max_iter=2, refine=1, random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="the estimator holds the model as it was then"):
+        parser.fit(house.sentences, house.bags)
+    monkeypatch.setattr(Tagger, "learn", learn)
+    assert parser.result_.status == "interrupted" and parser.n_iter_ == min(portion // 2, 2)
+    parser.save(tmp_path / "m")
+    predicted = parser.predict(house.sentences)
+    assert structsvm.load(tmp_path / "m").predict(house.sentences) == predicted
+    assert parser.partial_fit(house.sentences, house.bags).n_iter_ == min(portion // 2, 2) + 1
 
 
 # ---- bad input -----------------------------------------------------------------------------------
