@@ -143,6 +143,10 @@ class SemanticModel:
             trees = [as_meaning(meaning) for meaning in bag]
         except (ValueError, TypeError) as error:
             raise type(error)(f"sentence {i}: {error}") from None
+        if any(EMPTY in symbols_in(tree) for tree in trees):
+            raise ValueError(
+                f"sentence {i}: the constant '-' is what words have that mean nothing; give it another name"
+            )
         trees = list(dict.fromkeys(folded(tree) if self.params.fold else tree for tree in trees))
         for relation in relations_in(trees):
             if relation.arity > MAX_ARITY:

@@ -115,6 +115,10 @@ def test_the_demo_is_the_house(tmp_path):
     [
         ('{"sentence": "a", "bag": []}', 'bad.jsonl, line 2: "bag" must be a list'),
         ('{"sentence": "a", "bag": ["f(a"]}', "bad.jsonl, line 2: the end, with 1 brackets open: they are unbalanced"),
+        ('{"sentence": "a", "bag": ["f(a))"]}', "bad.jsonl, line 2: ')' outside of all brackets: they are unbalanced"),
+        ('{"sentence": " ", "bag": ["f(a)"]}', 'bad.jsonl, line 2: "sentence" must be text, or a list of words'),
+        ('{"sentence": "a"}', 'bad.jsonl, line 2: no "bag" of meaning representations'),
+        ('{"sentence": "a", "bag": ["f(-)"]}', "sentence 1: the constant '-' is what words have that mean nothing"),
         ("nonsense", "bad.jsonl, line 2: Expecting value"),
     ],
 )
@@ -123,6 +127,29 @@ def test_bad_lines(tmp_path, line, message):
     _, err = run("train", "semantics", "bad.jsonl", "-m", "m", cwd=tmp_path, status=1)
     assert message in err
     assert os.listdir(tmp_path) == ["bad.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "bag",
+    [
+        ["sit(bo)", "sleep(cem)"],  # the right one is missing
+        ["f(a,b,g(c,d))"],  # more symbols than words
+        ["run(anna)", "run(anna)", "run( anna )"],  # the same several times
+        ["run(anna)", "run()", "run(anna,bo)"],  # different arities
+        ["läuft(größe,漢字)"],
+    ],
+)
+def test_odd_bags_are_learnt_from(tmp_path, bag):
+    (tmp_path / "odd.jsonl").write_text(
+        "\n".join(json.dumps({"sentence": s, "bag": b}) for s, b in [("anna runs", bag), ("bo runs", ["run(bo)"])] * 5),
+        encoding="utf-8",
+    )
+    run("train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3", cwd=tmp_path)
+    text = '{"sentence": "bo runs"}\n{"sentence": "zoë 漢字 jumps"}'  # words never seen
+    out, _ = run("predict", "m", "-", cwd=tmp_path, input=text.encode())
+    known, unseen = map(json.loads, out.splitlines())
+    assert known["meaning"] == ["run(bo)"]
+    assert unseen["alignment"] == ["-", "-", "-"] and unseen["sentence"] == "zoë 漢字 jumps"
 
 
 def test_what_there_is_not(data, tmp_path):
