@@ -143,12 +143,11 @@ class SemanticModel:
             trees = [as_meaning(meaning) for meaning in bag]
         except (ValueError, TypeError) as error:
             raise type(error)(f"sentence {i}: {error}") from None
-        if any(EMPTY in symbols_in(tree) for tree in trees):
-            raise ValueError(
-                f"sentence {i}: the constant '-' is what words have that mean nothing; give it another name"
-            )
         trees = list(dict.fromkeys(folded(tree) if self.params.fold else tree for tree in trees))
-        for relation in relations_in(trees):
+        relations = relations_in(trees)
+        if EMPTY.name in trees or any(EMPTY in roles for found in relations.values() for roles in found):
+            raise ValueError(f"sentence {i}: the constant '-' is what words have that mean nothing; rename it")
+        for relation in relations:
             if relation.arity > MAX_ARITY:
                 raise ValueError(f"sentence {i}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
