@@ -76,7 +76,7 @@ def predict(model_path, path, output, kbest, jobs):
 
 def evaluate(model_path, path, as_json, jobs, plot):
     """Print precision, recall and F1 of the meanings, and the alignment error where the input tells alignments."""
-    drawable(plot)
+    refuse_plot(plot)
     model = opened(model_path)
     lines = read_input(path)
     tokens = [model.tokens_of(sentence, i) for i, sentence in enumerate(lines.sentences)]
@@ -101,14 +101,11 @@ def evaluate(model_path, path, as_json, jobs, plot):
             f"{len(tokens)} sentences; precision {100 * scores.precision:.2f} %, recall {100 * scores.recall:.2f} %, "
             f"F1 {100 * scores.f1:.2f}" + ("" if error is None else f"; alignment error {100 * error:.2f} %")
         )
-    if plot:
-        raise ValueError("--plot has nothing to show for a semantic parser")
 
 
 def inspect(model_path, top, only, plot):
     """Print what the model is, and the words that mean each symbol most."""
-    if plot:
-        raise ValueError("--plot has nothing to show for a semantic parser")
+    refuse_plot(plot)
     model = opened(model_path)
     names = [symbol.name for symbol in model.symbols.labels]
     unknown = [label for label in only if label not in names]
@@ -158,6 +155,11 @@ def demo(output, seed):
 def opened(path):
     """The model of a file."""
     return SemanticModel.load(path, lambda params, seed: model_params(DEFAULTS | params, seed), mmap=True)
+
+
+def refuse_plot(plot):
+    if plot:
+        raise ValueError("--plot has nothing to show for a semantic parser")
 
 
 def read_input(path, *, bags=True):

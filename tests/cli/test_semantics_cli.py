@@ -155,8 +155,9 @@ def test_odd_bags_are_learnt_from(tmp_path, bag):
 def test_what_there_is_not(data, tmp_path):
     _, err = run("predict", "house.model", "test.jsonl", "-k", "2", cwd=data, status=1)
     assert "one parse of a sentence" in err
-    _, err = run("inspect", "house.model", "--plot", "p.png", cwd=data, status=1)
-    assert "nothing to show" in err
+    for args in (["inspect", "house.model"], ["evaluate", "house.model", "test.jsonl"]):
+        out, err = run(*args, "--plot", "p.png", cwd=data, status=1)
+        assert out == "" and "nothing to show" in err
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "none/m", cwd=tmp_path, status=1)
     assert "there is no folder" in err
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=1)
