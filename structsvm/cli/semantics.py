@@ -158,6 +158,7 @@ def opened(path):
 
 
 def refuse_plot(plot):
+    """Raise ValueError if a picture is asked for."""
     if plot:
         raise ValueError("--plot has nothing to show for a semantic parser")
 
