@@ -35,7 +35,8 @@ class SemanticParser(BaseEstimator):
     average : bool, default=False
         Predict with the average of the weights over all words tried; of use with several passes.
     refine : int, default=0
-        Times that `fit` chooses in each bag the meaning that fits best, and learns anew from these alone.
+        Times that `fit` chooses in each bag the meaning that fits best, and learns anew from these alone. Where many
+        bags lack the right meaning: 1, with strategy="random", max_iter=5, average=True.
     window : int, default=0
         Words to the left and to the right that the symbol of a word may depend on.
     ngrams : int, default=1

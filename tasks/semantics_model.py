@@ -47,6 +47,10 @@ class Tagger:
             self.labels.append(label)
         return self.number[label]
 
+    def settle(self):
+        """Give weights, of 0, to the attributes and labels that have a number and none yet."""
+        self.ospas.resize(len(self.encoder), len(self.labels))
+
     def learn(self, sequences, bag_of, bags):
         """One pass over sequences of attribute lists.
 
@@ -64,7 +68,7 @@ class Tagger:
             What each word took from its bag, -1 for nothing.
         """
         tokens = self.encoder.encode(sequences, grow=True)
-        self.ospas.resize(len(self.encoder), len(self.labels))
+        self.settle()
         if tokens.n_tokens == 0:
             return []
         entries = [sorted(bag.items()) for bag in bags]
@@ -140,7 +144,10 @@ class SemanticModel:
         except (ValueError, TypeError) as error:
             raise type(error)(f"sentence {i}: {error}") from None
         trees = list(dict.fromkeys(folded(tree) if self.params.fold else tree for tree in trees))
-        for relation in relations_in(trees):
+        relations = relations_in(trees)
+        if EMPTY.name in trees or any(EMPTY in roles for found in relations.values() for roles in found):
+            raise ValueError(f"sentence {i}: the constant '-' is what words have that mean nothing; rename it")
+        for relation in relations:
             if relation.arity > MAX_ARITY:
                 raise ValueError(f"sentence {i}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
@@ -155,6 +162,11 @@ class SemanticModel:
                 known = self.relation_roles[relation]
                 known.update({role: self.roles.label_number(role) for roles in found for role in roles.values()})
                 self.nested |= {(relation, s) for roles in found for s in roles if s.arity is not None}
+
+    def settle(self):
+        """Make a model whole that was left in the midst of `learn`."""
+        self.symbols.settle()
+        self.roles.settle()
 
     def learn(self, tokens, bags):
         """One online pass over sentences and bags as `read` returns them.

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from structsvm.meanings import MeaningGrammar
+from structsvm.parameters import POSITIVE
 from structsvm.result import Result
 from structsvm.tasks.semantics_model import SemanticModel, symbols_in
 
@@ -26,7 +27,9 @@ def as_grammar(grammar):
 
 
 def model_params(params, seed):
-    """The parameters of `SemanticModel` out of a dict of those of `SemanticParser`."""
+    """The parameters of `SemanticModel` out of a dict of those of `SemanticParser`; ValueError for a wrong C."""
+    if not POSITIVE.accepts(params["C"]):
+        raise ValueError(f"The 'C' parameter of SemanticParser must be {POSITIVE}. Got {params['C']!r} instead.")
     names = ("C", "strategy", "average", "window", "ngrams", "role_window", "max_meanings", "complete", "lowercase")
     return SimpleNamespace(**{name: params[name] for name in names}, fold=params["fold_constants"], seed=seed)
 
@@ -48,27 +51,29 @@ def train(model, tokens, bags, *, passes=1, refine=0, disable=True):
     Returns
     -------
     model : SemanticModel
-        The last one.
+        The last one that has had all its passes; after Ctrl-C in the first passes, what they have taught it so far.
     interrupted : bool
-        Whether Ctrl-C has ended training before its time; the model holds what was learnt.
+        Whether Ctrl-C has ended training before its time.
     """
     from tqdm import tqdm
 
-    begin, done, chosen = time.perf_counter(), 0, bags
+    begin, done = time.perf_counter(), 0
     with tqdm(total=len(tokens) * passes * (refine + 1), disable=disable, leave=False, unit="sentences") as bar:
         try:
             for turn in range(refine + 1):
+                learner, chosen = model, bags
                 if turn > 0:
-                    chosen = best_meanings(model, tokens, bags)
-                    model, done = SemanticModel(model.params, model.grammar), 0
-                model.register(bags)
+                    learner, chosen = SemanticModel(model.params, model.grammar), best_meanings(model, tokens, bags)
+                learner.register(bags)
                 for _ in range(passes):
                     for a in range(0, len(tokens), PORTION):
-                        model.learn(tokens[a : a + PORTION], chosen[a : a + PORTION])
+                        learner.learn(tokens[a : a + PORTION], chosen[a : a + PORTION])
                         bar.update(len(tokens[a : a + PORTION]))
-                    done += 1
+                    done += turn == 0
+                model = learner
             interrupted = False
         except KeyboardInterrupt:
+            model.settle()
             interrupted = True
     before = model.result
     model.result = Result(

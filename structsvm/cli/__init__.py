@@ -109,7 +109,7 @@ def inspect(model, top, label, plot):
 
 
 @main.command()
-@click.argument("task", type=click.Choice(sorted(TASKS)), default="sequence")
+@click.argument("task", type=click.Choice(sorted(TASKS)), default="semantics")
 @click.option(
     "-o",
     "--output",
@@ -120,5 +120,8 @@ def inspect(model, top, label, plot):
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task, output, seed):
-    """Train on simulated data, print metrics and certificate, save a picture."""
+    """Train on simulated data, print what comes of it, save a picture.
+
+    Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
+    """
     importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)

@@ -11,18 +11,37 @@ import numpy as np
 
 from structsvm.bag_lines import read_bags
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
-from structsvm.cli.training import Training
+from structsvm.cli.training import Training, training
 from structsvm.meanings import format_meaning
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.tasks.semantics_model import SemanticModel
 from structsvm.tasks.semantics_training import as_grammar, model_params
 from structsvm.tasks.semantics_training import train as run
 
+# What SemanticParser's parameters are where no option says otherwise.
+DEFAULTS = {
+    "C": 0.1,
+    "strategy": "order_free",
+    "max_iter": 1,
+    "average": False,
+    "refine": 0,
+    "window": 0,
+    "ngrams": 1,
+    "role_window": 2,
+    "grammar": None,
+    "max_meanings": None,
+    "complete": True,
+    "fold_constants": False,
+    "lowercase": True,
+    "random_state": 0,
+}
+
 
 def train(path, model_path, params, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     check_writable(model_path)
+    params = DEFAULTS | {name: value for name, value in params.items() if value is not None}
     grammar = as_grammar(None if params["grammar"] is None else Path(params["grammar"]))
     lines = read_bags(path)
     model = SemanticModel(model_params(params, params["random_state"]), grammar)
@@ -57,7 +76,7 @@ def predict(model_path, path, output, kbest, jobs):
 
 def evaluate(model_path, path, as_json, jobs, plot):
     """Print precision, recall and F1 of the meanings, and the alignment error where the input tells alignments."""
-    drawable(plot)
+    refuse_plot(plot)
     model = opened(model_path)
     lines = read_input(path)
     tokens = [model.tokens_of(sentence, i) for i, sentence in enumerate(lines.sentences)]
@@ -82,14 +101,11 @@ def evaluate(model_path, path, as_json, jobs, plot):
             f"{len(tokens)} sentences; precision {100 * scores.precision:.2f} %, recall {100 * scores.recall:.2f} %, "
             f"F1 {100 * scores.f1:.2f}" + ("" if error is None else f"; alignment error {100 * error:.2f} %")
         )
-    if plot:
-        raise ValueError("--plot has nothing to show for a semantic parser")
 
 
 def inspect(model_path, top, only, plot):
     """Print what the model is, and the words that mean each symbol most."""
-    if plot:
-        raise ValueError("--plot has nothing to show for a semantic parser")
+    refuse_plot(plot)
     model = opened(model_path)
     names = [symbol.name for symbol in model.symbols.labels]
     unknown = [label for label in only if label not in names]
@@ -136,23 +152,15 @@ def demo(output, seed):
     save(figure, output)
 
 
-DEFAULTS = {
-    "C": 0.1,
-    "strategy": "order_free",
-    "average": False,
-    "window": 0,
-    "ngrams": 1,
-    "role_window": 2,
-    "max_meanings": None,
-    "complete": True,
-    "lowercase": True,
-    "fold_constants": False,
-}
-
-
 def opened(path):
     """The model of a file."""
     return SemanticModel.load(path, lambda params, seed: model_params(DEFAULTS | params, seed), mmap=True)
+
+
+def refuse_plot(plot):
+    """Raise ValueError if a picture is asked for."""
+    if plot:
+        raise ValueError("--plot has nothing to show for a semantic parser")
 
 
 def read_input(path, *, bags=True):
@@ -160,20 +168,14 @@ def read_input(path, *, bags=True):
     return read_bags(click.get_binary_stream("stdin") if path == "-" else path, bags=bags)  # type: ignore[operator]
 
 
-@click.command()
-@click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
-@click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
-@click.option(
-    "-C", "C", type=click.FloatRange(0.0, min_open=True), default=0.1, show_default=True, help="Longest step."
-)
+@training(DEFAULTS["C"], metavar="BAGS", online=True, role_of_C="Longest step.")
 @click.option(
     "--strategy",
     type=click.Choice(["order_free", "random", "left_right"]),
-    default="order_free",
+    default=DEFAULTS["strategy"],
     show_default=True,
     help="Which word is learnt next.",
 )
-@click.option("--max-iter", type=click.IntRange(1), default=1, show_default=True, help="Passes over the data.")
 @click.option("--average", is_flag=True, help="Predict with the average of the weights.")
 @click.option("--refine", type=click.IntRange(0), default=0, show_default=True, help="Choose the best meaning of bags.")
 @click.option(
@@ -186,8 +188,6 @@ def read_input(path, *, bags=True):
 @click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
 @click.option("--fold-constants", is_flag=True, help="A relation of constants alone is one symbol.")
 @click.option("--lowercase/--no-lowercase", default=True)
-@click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True, help="Seed of random.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def command(train_file, model, quiet, **params):
     """Train a semantic parser on JSON lines of sentences with bags of meanings.
 

@@ -25,7 +25,7 @@ COMMON = {
 }
 
 
-def training(default_C, more_solvers=(), metavar="TRAIN"):
+def training(default_C, more_solvers=(), metavar="TRAIN", *, online=False, role_of_C="Weight of the slacks."):
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
 
     Parameters
@@ -36,18 +36,18 @@ def training(default_C, more_solvers=(), metavar="TRAIN"):
         What --solver takes beside the solvers' names.
     metavar : str
         What the help calls the file to train on.
+    online : bool
+        Whether the task has an algorithm of its own: then there is no choice of a solver, nor what goes with one.
+    role_of_C : str
+        What the help says of C.
     """
     common = [
         click.argument("train_file", metavar=metavar, type=click.Path(exists=True, dir_okay=False)),
         click.option(
             "-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to."
         ),
-        click.option("-C", "C", type=float, help=f"Weight of the slacks.  [default: {default_C:g}]"),
-        click.option(
-            "--solver", type=click.Choice([*SOLVERS, *more_solvers]), default=COMMON["solver"], show_default=True
-        ),
+        click.option("-C", "C", type=float, help=f"{role_of_C}  [default: {default_C:g}]"),
         click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
-        click.option("--tol", type=float, help="Stop at this relative duality gap."),
         click.option(
             "--seed",
             "random_state",
@@ -56,6 +56,13 @@ def training(default_C, more_solvers=(), metavar="TRAIN"):
             show_default=True,
             help="Seed of the order of examples.",
         ),
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    ]
+    of_solvers = [
+        click.option(
+            "--solver", type=click.Choice([*SOLVERS, *more_solvers]), default=COMMON["solver"], show_default=True
+        ),
+        click.option("--tol", type=float, help="Stop at this relative duality gap."),
         click.option(
             "--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate."
         ),
@@ -69,11 +76,10 @@ def training(default_C, more_solvers=(), metavar="TRAIN"):
             show_default=True,
             help="Passes between two.",
         ),
-        click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
 
     def decorate(function):
-        for option in reversed(common):
+        for option in reversed(common if online else common + of_solvers):
             function = option(function)
         return click.command(function)
 

@@ -172,7 +172,7 @@ def test_inspect(work):
 
 
 def test_demo(work):
-    out, _ = run("demo", cwd=work)
+    out, _ = run("demo", "sequence", cwd=work)
     assert "FB1" in out and "gap" in out and "picture: structsvm-demo.png" in out
     assert (work / "structsvm-demo.png").read_bytes().startswith(b"\x89PNG")
     out, _ = run("demo", "sequence", "-o", "d.svg", "--seed", "3", cwd=work)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -100,9 +102,9 @@ def test_options(data, tmp_path):
     assert parser.grammar.start == "S" and parser.n_iter_ == 2
 
 
-def test_demo(tmp_path):
+def test_the_demo_is_the_house(tmp_path):
     pytest.importorskip("matplotlib")
-    out, _ = run("demo", "semantics", "-o", "house.png", cwd=tmp_path)
+    out, _ = run("demo", "-o", "house.png", cwd=tmp_path)
     errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
     assert len(errors) == 3 and max(errors) < 5.0
     assert (tmp_path / "house.png").read_bytes().startswith(b"\x89PNG")
@@ -113,6 +115,10 @@ def test_demo(tmp_path):
     [
         ('{"sentence": "a", "bag": []}', 'bad.jsonl, line 2: "bag" must be a list'),
         ('{"sentence": "a", "bag": ["f(a"]}', "bad.jsonl, line 2: the end, with 1 brackets open: they are unbalanced"),
+        ('{"sentence": "a", "bag": ["f(a))"]}', "bad.jsonl, line 2: ')' outside of all brackets: they are unbalanced"),
+        ('{"sentence": " ", "bag": ["f(a)"]}', 'bad.jsonl, line 2: "sentence" must be text, or a list of words'),
+        ('{"sentence": "a"}', 'bad.jsonl, line 2: no "bag" of meaning representations'),
+        ('{"sentence": "a", "bag": ["f(-)"]}', "sentence 1: the constant '-' is what words have that mean nothing"),
         ("nonsense", "bad.jsonl, line 2: Expecting value"),
     ],
 )
@@ -123,14 +129,64 @@ def test_bad_lines(tmp_path, line, message):
     assert os.listdir(tmp_path) == ["bad.jsonl"]
 
 
+@pytest.mark.parametrize(
+    "bag",
+    [
+        ["sit(bo)", "sleep(cem)"],  # the right one is missing
+        ["f(a,b,g(c,d))"],  # more symbols than words
+        ["run(anna)", "run(anna)", "run( anna )"],  # the same several times
+        ["run(anna)", "run()", "run(anna,bo)"],  # different arities
+        ["läuft(größe,漢字)"],
+    ],
+)
+def test_odd_bags_are_learnt_from(tmp_path, bag):
+    (tmp_path / "odd.jsonl").write_text(
+        "\n".join(json.dumps({"sentence": s, "bag": b}) for s, b in [("anna runs", bag), ("bo runs", ["run(bo)"])] * 5),
+        encoding="utf-8",
+    )
+    run("train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3", cwd=tmp_path)
+    text = '{"sentence": "bo runs"}\n{"sentence": "zoë 漢字 jumps"}'  # words never seen
+    out, _ = run("predict", "m", "-", cwd=tmp_path, input=text.encode())
+    known, unseen = map(json.loads, out.splitlines())
+    assert known["meaning"] == ["run(bo)"]
+    assert unseen["alignment"] == ["-", "-", "-"] and unseen["sentence"] == "zoë 漢字 jumps"
+
+
 def test_what_there_is_not(data, tmp_path):
     _, err = run("predict", "house.model", "test.jsonl", "-k", "2", cwd=data, status=1)
     assert "one parse of a sentence" in err
-    _, err = run("inspect", "house.model", "--plot", "p.png", cwd=data, status=1)
-    assert "nothing to show" in err
+    for args in (["inspect", "house.model"], ["evaluate", "house.model", "test.jsonl"]):
+        out, err = run(*args, "--plot", "p.png", cwd=data, status=1)
+        assert out == "" and "nothing to show" in err
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "none/m", cwd=tmp_path, status=1)
     assert "there is no folder" in err
-    run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=2)
+    _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=1)
+    assert "The 'C' parameter of SemanticParser must be a float in the range (0.0, inf). Got 0.0 instead." in err
+    _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", cwd=tmp_path, status=2)
+    assert "No such option" in err and not os.listdir(tmp_path)
+
+
+def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
+    process = subprocess.Popen(
+        [*COMMAND, "train", "semantics", data / "train.jsonl", "-m", "m", "--max-iter", "10000000"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert "600 sentences" in process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, (out, err)
+    assert "interrupted after" in err and "passes: m holds the partial model" in err and "Traceback" not in err
+    parser = structsvm.load(tmp_path / "m")
+    assert parser.result_.status == "interrupted" and parser.n_iter_ > 0
+    assert json.loads(run("evaluate", tmp_path / "m", "test.jsonl", "--json", cwd=data)[0])["f1"] > 0.9
 
 
 def test_scikit_learn_is_never_imported(data):
