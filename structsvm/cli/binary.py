@@ -10,7 +10,8 @@ import click
 import numpy as np
 
 from structsvm._kernels import Rows
-from structsvm.cli.multiclass import examples, fast_layout, gamma, kernel_text, picture, report
+from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text, split_given
+from structsvm.cli.multiclass import examples, fast_layout, picture, report
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, passes_if_interrupted
 from structsvm.linear_problem import LinearProblem
@@ -28,7 +29,6 @@ MACHINES = {
     "huller": (Huller, "HullerClassifier"),
     "sgdqn": (SGDQN, "SGDQNClassifier"),
 }
-KERNEL = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
 
 
 def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
@@ -56,11 +56,11 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
         job.say(f"{about}, linear ({job.seconds:.2f} s)")
         model, run = train_linear(X, labels, numbers, solver, weight, job)
     else:
-        model = BinaryKernelModel(labels, kernel_of(SimpleNamespace(**KERNEL | kernel), X), estimator=estimator)
+        model = BinaryKernelModel(labels, kernel_of(SimpleNamespace(**DEFAULTS | kernel), X), estimator=estimator)
         job.say(f"{about}, kernel {kernel_text(model.kernel)} ({job.seconds:.2f} s)")
         with job.warnings():
             run = model.train(X, numbers, solver, sample_weight=weight, monitor=job.bar(solver))
-        kernel = KERNEL | kernel
+        kernel = DEFAULTS | kernel
     model.params = kernel | params | ({"class_weight": "balanced"} if balanced else {})
     model.save(model_path)
     job.say(model.result.certificate())
@@ -159,7 +159,7 @@ def demo(output, seed):
     X, y = make_banana(1000, random_state=rng)
     X_test, y_test = make_banana(1000, random_state=rng)
     model = BinaryKernelModel(
-        np.arange(2), kernel_of(SimpleNamespace(**KERNEL | {"gamma": 1.0}), X), estimator="LaSVMClassifier"
+        np.arange(2), kernel_of(SimpleNamespace(**DEFAULTS | {"gamma": 1.0}), X), estimator="LaSVMClassifier"
     )
     run = model.train(X, y.astype(np.int32), LaSVM(random_state=seed))
     click.echo(f"accuracy {100 * np.mean(model.predict(X_test) == y_test):.2f}%, {len(model.support)} support vectors")
@@ -182,10 +182,7 @@ def demo(output, seed):
 @click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
 @click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
 @click.option("--machine", type=click.Choice([*MACHINES]), default="lasvm", show_default=True)
-@click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help="[default: rbf]")
-@click.option("--gamma", callback=lambda *a: None if a[2] is None else gamma(*a), help="A number, [scale] or auto.")
-@click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]")
-@click.option("--coef0", type=float, help="Of poly and sigmoid.  [default: 0]")
+@kernel_options("rbf")
 @click.option("-C", "C", type=float, help="Of lasvm: weight of the slacks.  [default: 1]")
 @click.option("--alpha", type=float, help="Of sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
 @click.option("--balanced", is_flag=True, help="Of lasvm and sgdqn: let both classes weigh the same.")
@@ -206,13 +203,11 @@ def demo(output, seed):
 @click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the objectives over time as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def command(train_file, model, machine, kernel, gamma, degree, coef0, balanced, plot, quiet, **params):
+def command(train_file, model, machine, balanced, plot, quiet, **params):
     """Train a machine of two classes on a file in svmlight's form.
 
     A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1. Files whose names
     end in .gz, .xz or .bz2 are read as they are.
     """
-    given = {name: value for name, value in params.items() if value is not None}
-    function = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
-    function = {name: value for name, value in function.items() if value is not None}
-    sys.exit(train(train_file, model, machine, function, given, balanced, plot, quiet))
+    kernel, given = split_given(params)
+    sys.exit(train(train_file, model, machine, kernel, given, balanced, plot, quiet))

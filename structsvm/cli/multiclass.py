@@ -11,6 +11,7 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
+from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text, split_given
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, passes_if_interrupted
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, WestonWatkins
@@ -143,7 +144,7 @@ def demo(output, seed):
     X, y = clouds(2000, seed)
     X_test, y_test = clouds(2000, seed, fresh=True)
     labels = np.arange(5)
-    model = KernelModel(labels, kernel_of(SimpleNamespace(kernel="rbf", gamma="scale", degree=3, coef0=0.0), X))
+    model = KernelModel(labels, kernel_of(SimpleNamespace(**DEFAULTS), X))
     run = model.train(X, y.astype(np.int32), KernelLaRank(tol=0.01, random_state=seed))
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")
@@ -180,12 +181,6 @@ def fast_layout(X):
     return csr_array(X) if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
-def kernel_text(kernel):
-    """The kernel and its parameters."""
-    used = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0")}.get(kernel.name, ())
-    return f"{kernel.name}({', '.join(f'{name}={getattr(kernel, name):g}' for name in used)})"
-
-
 def picture(model, output, say):
     """Save the objectives over time."""
     from structsvm.plotting import HistoryDisplay
@@ -195,27 +190,11 @@ def picture(model, output, say):
     save(figure, output, say=say)
 
 
-def gamma(ctx, param, value):
-    """What --gamma takes."""
-    if value in ("scale", "auto"):
-        return value
-    try:
-        number = float(value)
-    except ValueError:
-        number = -1.0
-    if not 0.0 < number < np.inf:
-        raise click.BadParameter(f"{value!r} is not scale, auto or a positive number", ctx, param)
-    return number
-
-
 @click.command
 @click.argument("train_file", metavar="TRAIN", type=click.Path(exists=True, dir_okay=False))
 @click.option("-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to.")
 @click.option("--solver", type=click.Choice([*SOLVERS]), default="larank", show_default=True)
-@click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), default="rbf", show_default=True)
-@click.option("--gamma", default="scale", show_default=True, callback=gamma, help="A number, scale or auto.")
-@click.option("--degree", type=click.IntRange(0, 2**31 - 1), default=3, show_default=True, help="Of poly.")
-@click.option("--coef0", type=float, default=0.0, show_default=True, help="Of poly and sigmoid.")
+@kernel_options("rbf")
 @click.option("-C", "C", type=float, help="Weight of the slacks.  [default: 1]")
 @click.option("--balanced", is_flag=True, help="Let every class weigh the same.")
 @click.option("--schedule", type=click.Choice(["fixed", "adaptive", "decode-once"]), help="Of larank.")
@@ -227,12 +206,11 @@ def gamma(ctx, param, value):
 @click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def command(train_file, model, solver, kernel, gamma, degree, coef0, balanced, plot, quiet, **params):
+def command(train_file, model, solver, balanced, plot, quiet, **params):
     """Train a multiclass support vector machine with a kernel.
 
     TRAIN holds an example a line in svmlight's form: its label, a number or a word, and index:value pairs. Files that
     end in .gz, .xz or .bz2 are read as they are.
     """
-    given = {name: value for name, value in params.items() if value is not None}
-    function = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
-    sys.exit(train(train_file, model, solver, function, given, balanced, plot, quiet))
+    kernel, given = split_given(params)
+    sys.exit(train(train_file, model, solver, DEFAULTS | kernel, given, balanced, plot, quiet))

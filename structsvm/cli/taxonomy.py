@@ -9,6 +9,7 @@ from textwrap import shorten
 import click
 import numpy as np
 
+from structsvm.cli.kernels import kernel_options, split_given
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, training
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
@@ -227,6 +228,7 @@ def history(model, output, say):
 @click.option(
     "--attributes", type=click.Choice(["ancestors", "normalized", "flat"]), default="ancestors", show_default=True
 )
+@kernel_options("none: weights for features")
 @click.option("--any-node", is_flag=True, help="Labels may be inner nodes; predict one where that is safer.")
 @click.option("--balanced", is_flag=True, help="Let every class weigh the same.")
 @click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop words of fewer texts.")
@@ -241,5 +243,8 @@ def command(train_file, model, edges, any_node, balanced, min_count, ngrams, plo
     DOCS holds a document a line: label<TAB>text, or svmlight's label and index:value pairs. Files that end in .gz,
     .xz or .bz2 are read as they are.
     """
-    params |= {"leaf_only": not any_node, "class_weight": "balanced" if balanced else None}
-    sys.exit(train(train_file, model, edges, params, min_count, ngrams, plot, quiet))
+    kernel, given = split_given(params)
+    if kernel and "kernel" not in kernel:
+        raise click.UsageError(f"--{min(kernel)} has no meaning without --kernel")
+    given |= kernel | {"leaf_only": not any_node, "class_weight": "balanced" if balanced else None}
+    sys.exit(train(train_file, model, edges, given, min_count, ngrams, plot, quiet))

@@ -114,14 +114,16 @@ def test_inspect(data):
     assert "'x' is not one of the nodes" in run(data, "inspect", "m", "--label", "x", status=1)[1]
 
 
-def test_kernel_machines_from_python(data, tmp_path):
-    X, y, taxonomy = make_taxonomy(60, **SIZE, random_state=0)
-    TaxonomyClassifier(taxonomy, kernel="rbf", vectorizer=TfidfVectorizer(), random_state=0).fit(X, y).save(
-        tmp_path / "m"
-    )
+def test_kernel_machines(data, tmp_path):
+    options = ["--taxonomy", "edges.tsv", "--kernel", "rbf", "--gamma", "0.5", "-C", "10", "-m", tmp_path / "m"]
+    run(data, "train", "taxonomy", "train.txt", *options)
     out = run(data, "inspect", tmp_path / "m")[0]
-    assert "support patterns, kernel rbf" in out and "kernel='rbf'" in out
-    assert json.loads(run(data, "evaluate", tmp_path / "m", "test.txt", "--json")[0])["accuracy"] > 0.3
+    assert "support patterns, kernel rbf" in out and "kernel='rbf'" in out and "gamma=0.5" in out
+    X, _, _ = make_taxonomy(60, **SIZE, random_state=1)
+    own = own_model(kernel="rbf", gamma=0.5, C=10.0)
+    assert structsvm.load(tmp_path / "m").predict(X).tolist() == own.predict(X).tolist()
+    err = run(data, "train", "taxonomy", "train.txt", "-m", tmp_path / "x", "--gamma", "1", status=2)[1]
+    assert "--gamma has no meaning without --kernel" in err and not (tmp_path / "x").exists()
 
 
 def test_svmlight_and_flat_classes(tmp_path):

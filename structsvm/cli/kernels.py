@@ -1,0 +1,57 @@
+"""The options that say which kernel, of all commands that train with one."""
+
+from __future__ import annotations
+
+import click
+import numpy as np
+
+# What is not given, where there is a kernel.
+DEFAULTS = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
+
+
+def kernel_options(default):
+    """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given.
+
+    Parameters
+    ----------
+    default : str
+        What the help says of --kernel.
+    """
+    options = [
+        click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
+        click.option("--gamma", callback=gamma, help="A number, scale or auto.  [default: scale]"),
+        click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]"),
+        click.option("--coef0", type=float, help="Of poly and sigmoid.  [default: 0]"),
+    ]
+
+    def decorate(function):
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def gamma(ctx, param, value):
+    """What --gamma takes."""
+    if value in (None, "scale", "auto"):
+        return value
+    try:
+        number = float(value)
+    except ValueError:
+        number = -1.0
+    if not 0.0 < number < np.inf:
+        raise click.BadParameter(f"{value!r} is not scale, auto or a positive number", ctx, param)
+    return number
+
+
+def split_given(params):
+    """The options of the kernel that are given, and the others that are, as two dicts."""
+    given = {name: value for name, value in params.items() if value is not None}
+    return {k: v for k, v in given.items() if k in DEFAULTS}, {k: v for k, v in given.items() if k not in DEFAULTS}
+
+
+def kernel_text(kernel):
+    """The kernel and its parameters."""
+    used = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0")}.get(kernel.name, ())
+    return f"{kernel.name}({', '.join(f'{name}={getattr(kernel, name):g}' for name in used)})"
