@@ -426,6 +426,8 @@ def test_costs_that_cannot_be():
     ]:
         with pytest.raises(ValueError, match=message):
             SequenceAligner.from_costs(*costs, **options)
+    with pytest.raises(ValueError, match="The 'prior_gap_open' parameter of SequenceAligner must be a float"):
+        SequenceAligner(prior_gap_open=np.nan).fit([("AC", "AC")], [("AC", "AC")])
 
 
 def test_a_learnt_reward_for_gaps_is_said():
