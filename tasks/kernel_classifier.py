@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._kernels import KERNELS
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
-from structsvm.model_file import ModelFileError
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.kernel_model import KernelModel, kernel_of
@@ -200,11 +199,6 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
     @property
     def hit_rate_(self):
         return self._checked_model().hit_rate
-
-    @classmethod
-    def _check_owner(cls, path, model):
-        if model.estimator != cls.__name__:
-            raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

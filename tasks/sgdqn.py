@@ -13,7 +13,6 @@ from structsvm._kernels import Rows
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.linear_problem import LinearProblem
-from structsvm.model_file import ModelFileError
 from structsvm.parameters import FLAG, RANDOM_STATE, validate
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.solvers.sgdqn import SGDQN
@@ -226,11 +225,6 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
     @property
     def intercept_(self):
         return self._checked_model().intercept
-
-    @classmethod
-    def _check_owner(cls, path, model):
-        if model.estimator != cls.__name__:
-            raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -50,7 +50,10 @@ class StoredEstimatorMixin:
 
     @classmethod
     def _check_owner(cls, path, model):
-        """Raise ModelFileError for a model of another estimator of the same task."""
+        """Raise ModelFileError for a model of another estimator of the same task, where models know whose they are."""
+        owner = getattr(model, "estimator", cls.__name__)
+        if owner != cls.__name__:
+            raise ModelFileError(f"{path}: a model of {owner!r:.80}, not of {cls.__name__!r}")
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")

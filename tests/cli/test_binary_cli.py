@@ -1,14 +1,12 @@
 """The command line for machines of two classes."""
 
-import contextlib
 import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run_here as run
 
 import structsvm
-from structsvm.cli import main
 from structsvm.datasets import make_banana
 from structsvm.svmlight import write_svmlight
 from structsvm.tasks import HullerClassifier, LaSVMClassifier, SGDQNClassifier
@@ -30,16 +28,6 @@ def data(tmp_path_factory):
         write_svmlight(folder / name, *banana(seed))
     run(folder, "train", "binary", "train.svm", "--model", "m", "--gamma", "1", "--quiet")
     return folder
-
-
-def run(folder, *args, status=0, text=None):
-    """Standard output and error; the errors that a user can make are one line."""
-    with contextlib.chdir(folder):
-        done = CliRunner().invoke(main, [str(a) for a in args], input=text, catch_exceptions=False)
-    assert done.exit_code == status, (done.stdout, done.stderr)
-    if status == 1:
-        assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from command_line import COMMAND, run
 
 import structsvm
 from structsvm.columns import read_columns
@@ -19,19 +20,6 @@ from structsvm.datasets._simulate import write_columns
 from structsvm.metrics import chunk_f1, token_accuracy
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import SequenceLabeler
-
-COMMAND = [sys.executable, "-m", "structsvm"]
-
-
-def run(*args, cwd, status=0, **kwargs):
-    """Run; the errors that a user can make are one line on standard error and no traceback."""
-    done = subprocess.run([*COMMAND, *map(str, args)], cwd=cwd, capture_output=True, timeout=120, **kwargs)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == status, (out, err)
-    assert "Traceback" not in err
-    if status == 1:
-        assert err.startswith("Error: ") and err.count("\n") == 1, err
-    return out, err
 
 
 @pytest.fixture(scope="module")

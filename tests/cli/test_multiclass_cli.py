@@ -1,16 +1,14 @@
 """The command line for multiclass kernel machines: in this process, and once without scikit-learn."""
 
-import contextlib
 import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run_here as run
 
 import structsvm
-from structsvm.cli import main
 from structsvm.cli.multiclass import clouds
 from structsvm.svmlight import write_svmlight
 from structsvm.tasks import CrammerSingerClassifier, LaRankClassifier
@@ -28,16 +26,6 @@ def data(tmp_path_factory):
         write_svmlight(folder / name, X, [f"c{label}" for label in y])
     run(folder, "train", "multiclass", "train.svm", "--model", "m", "--quiet")
     return folder
-
-
-def run(folder, *args, status=0, text=None):
-    """Standard output and error; the errors that a user can make are one line."""
-    with contextlib.chdir(folder):
-        done = CliRunner().invoke(main, [str(a) for a in args], input=text, catch_exceptions=False)
-    assert done.exit_code == status, (done.stdout, done.stderr)
-    if status == 1:
-        assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stdout, done.stderr
 
 
 def test_train_is_the_estimator(data, tmp_path):

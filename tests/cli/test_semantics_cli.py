@@ -9,24 +9,12 @@ import time
 
 import numpy as np
 import pytest
+from command_line import COMMAND, run
 
 import structsvm
 from structsvm.bag_lines import read_bags, write_bags
 from structsvm.datasets import make_ambig_house
 from structsvm.metrics import meaning_scores
-
-COMMAND = [sys.executable, "-m", "structsvm"]
-
-
-def run(*args, cwd, status=0, **kwargs):
-    """Run; the errors that a user can make are one line on standard error and no traceback."""
-    done = subprocess.run([*COMMAND, *map(str, args)], cwd=cwd, capture_output=True, timeout=120, **kwargs)
-    out, err = done.stdout.decode(), done.stderr.decode()
-    assert done.returncode == status, (out, err)
-    assert "Traceback" not in err
-    if status == 1:
-        assert err.startswith("Error: ") and err.count("\n") == 1, err
-    return out, err
 
 
 @pytest.fixture(scope="module")

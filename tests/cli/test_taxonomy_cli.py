@@ -1,6 +1,5 @@
 """The command line for taxonomies: in this process, and once end to end in processes of its own."""
 
-import contextlib
 import json
 import signal
 import subprocess
@@ -9,11 +8,10 @@ import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_line import run_here as run
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import structsvm
-from structsvm.cli import main
 from structsvm.datasets import make_taxonomy, write_documents
 from structsvm.metrics import hierarchical_scores, tree_loss
 from structsvm.tasks import TaxonomyClassifier
@@ -33,16 +31,6 @@ def data(tmp_path_factory):
         write_documents(folder / name, X, y, taxonomy, folder / "edges.tsv")
     run(folder, "train", "taxonomy", "train.txt", "--taxonomy", "edges.tsv", "--model", "m", "--quiet")
     return folder
-
-
-def run(folder, *args, status=0, text=None):
-    """Standard output and error; the errors that a user can make are one line."""
-    with contextlib.chdir(folder):
-        done = CliRunner().invoke(main, [str(a) for a in args], input=text, catch_exceptions=False)
-    assert done.exit_code == status, (done.stdout, done.stderr)
-    if status == 1:
-        assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1, done.stderr
-    return done.stdout, done.stderr
 
 
 def own_model(**params):
