@@ -30,6 +30,8 @@ from structsvm._random cimport random_seed
 from structsvm._state cimport State
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
 
+from structsvm._weights import checked_array
+
 cnp.import_array()
 
 cdef extern from "descent.h" nogil:
@@ -280,13 +282,13 @@ cdef class GradientDescent(State):
                 "rescaling": self.arrays[2].copy(), "numbers": np.array(numbers)}
 
     def set_state(self, state):
-        """Take over a dict of `get_state`; ValueError if it is of other machines."""
+        """Take over a dict of `get_state`; ValueError if it is not sound, or of other machines."""
+        t, t0, r, estimate = checked_array(state, "numbers", np.float64, (4,))
+        if t < 0.0 or t0 <= 0.0 or r < 0.0:
+            raise ValueError(f"the training state has t = {t:g}, t0 = {t0:g}, r = {r:g}")
         for array, name in zip(self.arrays, ("weights", "curvature", "rescaling")):
-            if state[name].shape != array.shape:
-                raise ValueError(f"the state is of {name} of shape {state[name].shape}, not {array.shape}")
-            array[:] = state[name]
-        self.t, self.t0, self.r, estimate = state["numbers"]
-        self.estimate = estimate != 0.0
+            array[:] = checked_array(state, name, array.dtype, array.shape)
+        self.t, self.t0, self.r, self.estimate = t, t0, r, estimate != 0.0
 
     @property
     def rescaling(self):

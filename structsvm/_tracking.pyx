@@ -19,6 +19,8 @@ import numpy as np
 from structsvm._random cimport Random, random_below, random_seed
 from structsvm._typedefs cimport int64_t, uint64_t
 
+from structsvm._weights import checked_array
+
 
 cdef class Tracker:
     """The dual point of all examples so far, and the averaged classifier after the last of them.
@@ -132,6 +134,46 @@ cdef class Tracker:
         gain = step * (slope - 0.5 * step * self.square[i])
         self.dual += gain
         return gain
+
+    def get_state(self):
+        """What the stream goes on from, bit for bit: a dict of arrays (see `set_state`)."""
+        cdef Py_ssize_t n = self.n_seen
+        return {
+            "examples": np.array(self.X[:n]),
+            "numbers": np.stack([self.square[:n], self.alpha[:n], self.box[:n]]),
+            "weights": np.stack([self.w, self.mean]),
+            "random": np.array([self.random.s[k] for k in range(4)], dtype=np.uint64),
+            "steps": np.array([self.n_steps]), "gains": np.array([self.dual, self.gained]),
+        }
+
+    def set_state(self, state):
+        """Take over a dict of `get_state`; ValueError if it is not sound, or of other features."""
+        cdef int k
+        cdef Py_ssize_t n = len(checked_array(state, "numbers", np.float64, None).T)
+        X = checked_array(state, "examples", np.float64, (n, self.n_features))
+        numbers = checked_array(state, "numbers", np.float64, (3, n))
+        words = checked_array(state, "random", np.uint64, (4,))
+        if not words.any() or not ((0.0 <= numbers[1]) & (numbers[1] <= numbers[2])).all():
+            raise ValueError("the coefficients or the random generator of the training state are not sound")
+        weights = checked_array(state, "weights", np.float64, (2, self.n_features))
+        self.n_steps = checked_array(state, "steps", np.int64, (1,))[0]
+        self.dual, self.gained = checked_array(state, "gains", np.float64, (2,))
+        self.n_seen = 0
+        self.reserve(max(n, 64))
+        np.asarray(self.X)[:n] = X
+        np.asarray(self.square)[:n], np.asarray(self.alpha)[:n], np.asarray(self.box)[:n] = numbers
+        self.w, self.mean = np.array(weights)
+        for k in range(4):
+            self.random.s[k] = words[k]
+        self.n_seen = n
+
+    def __reduce__(self):
+        return Tracker, (self.n_features, self.C), {
+            "n_reprocess": self.n_reprocess, "process": self.process, "state": self.get_state()}
+
+    def __setstate__(self, kept):
+        self.n_reprocess, self.process = kept["n_reprocess"], kept["process"]
+        self.set_state(kept["state"])
 
     @property
     def coef(self):

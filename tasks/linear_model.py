@@ -27,6 +27,8 @@ class LinearModel:
         One machine of two labels, else as many as labels.
     intercept : ndarray of shape (n_machines,)
     result : Result
+    state : dict of ndarray, or None
+        What training on a stream goes on from.
     params : dict
         The estimator's parameters.
     estimator : str
@@ -36,14 +38,16 @@ class LinearModel:
     def __init__(self, labels, *, estimator="SGDQNClassifier", params=None):
         self.labels, self.estimator, self.params = labels, estimator, {} if params is None else params
         self.result: Any = None
+        self.state: dict[str, np.ndarray] | None = None
 
     @property
     def n_features(self):
         return self.coef.shape[1]
 
-    def take(self, w, result):
+    def take(self, w, result=None, state=None):
         """Take over weights (n_machines, n_features + 1), the last column the intercepts."""
-        self.coef, self.intercept, self.result = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy(), result
+        self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
+        self.result, self.state = result, state
 
     def decision_function(self, X):
         """Scores: array (n_samples, n_machines)."""
@@ -66,7 +70,7 @@ class LinearModel:
             "labels": [label_to_json(label) for label in self.labels.tolist()],
             "result": None if self.result is None else self.result.to_dict(),
         }
-        arrays = {"coef": self.coef, "intercept": self.intercept} | result_arrays(self.result)
+        arrays = {"coef": self.coef, "intercept": self.intercept} | result_arrays(self.result, self.state)
         write_model(path, KIND, meta, arrays)
 
     @classmethod
@@ -87,8 +91,10 @@ class LinearModel:
                     raise ValueError(f"array {name!r} has dtype {array.dtype} and shape {array.shape}")
                 if not np.isfinite(array).all():
                     raise ValueError(f"array {name!r} holds values that are not finite")
-            if meta["result"] is not None:
-                model.result, _ = read_result(file)
+            if meta["result"] is None:
+                model.state = file.under("state.") or None
+            else:
+                model.result, model.state = read_result(file)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise ModelFileError(f"{path}: not a sound binary model: {error}") from error
         return model

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm._kernels import Rows
+from structsvm._weights import checked_array
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.linear_problem import LinearProblem
@@ -152,37 +151,32 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         old = getattr(self, "model_", None)
         X, y = self._validated(X, y, reset=old is None)
         labels = settled_labels(y, classes, None if old is None else old.labels)
-        if self._state is None and old is not None:
-            raise ValueError("a model that was loaded holds no gains to go on from; fit a new one")
-        return self._train(X, y, labels, sample_weight, self._state, 1)
+        return self._train(X, y, labels, sample_weight, old, 1)
 
-    _state: Any = None
-
-    def _train(self, X, y, labels, sample_weight, state, passes):
+    def _train(self, X, y, labels, sample_weight, old, passes):
         numbers = label_numbers(y, labels)
         solver = SGDQN(**{name: getattr(self, name) for name in SGDQN().get_params()})
         weight = checked_sample_weight(sample_weight, len(numbers))
         costs = label_costs(self.class_weight, labels.tolist(), numbers)
         if costs is not None:
             weight = costs[numbers] * (1.0 if weight is None else weight)
-        if state is not None:
-            X = X.astype(state["weights"].dtype)
+        if old is not None:
+            X = X.astype(old.coef.dtype)
 
         def fitted(run):
             seen = LinearModel(labels)
-            seen.take(run.weights, None)
+            seen.take(run.weights)
             return {"model_": seen, "classes_": labels}
 
         problem = LinearProblem(Rows(X), numbers, len(labels))
         monitor = monitor_for(self, X, y, passes, fitted, sample_weight=sample_weight)
-        run = solver.start(problem, sample_weight=weight, base=state)
+        run = solver.start(problem, sample_weight=weight, base=None if old is None else old.state or {})
         run = solver.solve(problem, run=run, monitor=monitor, passes=passes)
         if not np.isfinite(run.weights).all():
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         model = LinearModel(labels, estimator=type(self).__name__)
-        model.take(run.weights, run.result())
+        model.take(run.weights, run.result(), run.state.get_state())
         self._adopt(model)
-        self._state, self.t0_ = run.state.get_state(), run.state.t0
         raise_if_interrupted(run)
         return self
 
@@ -197,7 +191,6 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         self.n_features_in_ = model.n_features
         self.result_ = model.result
         self.n_iter_ = 0 if model.result is None else model.result.n_iter
-        self._state = None
 
     # ---- prediction, views, files ---------------------------------------------------------------
 
@@ -225,6 +218,10 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
     @property
     def intercept_(self):
         return self._checked_model().intercept
+
+    @property
+    def t0_(self):
+        return float(checked_array(self._checked_model().state or {}, "numbers", np.float64, (4,))[1])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -43,9 +43,9 @@ class StoredEstimatorMixin:
         self = cls(**{name: value for name, value in model.params.items() if name in known})
         try:
             validate(self, cls._constraints)
+            self._adopt(model)
         except ValueError as error:
             raise ModelFileError(f"{path}: not a sound {cls._kind} model: {error}") from error
-        self._adopt(model)
         return self
 
     @classmethod

@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._tracking import Tracker
 from structsvm.estimator import checked_sample_weight
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, seed_from, validate
+from structsvm.tasks.linear_model import LinearModel
+from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 from structsvm.tasks.stream_labels import label_numbers, settled_labels
 
 
-class TrackingClassifier(ClassifierMixin, BaseEstimator):
+class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Linear support vector machine without bias that stays near the optimum of all examples so far.
 
     Each example is followed by `n_reprocess` coordinate ascents on the dual of
@@ -51,8 +53,9 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
         "process": FLAG,
         "random_state": RANDOM_STATE,
     }
+    _model_class = LinearModel
+    _kind = "binary"
     _tracker: Any = None
-    classes_: Any
 
     def __init__(self, C=1.0, *, n_reprocess=10, process=True, random_state=None):
         self.C = C
@@ -71,15 +74,15 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each example's C.
         """
-        self._tracker = None
-        return self._extend(X, y, None, sample_weight, reset=True)
+        return self._extend(X, y, None, sample_weight, None)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Follow the stream on; see `fit`. `classes` are all classes, in the first call."""
-        return self._extend(X, y, classes, sample_weight, reset=self._tracker is None)
+        return self._extend(X, y, classes, sample_weight, self._tracker)
 
-    def _extend(self, X, y, classes, sample_weight, *, reset):
+    def _extend(self, X, y, classes, sample_weight, tracker):
         validate(self, self._constraints)
+        reset = tracker is None
         X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
         labels = settled_labels(y, classes, None if reset else self.classes_)
@@ -89,31 +92,54 @@ class TrackingClassifier(ClassifierMixin, BaseEstimator):
             )
         numbers = label_numbers(y, labels)
         weight = checked_sample_weight(sample_weight, len(y))
-        if reset:
-            seed = seed_from(self.random_state)
-            self._tracker = Tracker(
-                X.shape[1], float(self.C), n_reprocess=self.n_reprocess, process=bool(self.process), seed=seed
-            )
+        if tracker is None:
+            tracker = self._new_tracker(X.shape[1])
         rows = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X)
-        self._tracker.extend(rows, 2.0 * numbers - 1.0, np.ones(len(y)) if weight is None else weight)
-        self.classes_ = labels
-        self.coef_ = self._tracker.coef[None, :]
-        self.dual_, self.gained_, self.n_seen_ = self._tracker.dual, self._tracker.gained, self._tracker.n_seen
+        tracker.extend(rows, 2.0 * numbers - 1.0, np.ones(len(y)) if weight is None else weight)
+        self._take(LinearModel(labels, estimator=type(self).__name__), tracker)
         return self
+
+    def _new_tracker(self, n_features):
+        return Tracker(
+            n_features,
+            float(self.C),
+            n_reprocess=self.n_reprocess,
+            process=bool(self.process),
+            seed=seed_from(self.random_state),
+        )
+
+    def _take(self, model, tracker):
+        model.take(np.append(tracker.coef, 0.0)[None, :])
+        self.model_, self._tracker = model, tracker
+        self.classes_, self.n_features_in_ = model.labels, model.n_features
+        self.dual_, self.gained_, self.n_seen_ = tracker.dual, tracker.gained, tracker.n_seen
+
+    def save(self, path):
+        """Write all that the stream goes on from, its examples too, to one file; `structsvm.load` opens it."""
+        check_is_fitted(self)
+        self.model_.state = self._tracker.get_state()
+        super().save(path)
+
+    def _adopt(self, model):
+        tracker = self._new_tracker(model.n_features)
+        tracker.set_state(model.state or {})
+        self._take(model, tracker)
 
     def decision_function(self, X):
         """<w, x>: array (n_samples,)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        return np.asarray(X @ self.coef_[0]).ravel()
+        return self.model_.decision_function(X).ravel()
 
     def predict(self, X):
         """The class of each row: array (n_samples,)."""
         second = self.decision_function(X) > 0.0
         return self.classes_[second.astype(int)]
 
-    def __getstate__(self):
-        return super().__getstate__() | {"_tracker": None}
+    @property
+    def coef_(self):
+        check_is_fitted(self)
+        return self.model_.coef
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -81,7 +81,7 @@ def train_linear(X, labels, numbers, solver, weight, job):
     if not np.isfinite(run.weights).all():
         raise ValueError("the weights have overflowed: scale the features, or set a larger --t0")
     model = LinearModel(labels)
-    model.take(run.weights, run.result())
+    model.take(run.weights, run.result(), run.state.get_state())
     return model, run
 
 

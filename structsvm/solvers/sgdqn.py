@@ -10,6 +10,7 @@ import numpy as np
 
 from structsvm._gradient_descent import LOSSES, GradientDescent
 from structsvm._schedules import PerceptronSchedule
+from structsvm._weights import checked_array
 from structsvm.linear_problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
@@ -113,7 +114,7 @@ class SGDQN(Solver):
         weight = np.ones(problem.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seed = seed_from(self.random_state)
         if base is not None:
-            t0 = float(base["numbers"][1])
+            t0 = float(checked_array(base, "numbers", np.float64, (4,))[1])
         else:
             t0 = self._chosen_t0(problem, weight, seed) if self.t0 is None else float(self.t0)
         state = self._state(problem, weight, seed, t0)

@@ -71,13 +71,20 @@ def test_a_stream_goes_on(tmp_path):
         model.partial_fit(X[:2], [3, 11])
     one = SGDQNClassifier(random_state=0).partial_fit(X[:50], [1] * 50, classes=[0, 1])
     assert (one.predict(X[:50]) == 1).all()
-    copy = pickle.loads(pickle.dumps(model))
-    for goes_on in (model, copy):
-        goes_on.partial_fit(X[:100], y[:100])
-    np.testing.assert_array_equal(copy.coef_, model.coef_)
     model.save(tmp_path / "it.model")
-    with pytest.raises(ValueError, match="holds no gains"):
+    copies = [structsvm.load(tmp_path / "it.model"), pickle.loads(pickle.dumps(model))]
+    model.partial_fit(X[:100], y[:100])
+    for copy in copies:
+        assert copy.t0_ == 3e5
+        np.testing.assert_array_equal(copy.partial_fit(X[:100], y[:100]).coef_, model.coef_)
+    model.model_.state["numbers"][1] = -1.0
+    model.save(tmp_path / "it.model")
+    with pytest.raises(ValueError, match="t0 = -1"):
         structsvm.load(tmp_path / "it.model").partial_fit(X[:2], y[:2])
+    model.model_.state["numbers"][1] = 1.0
+    del model.model_.state["curvature"]
+    with pytest.raises(ValueError, match="no array 'curvature'"):
+        model.partial_fit(X[:2], y[:2])
 
 
 def test_files_and_pickles_hold_it_all(tmp_path):

@@ -1,5 +1,7 @@
 """TrackingClassifier: the bounds of theorems 6 and 7 on runs, its dual, scikit-learn's contract."""
 
+import copy
+import pickle
 import warnings
 
 import numpy as np
@@ -9,6 +11,8 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import structsvm
+from structsvm import ModelFileError
 from structsvm.tasks import TrackingClassifier
 
 EXEMPT = {
@@ -116,3 +120,39 @@ def test_bad_input():
     weight = np.r_[np.ones(9), 0.0]
     model = TrackingClassifier(random_state=0).fit(X, y, sample_weight=weight)
     assert model._tracker.dual_coef[9] == 0.0
+
+
+def test_a_stream_goes_on_from_pickles_and_files(tmp_path):
+    X, y = stream(300, 1)
+    model = TrackingClassifier(0.5, n_reprocess=3, random_state=0).fit(X[:200], y[:200])
+    model.save(tmp_path / "it.model")
+    copies = [structsvm.load(tmp_path / "it.model", mmap=mmap) for mmap in (False, True)]
+    copies += [pickle.loads(pickle.dumps(model)), copy.deepcopy(model)]
+    model.partial_fit(X[200:], y[200:])
+    for other in copies:
+        assert type(other) is TrackingClassifier and other.get_params() == model.get_params()
+        assert other.n_seen_ == 200
+        other.partial_fit(X[200:], y[200:])
+        np.testing.assert_array_equal(other.coef_, model.coef_)
+        assert (other.dual_, other.gained_, other.n_seen_) == (model.dual_, model.gained_, 300)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("numbers", lambda a: a - 1.0, "not sound"),
+        ("random", lambda a: 0 * a, "not sound"),
+        ("examples", lambda a: a[1:], "'examples'"),
+        ("weights", lambda a: a * np.nan, "not finite"),
+        ("steps", lambda a: a.astype(np.float64), "'steps'"),
+    ],
+)
+def test_files_that_are_not_sound(tmp_path, name, change, message):
+    X, y = stream(20, 1)
+    model = TrackingClassifier(random_state=0).fit(X, y)
+    model.model_.state = model._tracker.get_state()
+    model.model_.state[name] = change(model.model_.state[name])
+    model.model_.params = model.get_params()
+    model.model_.save(tmp_path / "it.model")
+    with pytest.raises(ModelFileError, match=message):
+        structsvm.load(tmp_path / "it.model")
