@@ -739,7 +739,8 @@ cdef class TreeProblem(Problem):
         self.parser.stop()
 
     def fingerprint(self):
-        return checksum([self.words_array, self.offsets_array, self.nodes_array, *self.parser.arrays.values()])
+        return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.nodes_array,
+                         *self.parser.arrays.values()])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         cdef Py_ssize_t n = stop - start

@@ -14,6 +14,8 @@ from structsvm._labels cimport LabelDecoder
 from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 
+from structsvm.model_file import checksum
+
 cnp.import_array()
 
 cdef extern from "kernels.h" nogil:
@@ -89,7 +91,7 @@ cdef class GreedyProblem(Problem):
         self.at_hand = -1
 
     def fingerprint(self):
-        return self.chain.tokens.fingerprint(self.labels)
+        return checksum([np.array([self.chain.tokens.fingerprint(self.labels)]), self.costs])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         """Of whole sequences: `start` and `stop` are where sequences begin."""

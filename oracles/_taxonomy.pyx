@@ -30,6 +30,7 @@ from structsvm._problem cimport (
 )
 
 from structsvm._lattice import NODE_LOSSES
+from structsvm.model_file import checksum
 
 cnp.import_array()
 
@@ -443,7 +444,8 @@ cdef class TaxonomyProblem(Problem):
         return (0.125 * entries + 1.0) * self.decoder.stride
 
     def fingerprint(self):
-        return self.decoder.documents.fingerprint(self.labels)
+        losses = np.array([<int>self.node_loss, self.decoder.documents.fingerprint(self.labels)])
+        return checksum([losses, self.matrix, *self.attributes.arrays])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop]

@@ -27,6 +27,7 @@ from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
 
+from structsvm.model_file import checksum
 from structsvm.protocol import UnsupportedFormulation
 
 cnp.import_array()
@@ -500,7 +501,7 @@ cdef class ChainProblem(Problem):
         return 10.0 * (self.chain.offsets[i + 1] - self.chain.offsets[i])
 
     def fingerprint(self):
-        return self.chain.tokens.fingerprint(self.labels)
+        return checksum([np.array([self.chain.tokens.fingerprint(self.labels), self.zero_one]), self.loss_rows])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         offsets = self.chain.offsets

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,13 @@ class Rows:
 
 
 def as_rows(X: Any, n_features: int) -> Rows:
-    """Rows of a 2-D array or a CSR matrix; ValueError unless finite and `n_features` wide."""
+    """Rows of a 2-D array or a CSR matrix; ValueError unless finite and `n_features` wide.
+
+    Entries of one place are added up, so that each column stands once in a row.
+    """
     if isinstance(X, Rows):
+        if X.n_features != n_features:
+            raise ValueError(f"X has {X.n_features} columns, expected {n_features}")
         return X
     if is_sparse(X):
         X = X.tocsr() if getattr(X, "format", "csr") != "csr" else X
@@ -64,6 +70,10 @@ def as_rows(X: Any, n_features: int) -> Rows:
             raise ValueError("X is a sparse matrix with a wrong indptr")
         if len(rows.indices) and not 0 <= rows.indices.min() <= rows.indices.max() < n_features:
             raise ValueError(f"X has a column {rows.indices.max()}, expected 0 .. {n_features - 1}")
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+            return as_rows(X, n_features)
     else:
         X = np.asarray(X, dtype=np.float64)
         shape = X.shape
@@ -80,6 +90,9 @@ def as_rows(X: Any, n_features: int) -> Rows:
         raise ValueError(f"X has shape {shape}, expected {n_features} columns")
     if not np.isfinite(rows.values).all():
         raise ValueError("X holds NaN or infinity")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(rows.values @ rows.values):
+            raise ValueError("the squares of X overflow; scale the features down")
     return rows
 
 
@@ -88,7 +101,7 @@ def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]
 
     Raises ValueError for an empty bag or a label out of range, and names its example.
     """
-    bags = [sorted(set(bag)) for bag in Y]
+    bags = [sorted({index(label) for label in bag}) for bag in Y]
     indptr = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])]).astype(np.int64)
     for i, bag in enumerate(bags):
         if not bag:

@@ -244,7 +244,8 @@ cdef class Huller(State):
         part = np.zeros((2, self.n_samples))
         for c in range(2):
             part[c, :n] = np.where(side == c, np.abs(alpha), 0.0)
-            self.n_of[c] = self.n_seeds[c] = np.count_nonzero(side == c)
+            self.n_of[c] = np.count_nonzero(side == c)
+            self.n_seeds[c] = SEEDS if self.n_of[c] > 0 else 0
         self.part = part
         self.settle()
         self.drift = 0.0

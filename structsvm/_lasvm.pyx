@@ -377,7 +377,7 @@ cdef class LaSVM(State):
     cdef int restore(self) except -1 nogil:
         """Let all members take part, with their derivatives: those of then, less what alpha has changed since."""
         cdef Py_ssize_t s, n = self.cache.n_members
-        if 0 < self.n_active < n:
+        if self.n_active < n:
             for s in range(n):
                 if self.alpha[s] != self.alpha_then[s]:
                     self.fast.shift(self.cache.row(s), &self.g_then[0], n, self.alpha[s] - self.alpha_then[s])

@@ -5,6 +5,7 @@ taken up again between any two examples. It never looks at a clock, except where
 """
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY
 from libc.time cimport CLOCKS_PER_SEC, clock
 
 import time
@@ -271,8 +272,8 @@ cdef class DecodeOnceSchedule(Schedule):
 cdef class OnlineSchedule(Schedule):
     """Algorithms 13 and 14: Process an example that the state selects, then Reprocess.
 
-    Reprocess is called `n_reprocess` times on average, and then until delta <= `delta_max` (section 4.2.5). A pass
-    ends after `max_visits` examples.
+    Reprocess is called `n_reprocess` times on average, and with `delta_max` at least once and then until delta <=
+    `delta_max` (section 4.2.5). A pass ends after `max_visits` examples.
     """
 
     cdef LaSVM machine
@@ -294,7 +295,8 @@ cdef class OnlineSchedule(Schedule):
             self.order[self.next], self.order[chosen] = self.order[chosen], self.order[self.next]
             self.machine.process_new(self.order[self.next])
             self.begun = True
-            self.due += self.n_reprocess
+            # delta is that of the last Reprocess.
+            self.due += max(self.n_reprocess, 1.0) if self.delta_max < INFINITY else self.n_reprocess
         else:
             moved = self.machine.process_old()
             self.due = max(self.due - 1.0, 0.0)

@@ -18,11 +18,15 @@ __all__ = ["BagLines", "read_bags", "write_bags"]
 
 
 class BagLines(NamedTuple):
-    """What a file holds, line by line; None stands for what a line does not say."""
+    """What a file holds, line by line; None stands for what a line does not say.
+
+    `places` are the names of the lines in messages: "train.jsonl, line 3".
+    """
 
     sentences: list
     bags: list
     alignments: list
+    places: list
 
 
 def read_bags(source, *, bags=True) -> BagLines:
@@ -44,19 +48,21 @@ def read_bags(source, *, bags=True) -> BagLines:
         Naming file and line, for a line that is no such object, has an empty bag, or a meaning that is none.
     """
     content, name, _ = load_bytes(source)
-    found = BagLines([], [], [])
+    found = BagLines([], [], [], [])
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
+        place = f"{name}, line {number}"
         try:
             sentence, bag, alignment = _parts(parse_json(line), bags)
         except RecursionError:
-            raise ValueError(f"{name}, line {number}: nested too deeply") from None
+            raise ValueError(f"{place}: nested too deeply") from None
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{name}, line {number}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
         found.sentences.append(sentence)
         found.bags.append(bag)
         found.alignments.append(alignment)
+        found.places.append(place)
     if not found.sentences:
         raise ValueError(f"{name}: holds no sentences")
     return found

@@ -97,8 +97,8 @@ def resumed(solver, problem, state, fingerprint, *, sample_weight=None):
         raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
     if problem.fingerprint() != fingerprint:
         raise ValueError(
-            "the training data differ from those that the model was trained on; go on with the same data, or train "
-            "afresh (warm_start=False)"
+            "the training data differ from those that the model was trained on, or their losses or kernel do; go on "
+            "with the same, or train afresh (warm_start=False)"
         )
     run = solver.start(problem, sample_weight=sample_weight)
     take_up(run, state)

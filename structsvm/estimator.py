@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import wraps
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -40,6 +41,25 @@ def monitor_for(estimator, X, y, max_iter, attributes, **metadata):
     """The monitors of an estimator's fit: its callbacks (see `CallbackMonitor`), and a bar if it is verbose."""
     callbacks = CallbackMonitor(estimator, X, y, max_iter, attributes, **metadata)
     return Monitors(callbacks, Bar(max_iter, disable=False)) if estimator.verbose else callbacks
+
+
+def all_or_nothing(method):
+    """Make a method that trains leave its estimator as it was, attribute by attribute, if it raises an error.
+
+    Ctrl-C is none: what has been learnt until then stays.
+    """
+
+    @wraps(method)
+    def train(self, *args, **kwargs):
+        before = vars(self).copy()
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return train
 
 
 class StructuredSVM(CallbackSupportMixin, BaseEstimator):

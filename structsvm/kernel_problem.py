@@ -50,7 +50,10 @@ class KernelProblem:
         return self.gram.rows.n_features
 
     def fingerprint(self):
-        """A checksum that tells these training data from others."""
+        """A checksum that tells these training data, their losses and their kernel from others."""
+        kernel = self.gram.kernel
+        numbers = np.array([kernel.gamma, kernel.degree, kernel.coef0], dtype=np.float64)
         data = self.gram.rows.data
         parts = [data.data, data.indices, data.indptr] if self.gram.rows.is_sparse else [data]
-        return checksum([*parts, self.y])
+        parts += [self.y, numbers, np.frombuffer(repr(kernel.name).encode(), dtype=np.uint8)]
+        return checksum(parts if self.loss is None else [*parts, self.loss])

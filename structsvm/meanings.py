@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 MAX_DEPTH = 100
 
 _TOKEN = re.compile(r"""\s*(?:([(),])|('[^']*'|"[^"]*")|([^\s(),'"]+)|(\S))""")
+_PLAIN = re.compile(r"""[^\s(),'"]+""")
 
 
 class Nonterminal(str):
@@ -104,11 +105,15 @@ def _check_tree(tree, depth):
         raise ValueError(f"a meaning representation is deeper than {MAX_DEPTH}")
     if not tree or not isinstance(tree[0], str):
         raise TypeError(f"a relation is a tuple of a name and its arguments, got {tree!r:.80}")
+    if not _PLAIN.fullmatch(tree[0]):
+        raise ValueError(f"{tree[0]!r:.80} is no name of a relation: it holds blanks, brackets, commas or quotes")
     for part in tree[1:]:
         if isinstance(part, tuple):
             _check_tree(part, depth + 1)
         elif not isinstance(part, str):
             raise TypeError(f"an argument is a str or a tuple, got {part!r:.80}")
+        elif not _PLAIN.fullmatch(part) and parse_meaning(part) != part:
+            raise ValueError(f"{part!r:.80} is no name of a constant as it would be read; write it as text")
 
 
 class Symbol(NamedTuple):
@@ -167,6 +172,8 @@ class MeaningGrammar:
         if marked:
             pattern = parse_meaning(right, lambda word: word.startswith("@"))
         else:
+            if right.count("'") % 2:
+                raise ValueError("a quote that is not closed")
             words = re.findall(r"'[^']*'|[^\s']+", right)
             text = " ".join(word[1:-1] if word[0] == "'" else f"@{word}" for word in words)
             pattern = parse_meaning(text, lambda word: word.startswith("@"))

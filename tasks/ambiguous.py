@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.checkpoint import resumed
-from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.estimator import all_or_nothing, checked_sample_weight, monitor_for
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.ambiguous import AmbiguousOracle, Rows, as_rows
 from structsvm.parameters import (
@@ -133,6 +133,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Train on rows and their candidate labels.
 
@@ -163,6 +164,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self._train(X, bags, labels, y, sample_weight, resume=resume)
 
     @with_callbacks
+    @all_or_nothing
     def partial_fit(self, X, y, sample_weight=None, *, classes=None):
         """One pass over a batch, starting from the present weights w0.
 
@@ -172,7 +174,11 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         validate(self, self._constraints)
         first = not hasattr(self, "_weights")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=first)
-        known = (None if classes is None else sort_labels(list(classes))) if first else self._labels()
+        known = None if classes is None else sort_labels(list(dict.fromkeys(classes)))
+        if not first:
+            if known is not None and known != self._labels():
+                raise ValueError(f"classes={classes!r} is not the same as on the first call: {self._labels()}")
+            known = self._labels()
         labels, bags = encode_bags(y, known)
         return self._train(X, bags, labels, y, sample_weight, base=None if first else self._weights, passes=1)
 
@@ -182,8 +188,10 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if len(bags) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} samples, y has {len(bags)}")
         solver = make_solver(self)
-        oracle = AmbiguousOracle(len(labels), X.shape[1] + self.fit_intercept)
-        problem = oracle.bind(self._rows(X), bags, **solver.formulation())
+        rows = as_rows(X, X.shape[1])
+        if self.fit_intercept if base is None else self._has_intercept:
+            rows = with_bias(rows)
+        problem = AmbiguousOracle(len(labels), rows.n_features).bind(rows, bags, **solver.formulation())
         weight = checked_sample_weight(sample_weight, len(bags))
         run = resumed(solver, problem, self._run, self._fingerprint, sample_weight=weight) if resume else None
         monitor = monitor_for(
@@ -203,9 +211,10 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _labels(self):
         return self.classes_.tolist()
 
-    def _rows(self, X):
-        rows = as_rows(X, X.shape[1])
-        return with_bias(rows) if self.fit_intercept else rows
+    @property
+    def _has_intercept(self):
+        """Of the weights, whatever `fit_intercept` has become."""
+        return len(self._table) > self.n_features_in_
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -219,14 +228,14 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def intercept_(self):
-        if not self.fit_intercept:
-            return np.zeros(len(self.classes_))
-        return self._table[self.n_features_in_]
+        return self._table[self.n_features_in_] if self._has_intercept else np.zeros(len(self.classes_))
 
     def _scores(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return AmbiguousOracle(len(self.classes_), X.shape[1] + self.fit_intercept).scores(self._rows(X), self._weights)
+        rows = as_rows(X, X.shape[1])
+        rows = with_bias(rows) if self._has_intercept else rows
+        return AmbiguousOracle(len(self.classes_), rows.n_features).scores(rows, self._weights)
 
     def decision_function(self, X):
         """Return the labels' scores: array (n_samples, n_classes); with two labels (n_samples,), their difference."""
@@ -255,7 +264,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         params = {name: plain(value) for name, value in self.get_params(deep=False).items()}
-        params |= {"checkpoint": None}
+        params |= {"checkpoint": None, "fit_intercept": self._has_intercept}
         if isinstance(self.solver, Solver):
             params["solver"] = solver_to_json(self.solver)
         meta = {

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm._kernels import KERNELS
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.estimator import all_or_nothing, checked_sample_weight, monitor_for
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.kernel_model import KernelModel, kernel_of
@@ -89,6 +89,7 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         """
         return self._fit(X, y, sample_weight)
 
+    @all_or_nothing
     def _fit(self, X, y, sample_weight, resume=None):
         validate(self, self._constraints)
         X, y = self._validated(X, y, reset=True)
@@ -102,7 +103,7 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
 
         def fitted(run):
             seen = type(model)(labels, model.kernel)
-            seen.take(run, X)
+            seen.take(run)
             return {"model_": seen, "classes_": labels}
 
         monitor = monitor_for(self, X, y, solver.n_passes, fitted, sample_weight=sample_weight)

@@ -82,7 +82,7 @@ class KernelModel:
 
     def problem(self, X, numbers):
         """The problem of these examples."""
-        gram = Gram(self.kernel, Rows(X))
+        gram = Gram(self.kernel, Rows(precise(self.kernel, X)))
         return KernelProblem(gram, numbers, len(self.labels), loss=self.loss, attributes=self.attributes)
 
     def train(self, X, numbers, solver, *, sample_weight=None, monitor=None, resume=None):
@@ -104,7 +104,7 @@ class KernelModel:
         if resume is not None:
             run = resumed(solver, problem, resume.state, resume.fingerprint, sample_weight=sample_weight)
         run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
-        self.take(run, X)
+        self.take(run)
         if run.has_dual and hasattr(run.state, "get_state"):
             self.state, self.fingerprint = run.get_state(), problem.fingerprint()
         return run
@@ -112,10 +112,10 @@ class KernelModel:
     def train_on(self, X, numbers, solver, *, sample_weight=None, monitor=None):
         """One pass over a batch; the support patterns so far take part in the problem, but are not visited."""
         n = len(self.support)
-        X, problem, weight, base = self.going_on(X, numbers, sample_weight, solver)
+        problem, weight, base = self.going_on(X, numbers, sample_weight, solver)
         run = solver.start(problem, sample_weight=weight, base=base)
         run = solver.solve(problem, sample_weight=weight, run=run, monitor=monitor, passes=1)
-        self.take(run, X, first=n)
+        self.take(run, first=n)
         self.state = None
         return run
 
@@ -124,8 +124,8 @@ class KernelModel:
 
         Returns
         -------
-        X, problem, weight, base
-            All rows, their `KernelProblem`, their factors on C, and the point to start from, None for 0.
+        problem, weight, base
+            The `KernelProblem`, its rows' factors on C, and the point to start from, None for 0.
         """
         weight, base = np.ones(X.shape[0]) if sample_weight is None else sample_weight, None
         n = len(self.support)
@@ -135,10 +135,11 @@ class KernelModel:
             weight = np.concatenate([self.box / solver.C, weight])
             coef = self.coef.T.tocoo()
             base = (np.arange(n), coef.row, coef.col, coef.data)
-        return X, self.problem(X, numbers), weight, base
+        return self.problem(X, numbers), weight, base
 
-    def take(self, run, X, first=0):
-        """Take over what a run has learnt from the rows of X, of which those before `first` are of earlier batches."""
+    def take(self, run, first=0):
+        """Take over what a run has learnt from its rows, of which those before `first` are of earlier batches."""
+        X = run.problem.gram.rows.data
         members, slots, labels, beta = run.weights[:4]
         order = np.argsort(members)
         place = np.empty_like(order)
@@ -301,6 +302,17 @@ def variance_of(X):
 
 
 # ---- rows of one kind -----------------------------------------------------------------------------
+
+# Of gamma |x|^2, in single precision: |a|^2 + |b|^2 - 2 <a, b> is wrong by about a millionth of it.
+LARGEST_RADIUS = 4096.0
+
+
+def precise(kernel, X):
+    """X, in double precision where distances in single precision would be lost (far from 0, close together)."""
+    if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
+        return X
+    squares = X.multiply(X).sum(axis=1) if hasattr(X, "indptr") else np.einsum("ij,ij->i", X, X)
+    return X.astype(np.float64) if kernel.gamma * float(np.max(squares)) > LARGEST_RADIUS else X
 
 
 def alike(X, vectors):

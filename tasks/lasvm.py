@@ -136,12 +136,15 @@ class LaSVMClassifier(BinaryKernelClassifier):
         """
         model, pool = self._checked_model(), self._pool
         if pool is None:
+            if model.kernel.name == "precomputed":
+                raise ValueError("finish() needs the support vectors, which kernel='precomputed' does not keep")
             solver = self._make_solver().set_params(tol=None, finishing=True)
-            first = len(model.support)
-            X, problem, weight, base = model.going_on(model.vectors[:0], np.empty(0, np.int32), None, solver)
+            problem, weight, base = model.going_on(model.vectors[:0], np.empty(0, np.int32), None, solver)
             run = solver.start(problem, sample_weight=weight, base=base)
             run.certify()
-            model.take(run, X, first=first)
+            support = model.support
+            model.take(run)
+            model.support = support[model.support]
         else:
             pool.run.state.finish()
             pool.tell(model)
@@ -249,7 +252,7 @@ class Pool:
     def __init__(self, model, X, solver):
         self.model, self.labels, self.n = model, model.labels, X.shape[0]
         self.first = len(model.support)
-        self.X, problem, weight, base = model.going_on(X, np.zeros(self.n, dtype=np.int32), None, solver)
+        problem, weight, base = model.going_on(X, np.zeros(self.n, dtype=np.int32), None, solver)
         self.run = solver.start(problem, sample_weight=weight, base=base)
         self.C = float(solver.C)
         self.left = np.arange(self.n)
@@ -273,4 +276,4 @@ class Pool:
     def tell(self, model):
         """Let the model be what has been learnt."""
         self.run.dual = self.run.state.settle()
-        model.take(self.run, self.X, first=self.first)
+        model.take(self.run, first=self.first)

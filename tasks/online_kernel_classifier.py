@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from structsvm.callbacks import with_callbacks
-from structsvm.estimator import monitor_for
+from structsvm.estimator import all_or_nothing, monitor_for
 from structsvm.parameters import validate
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.kernel_classifier import KernelClassifier
+from structsvm.tasks.kernel_model import kernel_of
 from structsvm.tasks.stream_labels import check_stream_weight, label_numbers, settled_labels
 
 
@@ -14,6 +15,7 @@ class OnlineKernelClassifier(KernelClassifier):
     """Base of the kernel classifiers whose solver takes up a point: those with `partial_fit`."""
 
     @with_callbacks
+    @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over a batch of new examples.
 
@@ -30,6 +32,8 @@ class OnlineKernelClassifier(KernelClassifier):
         self._check_stream()
         old = getattr(self, "model_", None)
         X, y = self._validated(X, y, reset=old is None)
+        if old is not None:
+            self._check_kernel(old.kernel, X)
         labels = settled_labels(y, classes, None if old is None else old.labels)
         self._check_labels(labels)
         numbers = label_numbers(y, labels)
@@ -45,6 +49,18 @@ class OnlineKernelClassifier(KernelClassifier):
     def _stream_solver(self):
         """The solver of one batch of a stream."""
         return self._make_solver().set_params(tol=None)
+
+    def _check_kernel(self, kernel, X):
+        """Raise ValueError if the parameters ask for another kernel; gamma="scale" is that of the first batch."""
+        wanted = kernel_of(self, X)
+        gamma = kernel.gamma if self.gamma == "scale" else wanted.gamma
+        if (wanted.name, gamma, wanted.degree, wanted.coef0) != (
+            kernel.name,
+            kernel.gamma,
+            kernel.degree,
+            kernel.coef0,
+        ):
+            raise ValueError("the stream began with another kernel; set its parameters back, or fit a new model")
 
     def _check_stream(self):
         """Raise ValueError for parameters that streams leave no meaning."""

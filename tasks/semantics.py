@@ -13,7 +13,7 @@ from structsvm.metrics import meaning_scores
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain, seed_from, validate
 from structsvm.tasks._ospas import STRATEGIES
 from structsvm.tasks.semantics_model import EMPTY, SemanticModel
-from structsvm.tasks.semantics_training import as_grammar, model_params, train
+from structsvm.tasks.semantics_training import as_grammar, model_params, train, trained_params
 
 
 class SemanticParser(BaseEstimator):
@@ -198,7 +198,9 @@ class SemanticParser(BaseEstimator):
 
     def _tokens(self, X):
         check_is_fitted(self)
-        return [self.model_.tokens_of(sentence, i) for i, sentence in enumerate(X)]
+        if isinstance(X, str):
+            raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")
+        return self.model_.tokens_of(X)
 
     def predict(self, X):
         """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
@@ -238,7 +240,8 @@ class SemanticParser(BaseEstimator):
         Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
         """
         check_is_fitted(self)
-        self.model_.save(path, {name: plain(value) for name, value in self.get_params(deep=False).items()})
+        params = self.get_params(deep=False) | trained_params(self.model_)
+        self.model_.save(path, {name: plain(value) for name, value in params.items()})
 
     @classmethod
     def load(cls, path, *, mmap=False):

@@ -6,7 +6,7 @@ from functools import cache
 from math import inf
 from typing import NamedTuple
 
-from structsvm.meanings import parse_meaning, symbol_of
+from structsvm.meanings import MAX_DEPTH, parse_meaning, symbol_of
 
 
 class Parse(NamedTuple):
@@ -77,7 +77,9 @@ class Assembler:
         """The trees under relations that are no argument, as a `Parse`."""
         parses: dict[tuple, tuple] = {}
         for t in arguments:
-            tree = tree_of(t, symbols, arguments) if t not in parent else None
+            if t in parent or depth_of(t, arguments) > MAX_DEPTH:
+                continue
+            tree = tree_of(t, symbols, arguments)
             if tree is None or (self.grammar is not None and not self.grammar.accepts(tree)):
                 continue
             words = below(t, arguments)
@@ -144,6 +146,15 @@ def tree_of(t, symbols, arguments):
         return None
     parts = [tree_of(j, symbols, arguments) for j in arguments[t]]
     return None if None in parts else (symbol.name, *parts)
+
+
+def depth_of(t, arguments):
+    """How many words stand in one another's arguments at most, from word t down."""
+    depth, level = 0, [t]
+    while level:
+        depth += 1
+        level = list(dict.fromkeys(j for i in level for j in arguments.get(i, ())))
+    return depth
 
 
 def is_above(word, relation, parent):

@@ -121,35 +121,39 @@ class SemanticModel:
 
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, sentences, bags, first=0):
-        """Tokens of sentences and trees of bags, checked; messages count from `first`."""
+    def read(self, sentences, bags, places=None):
+        """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
         if len(sentences) != len(bags):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
-        tokens = [self.tokens_of(sentence, first + i) for i, sentence in enumerate(sentences)]
-        return tokens, [self.trees_of(bag, first + i) for i, bag in enumerate(bags)]
+        places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
+        trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
+        return self.tokens_of(sentences, places), trees
 
-    def tokens_of(self, sentence, i):
-        return split_sentence(sentence, f"sentence {i}", lowercase=self.params.lowercase)
+    def tokens_of(self, sentences, places=None):
+        """Words of sentences, checked; `places` as for `read`."""
+        places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
+        pairs = zip(sentences, places, strict=True)
+        return [split_sentence(sentence, place, lowercase=self.params.lowercase) for sentence, place in pairs]
 
-    def trees_of(self, bag, i):
+    def trees_of(self, bag, place):
         """The distinct trees of a bag; a single meaning is a bag of one."""
         if isinstance(bag, (str, tuple)):
             bag = [bag]
         if not isinstance(bag, (list, set, frozenset)):
-            raise TypeError(f"the bag of sentence {i} must be a list of meaning representations, got {bag!r:.80}")
+            raise TypeError(f"{place}: the bag must be a list of meaning representations, got {bag!r:.80}")
         if not bag:
-            raise ValueError(f"the bag of sentence {i} is empty; at least one meaning representation must stand there")
+            raise ValueError(f"{place}: the bag is empty; at least one meaning representation must stand there")
         try:
             trees = [as_meaning(meaning) for meaning in bag]
         except (ValueError, TypeError) as error:
-            raise type(error)(f"sentence {i}: {error}") from None
+            raise type(error)(f"{place}: {error}") from None
         trees = list(dict.fromkeys(folded(tree) if self.params.fold else tree for tree in trees))
         relations = relations_in(trees)
         if EMPTY.name in trees or any(EMPTY in roles for found in relations.values() for roles in found):
-            raise ValueError(f"sentence {i}: the constant '-' is what words have that mean nothing; rename it")
+            raise ValueError(f"{place}: the constant '-' is what words have that mean nothing; rename it")
         for relation in relations:
             if relation.arity > MAX_ARITY:
-                raise ValueError(f"sentence {i}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
+                raise ValueError(f"{place}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
 
     def register(self, bags):

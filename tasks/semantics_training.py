@@ -26,12 +26,19 @@ def as_grammar(grammar):
     return MeaningGrammar(Path(grammar).read_text(encoding="utf-8"), os.fspath(grammar))
 
 
+PARAMS = ("C", "strategy", "average", "window", "ngrams", "role_window", "max_meanings", "complete", "lowercase")
+
+
 def model_params(params, seed):
     """The parameters of `SemanticModel` out of a dict of those of `SemanticParser`; ValueError for a wrong C."""
     if not POSITIVE.accepts(params["C"]):
         raise ValueError(f"The 'C' parameter of SemanticParser must be {POSITIVE}. Got {params['C']!r} instead.")
-    names = ("C", "strategy", "average", "window", "ngrams", "role_window", "max_meanings", "complete", "lowercase")
-    return SimpleNamespace(**{name: params[name] for name in names}, fold=params["fold_constants"], seed=seed)
+    return SimpleNamespace(**{name: params[name] for name in PARAMS}, fold=params["fold_constants"], seed=seed)
+
+
+def trained_params(model):
+    """The parameters of `SemanticParser` that a model has been trained with."""
+    return {name: getattr(model.params, name) for name in PARAMS} | {"fold_constants": model.params.fold}
 
 
 def train(model, tokens, bags, *, passes=1, refine=0, disable=True):

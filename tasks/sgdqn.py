@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm._kernels import Rows
 from structsvm._weights import checked_array
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.estimator import all_or_nothing, checked_sample_weight, monitor_for
 from structsvm.linear_problem import LinearProblem
 from structsvm.parameters import FLAG, RANDOM_STATE, validate
 from structsvm.solvers.base import raise_if_interrupted
@@ -99,6 +99,7 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         self.verbose = verbose
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Train on examples.
 
@@ -134,6 +135,7 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         return self._train(X, y, labels, sample_weight, None, self.max_iter)
 
     @with_callbacks
+    @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over a batch of new examples, which goes on with weights, gains and rescaling.
 

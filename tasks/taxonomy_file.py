@@ -68,7 +68,7 @@ def vectorizer_to_file(vectorizer):
     arrays = {"vectorizer.terms": np.frombuffer(terms.encode(), dtype=np.uint8)}
     if name == "TfidfVectorizer" and vectorizer.use_idf:
         arrays["vectorizer.idf"] = np.asarray(vectorizer.idf_, dtype=np.float64)
-    return {"name": name, "params": params}, arrays
+    return {"name": name, "params": params, "is_fixed": vectorizer.vocabulary is not None}, arrays
 
 
 def vectorizer_from_file(meta, arrays):
@@ -77,8 +77,8 @@ def vectorizer_from_file(meta, arrays):
     params["dtype"] = np.dtype(params["dtype"]).type
     params["ngram_range"] = tuple(params["ngram_range"])
     terms = arrays["vectorizer.terms"].tobytes().decode().split("\0")
-    vectorizer = VECTORIZERS[meta["name"]](**params, vocabulary=terms)
+    vectorizer = VECTORIZERS[meta["name"]](**params | {"input": "content"}, vocabulary=terms)
     vectorizer.fit([terms[0]])
     if "vectorizer.idf" in arrays:
         vectorizer.idf_ = arrays["vectorizer.idf"]
-    return vectorizer.set_params(vocabulary=None)
+    return vectorizer.set_params(input=params["input"], vocabulary=terms if meta["is_fixed"] else None)

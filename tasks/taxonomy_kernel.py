@@ -80,7 +80,7 @@ class KernelTaxonomyModel(TaxonomyModel):
         return run
 
     def take(self, run, documents):
-        self.machine.take(run, documents)
+        self.machine.take(run)
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -399,7 +399,10 @@ def _rows_of(params, name, names, chosen):
     value = getattr(params, name)
     if isinstance(value, str):
         return value
-    matrix = value.tocsr() if hasattr(value, "tocsr") else np.asarray(value)
+    if name == "loss":
+        matrix = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+    else:
+        matrix = value.tocsr() if hasattr(value, "tocsr") else np.asarray(value)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise ValueError(f"The {name!r} parameter must be a matrix of numbers. Got {value!r:.80} instead.")
     if len(names) not in ((matrix.shape[0],) if name == "attributes" else set(matrix.shape)) or (
@@ -409,6 +412,8 @@ def _rows_of(params, name, names, chosen):
             f"The {name!r} parameter must have a row for each of the {len(names)} nodes that may be predicted. "
             f"Got shape {matrix.shape}."
         )
+    if name == "loss" and not ((matrix >= 0.0).all() and np.isfinite(matrix).all()):
+        raise ValueError("The 'loss' parameter must hold finite numbers that are not negative.")
     number = {node: k for k, node in enumerate(names)}
     places = [number[node] for node in chosen]
     return matrix[places][:, places] if name == "loss" else matrix[places]

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm._tracking import Tracker
-from structsvm.estimator import checked_sample_weight
+from structsvm.estimator import all_or_nothing, checked_sample_weight
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, seed_from, validate
 from structsvm.tasks.linear_model import LinearModel
 from structsvm.tasks.stored_estimator import StoredEstimatorMixin
@@ -80,6 +80,7 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Follow the stream on; see `fit`. `classes` are all classes, in the first call."""
         return self._extend(X, y, classes, sample_weight, self._tracker)
 
+    @all_or_nothing
     def _extend(self, X, y, classes, sample_weight, tracker):
         validate(self, self._constraints)
         reset = tracker is None

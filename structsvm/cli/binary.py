@@ -30,6 +30,9 @@ MACHINES = {
     "sgdqn": (SGDQN, "SGDQNClassifier"),
 }
 
+# Estimators of linear models; the second one has no command that trains it.
+LINEAR = ("SGDQNClassifier", "TrackingClassifier")
+
 
 def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
@@ -88,7 +91,7 @@ def train_linear(X, labels, numbers, solver, weight, job):
 def load(path, *, mmap=False):
     """The model of a file, linear or with a kernel."""
     estimator = read_model(path, mmap=True).meta.get("estimator")
-    kind = LinearModel if estimator == "SGDQNClassifier" else BinaryKernelModel
+    kind = LinearModel if estimator in LINEAR else BinaryKernelModel
     return kind.load(path, mmap=mmap)
 
 

@@ -21,7 +21,7 @@ def kernel_options(default):
         click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
         click.option("--gamma", callback=gamma, help="A number, scale or auto.  [default: scale]"),
         click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]"),
-        click.option("--coef0", type=float, help="Of poly and sigmoid.  [default: 0]"),
+        click.option("--coef0", type=float, callback=coef0, help="Of poly and sigmoid.  [default: 0]"),
     ]
 
     def decorate(function):
@@ -43,6 +43,13 @@ def gamma(ctx, param, value):
     if not 0.0 < number < np.inf:
         raise click.BadParameter(f"{value!r} is not scale, auto or a positive number", ctx, param)
     return number
+
+
+def coef0(ctx, param, value):
+    """What --coef0 takes."""
+    if value is None or np.isfinite(value):
+        return value
+    raise click.BadParameter(f"{value!r} is not a finite number", ctx, param)
 
 
 def split_given(params):

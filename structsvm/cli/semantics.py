@@ -45,7 +45,7 @@ def train(path, model_path, params, quiet):
     grammar = as_grammar(None if params["grammar"] is None else Path(params["grammar"]))
     lines = read_bags(path)
     model = SemanticModel(model_params(params, params["random_state"]), grammar)
-    tokens, bags = model.read(lines.sentences, lines.bags)
+    tokens, bags = model.read(lines.sentences, lines.bags, lines.places)
     job.say(
         f"{len(tokens)} sentences, {sum(map(len, tokens))} words, "
         f"{np.mean([len(bag) for bag in bags]):.2f} meanings a bag ({job.seconds:.2f} s)"
@@ -63,7 +63,7 @@ def predict(model_path, path, output, kbest, jobs):
         raise ValueError("--kbest is for label sequences; a semantic parser has one parse of a sentence")
     model = opened(model_path)
     lines = read_input(path, bags=False)
-    tokens = [model.tokens_of(sentence, i) for i, sentence in enumerate(lines.sentences)]
+    tokens = model.tokens_of(lines.sentences, lines.places)
     with writing(output) as stream:
         for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens), model.align(tokens)):
             row = {
@@ -79,7 +79,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
     refuse_plot(plot)
     model = opened(model_path)
     lines = read_input(path)
-    tokens = [model.tokens_of(sentence, i) for i, sentence in enumerate(lines.sentences)]
+    tokens = model.tokens_of(lines.sentences, lines.places)
     scores = meaning_scores(lines.bags, model.parse(tokens), grammar=model.grammar)
     told = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
     found = [[symbol.name for symbol in symbols] for symbols in model.align(tokens)]
@@ -138,7 +138,7 @@ def demo(output, seed):
         house = make_ambig_house(2000, level=level, random_state=seed)
         model = SemanticModel(model_params(DEFAULTS, seed))
         tokens, bags = model.read(house.sentences, house.bags)
-        words = [model.tokens_of(sentence, i) for i, sentence in enumerate(test.sentences)]
+        words = model.tokens_of(test.sentences)
         ends, errors = list(range(100, 2001, 100)), []
         model.register(bags)
         for end in ends:

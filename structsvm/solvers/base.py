@@ -160,11 +160,18 @@ class Run:
         arrays = dict(self.state.get_state())
         arrays["schedule"] = self.schedule.get_state()
         arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
+        arrays["formulation"] = self._formulation()
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
+    def _formulation(self):
+        """The problem's rescaling and penalty, as text in an array."""
+        return np.frombuffer(repr(sorted(self.problem.formulation.items())).encode(), dtype=np.uint8)
+
     def set_state(self, arrays):
         """Take over arrays of `get_state`; ValueError if they do not fit the problem."""
+        if not np.array_equal(arrays.get("formulation"), self._formulation()):
+            raise ValueError(f"the training state is not of a problem with {self.problem.formulation}")
         run = np.asarray(arrays.get("run"))
         if run.dtype != np.float64 or run.shape != (4,) or not (np.isfinite(run[:2]).all() and (run[:2] >= 0.0).all()):
             raise ValueError(

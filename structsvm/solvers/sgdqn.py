@@ -147,6 +147,8 @@ class SGDQN(Solver):
         data: Any = problem.rows.data[order]
         squares = data.multiply(data).sum() if hasattr(data, "indptr") else np.einsum("ij,ij->", data, data)
         first = max(float(squares) / len(order), 1e-6) / self.alpha
+        if not np.isfinite(first):
+            raise ValueError("t0 is chosen by the squares of X, which overflow: scale the features down")
 
         def cost(t0):
             state = self._state(problem, weight, seed, t0)

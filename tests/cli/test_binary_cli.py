@@ -9,7 +9,7 @@ from command_line import run_here as run
 import structsvm
 from structsvm.datasets import make_banana
 from structsvm.svmlight import write_svmlight
-from structsvm.tasks import HullerClassifier, LaSVMClassifier, SGDQNClassifier
+from structsvm.tasks import HullerClassifier, LaSVMClassifier, SGDQNClassifier, TrackingClassifier
 
 # Click 8.4 says so; how output is written is tested with the command line for sequences.
 pytestmark = pytest.mark.filterwarnings("ignore:'get_text_stream' is deprecated:DeprecationWarning")
@@ -87,6 +87,13 @@ def test_inspect_one_label(data, tmp_path):
     assert "'other' is not one of the labels" in run(data, "inspect", "m", "--label", "other", status=1)[1]
 
 
+def test_a_model_of_tracking(data, tmp_path):
+    wanted = TrackingClassifier(random_state=0).fit(*banana(0))
+    wanted.save(tmp_path / "m")
+    assert run(data, "predict", tmp_path / "m", "test.svm")[0].split() == wanted.predict(banana(1)[0]).tolist()
+    assert "task: binary, TrackingClassifier, linear" in run(data, "inspect", tmp_path / "m")[0]
+
+
 def test_demo(tmp_path):
     out, _ = run(tmp_path, "demo", "binary", "-o", "d.png")
     assert "accuracy" in out and (tmp_path / "d.png").stat().st_size > 1000
@@ -111,4 +118,5 @@ def test_bad_input(data, tmp_path):
     ]:
         assert message in run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", *options, status=1)[1]
     run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", "--gamma", "-1", status=2)
+    run(data, "train", "binary", "train.svm", "-m", tmp_path / "m", "--coef0", "nan", status=2)
     assert not (tmp_path / "m").exists()

@@ -241,6 +241,6 @@ def test_formulations():
 
 
 def test_scores_that_overflow():
-    problem = AmbiguousOracle(3, 1).bind(np.array([[1e200]]), [{0}])
+    problem = AmbiguousOracle(3, 1).bind(np.array([[1e150]]), [{0}])
     with pytest.raises(ValueError, match="example 0: its scores overflow"):
         PassiveAggressive().solve(problem, base=np.full(3, 1e200))

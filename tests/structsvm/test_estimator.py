@@ -23,8 +23,12 @@ from structsvm import (
 )
 from structsvm.features import FeatureEncoder
 from structsvm.model_file import read_model, write_model
+from structsvm.oracles.cky import CKYOracle
+from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
+from structsvm.taxonomy import Taxonomy
+from structsvm.trees import parse_tree
 
 
 class Multiclass(Oracle):
@@ -105,6 +109,35 @@ def test_compiled_oracles_and_encoded_tokens():
     dense = [np.eye(2)[[0, 1, 0]], np.eye(2)[[1]]]
     of_lists = StructuredSVM(ViterbiOracle(2, 2), LaRank(C=10.0, random_state=0)).fit(dense, [[0, 1, 0], [1]])
     assert [p.tolist() for p in of_lists.predict(dense)] == [[0, 1, 0], [1]]
+
+
+def chain(loss):
+    tokens, labels = np.array([0, 1, 2, 1, 0], dtype=float)[:, None], [0, 1, 1, 0, 1]
+    return ViterbiOracle(2, 1, loss=loss), [tokens, tokens[::-1].copy()], [labels, labels[::-1]]
+
+
+def nodes(loss):
+    taxonomy = Taxonomy([("r", "a"), ("r", "b"), ("a", "c"), ("a", "d")])
+    return TaxonomyOracle(taxonomy, 2, loss=loss), np.eye(2), [0, 1]
+
+
+def derivations(loss):
+    trees = [parse_tree("(S (S (A a)) (S (A a) (A a)))"), parse_tree("(S (A a) (A a))")]
+    return CKYOracle("S -> S S | A A | A\nA -> 'a'", loss=loss), None, trees
+
+
+@pytest.mark.parametrize(
+    ("make", "losses"), [(chain, ("hamming", "zero_one")), (nodes, ("tree", "path")), (derivations, ("f1", "hamming"))]
+)
+def test_going_on_with_another_loss_or_formulation_is_refused(make, losses):
+    oracle, X, Y = make(losses[0])
+    model = StructuredSVM(oracle, LaRank(C=1.0, random_state=0), warm_start=True).fit(X, Y)
+    other, X, Y = make(losses[1])
+    with pytest.raises(ValueError, match=r"the training data differ .* or their losses"):
+        model.set_params(oracle=other).fit(X, Y)
+    model.set_params(oracle=oracle, solver=LaRank(C=1.0, rescaling="slack", random_state=0))
+    with pytest.raises(ValueError, match=r"not of a problem with .*'slack'"):
+        model.fit(X, Y)
 
 
 # ---- going on ----------------------------------------------------------------------------------

@@ -125,6 +125,18 @@ def test_shrinking_changes_the_way_and_not_the_end(seed):
     assert inside.violation(alpha[kept]) <= 1e-6 + 1e-7
 
 
+def test_a_finishing_step_that_has_left_out_all_members_brings_them_back():
+    """With so small a C each pair moves to its bounds at once, and after 1002 steps no member is worth a look."""
+    rng = np.random.default_rng(0)
+    n, y = 2004, (np.arange(2004) % 2).astype(np.int32)
+    gram = Gram(Kernel("rbf", gamma=0.5), Rows(rng.normal(size=(n, 2))))
+    machine = BinaryMachine(gram.block(range(n), range(n)).astype(np.float64), 2 * y - 1, np.full(n, 1e-4))
+    state = State(gram, y, machine.C)
+    state.restart(np.arange(n), np.arange(n), np.ones(n, dtype=np.int64), np.zeros(n))
+    state.finish(max_steps=n // 2)
+    check(state, machine)
+
+
 def test_a_finishing_step_that_is_cut_short_leaves_a_whole_state():
     found, machine = problem(3, n=60)
     state = State(found.gram, found.y, machine.C, tau=1e-9, seed=0)
@@ -143,6 +155,15 @@ def test_process_and_reprocess_are_one_pass():
     assert run.n_iter == 1 and run.status == "max_iter"
     assert np.isnan(run.primal) and run.dual > 0.0
     assert run.result().certificate().startswith("dual ")
+
+
+@pytest.mark.parametrize("n_reprocess", [0, 0.5, 1])
+def test_delta_max_bounds_delta(n_reprocess):
+    found, _ = problem(0, n=59)
+    state = State(found.gram, found.y, np.full(59, 10.0), seed=0)
+    epoch(OnlineSchedule(state, n_reprocess=n_reprocess, delta_max=0.5))
+    state.settle()
+    assert state.delta <= 0.5
 
 
 def test_the_cache_changes_nothing():

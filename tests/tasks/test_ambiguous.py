@@ -116,6 +116,43 @@ def test_going_on_and_files(tmp_path):
     assert structsvm.load(tmp_path / "s").solver.C == 3.0
 
 
+def test_what_the_model_was_trained_with_stays(tmp_path):
+    """Whatever becomes of the parameters, and whatever later fits refuse."""
+    X, bags, _ = clusters(60)
+    model = AmbiguousClassifier(random_state=0).fit(X, bags)
+    wanted = model.decision_function(X)
+    model.set_params(fit_intercept=False)
+    with pytest.raises(ValueError, match="candidate labels of example 0 is empty"):
+        model.fit(np.ones((2, 3)), [set(), {"anna"}])
+    np.testing.assert_array_equal(model.decision_function(X), wanted)
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(structsvm.load(tmp_path / "m").decision_function(X), wanted)
+    assert model.partial_fit(X, bags).intercept_.any()
+
+
+def test_sparse_rows_with_repeated_columns():
+    """Entries of one place add up."""
+    twice = sp.csr_array(([1.0, 1.0, 2.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    models = [AmbiguousClassifier(C=1.0, random_state=0).fit(rows, ["a", "b"]) for rows in (twice, twice.toarray())]
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_)
+    assert twice.nnz == 3
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e200])
+def test_squares_that_overflow(scale):
+    with pytest.raises(ValueError, match="squares of X overflow; scale the features down"):
+        AmbiguousClassifier().fit(scale * np.eye(2), ["a", "b"])
+
+
+def test_classes_of_a_stream():
+    X, bags, _ = clusters(20)
+    model = AmbiguousClassifier(random_state=0).partial_fit(X, bags, classes=[*NAMES, "anna"])
+    assert model.classes_.tolist() == sorted(NAMES)
+    model.partial_fit(X, bags, classes=NAMES)
+    with pytest.raises(ValueError, match="not the same as on the first call"):
+        model.partial_fit(X, bags, classes=["anna", "bo"])
+
+
 def test_damaged_files(tmp_path):
     X, bags, _ = clusters(30)
     model = AmbiguousClassifier(random_state=0).fit(X, bags)

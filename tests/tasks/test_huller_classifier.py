@@ -54,6 +54,17 @@ def test_a_stream(make):
     assert model.score(make(X_test), y_test) > 0.93
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_batch_outside_the_margin_moves_nothing(seed):
+    """The points have few support vectors by then; what comes later is no seed."""
+    line = np.arange(1.0, 21.0)
+    data = np.concatenate([line, -line])[:, None]
+    model = HullerClassifier(kernel="linear", max_iter=50, random_state=seed).fit(data, data[:, 0] > 0.0)
+    before = model.decision_function(data)
+    model.partial_fit(np.full((3, 1), 30.0), [True] * 3)
+    np.testing.assert_allclose(model.decision_function(data), before)
+
+
 def test_files_and_pickles_hold_it_all(tmp_path):
     model = HullerClassifier(random_state=0).fit(X, y)
     model.save(tmp_path / "it.model")

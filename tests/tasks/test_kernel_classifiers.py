@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_reference import Machine, kernel_matrix
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_blobs, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
@@ -388,8 +388,8 @@ def test_bad_data(kind):
     model = kind(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="64 features"):
         model.predict(X[:, :5])
-    with pytest.raises(ValueError, match="add up to more than float32 can hold"):
-        kind().fit(X.astype(np.float32) * np.float32(1e30), y)
+    with pytest.raises(ValueError, match=r"add up to more than float64 can hold|variance of X, which overflows"):
+        kind().fit(X * 1e170, y)
     with pytest.raises(ValueError, match="no finite float32"):
         kind(kernel="linear").fit(X * 1e30, y)
     with pytest.raises(NotFittedError):
@@ -456,6 +456,23 @@ def test_ten_thousand_classes():
     assert np.mean(model.predict(data[:200]) == labels[:200]) > 0.9
 
 
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_a_fit_that_fails_leaves_the_model(kind):
+    model = kind(random_state=0).fit(X, y)
+    before = model.decision_function(X[:20])
+    for data, labels, params in [(X[:, :2], np.ones(600), {}), (X[:, :2], y, {"cache_size": 1e-4})]:
+        with pytest.raises(ValueError, match=r"only one class|less than one row"):
+            model.set_params(**params).fit(data, labels)
+        np.testing.assert_array_equal(model.decision_function(X[:20]), before)
+
+
+@pytest.mark.parametrize("params", [{"gamma": 5.0}, {"kernel": "linear"}, {"kernel": "poly", "degree": 2}])
+def test_warm_start_with_another_kernel_is_refused(params):
+    model = LaRankClassifier(gamma=0.1, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"the training data differ .* or their losses or kernel"):
+        model.set_params(**params).fit(X, y)
+
+
 def test_not_converged_is_a_warning():
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         LaRankClassifier(C=100.0, max_iter=1, tol=1e-9).fit(X, y)
@@ -484,3 +501,12 @@ def test_callbacks_see_every_pass():
     model = LaRankClassifier(max_iter=3, random_state=0).set_callbacks(monitor).fit(X, y)
     scores = [row["accuracy"] for row in monitor.get_logs().data]
     assert len(scores) == 3 and scores[-1] == pytest.approx(model.score(X, y))
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4])
+def test_an_offset_costs_nothing_in_single_precision(offset):
+    data, labels = make_blobs(400, centers=4, random_state=0)
+    near = LaRankClassifier(gamma=0.5, random_state=0).fit(data[:200].astype(np.float32), labels[:200])
+    shifted = (data + offset).astype(np.float32)
+    far = LaRankClassifier(gamma=0.5, random_state=0).fit(shifted[:200], labels[:200])
+    assert abs(far.score(shifted[200:], labels[200:]) - near.score(data[200:], labels[200:])) <= 0.02

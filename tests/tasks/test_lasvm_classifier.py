@@ -127,7 +127,17 @@ def test_a_stream(make):
     model.finish()
     assert model.score(make(X_test), y_test) > 0.93
     assert before.n_iter == 1 and (model.dual_coef_ != 0.0).all()
-    assert abs(model.dual_coef_.sum()) < 1e-9 and (model.support_ == -1).all()
+    assert abs(model.dual_coef_.sum()) < 1e-9
+    assert -1 in model.support_ and len(model.support_) == model.support_vectors_.shape[0]
+    last = model.support_ >= 0
+    np.testing.assert_array_equal(
+        np.asarray(make(X)[800:][model.support_[last]] != model.support_vectors_[last]).sum(), 0
+    )
+    one = LaSVMClassifier(C=10.0, random_state=0).fit(X, y)
+    one.finish()
+    np.testing.assert_array_equal(one.support_vectors_, X[one.support_])
+    with pytest.raises(ValueError, match="'precomputed' does not keep"):
+        LaSVMClassifier(kernel="precomputed").fit(X @ X.T, y).finish()
 
 
 def test_a_stream_whose_first_block_has_one_class():

@@ -182,6 +182,15 @@ def test_files(tmp_path):
     assert all(meaning == "eat(john,cake)" for meanings in loaded.predict(house.sentences) for meaning in meanings)
 
 
+def test_files_hold_what_the_model_was_trained_with(tmp_path):
+    house = make_ambig_house(60, random_state=0)
+    parser = SemanticParser().fit(house.sentences, house.bags)
+    wanted = parser.predict(house.sentences)
+    parser.set_params(window=1, average=True).save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(house.sentences) == wanted and (loaded.window, loaded.average) == (0, False)
+
+
 def test_damaged_files(tmp_path):
     house = make_ambig_house(50, 0, random_state=0)
     SemanticParser().fit(house.sentences, house.bags).save(tmp_path / "m")
@@ -260,7 +269,7 @@ def test_ctrl_c_at_any_time_leaves_a_whole_model(monkeypatch, tmp_path, portion,
 @pytest.mark.parametrize(
     ("X", "y", "error", "message"),
     [
-        (["a", "b"], [["f(a)"], []], ValueError, "the bag of sentence 1 is empty"),
+        (["a", "b"], [["f(a)"], []], ValueError, "sentence 1: the bag is empty"),
         (["a", "b"], [["f(a)"], ["f(a"]], ValueError, r"sentence 1: .*brackets open: they are unbalanced"),
         (["a", " "], [["f(a)"], ["f(a)"]], ValueError, "sentence 1 has no words"),
         (["a"], [["f(a)"], ["f(a)"]], ValueError, "there are 1 sentences and 2 bags"),
@@ -269,7 +278,9 @@ def test_ctrl_c_at_any_time_leaves_a_whole_model(monkeypatch, tmp_path, portion,
         (["a"], [[3]], TypeError, "sentence 0: a meaning representation is text or nested tuples, got 3"),
         (["a"], ["-"], ValueError, "sentence 0: the constant '-' is what words have that mean nothing"),
         (["a"], ["f(g(-))"], ValueError, "sentence 0: the constant '-' is what words have that mean nothing"),
-        (["a"], [3], TypeError, "the bag of sentence 0 must be a list"),
+        (["a"], [[("f", "new york")]], ValueError, "sentence 0: a name where a comma or a bracket should stand"),
+        (["a"], [[("f(x)", "a")]], ValueError, r"sentence 0: 'f\(x\)' is no name of a relation"),
+        (["a"], [3], TypeError, "sentence 0: the bag must be a list"),
         ([3], [["f(a)"]], TypeError, "sentence 0 must be a str or a list of words, got 3"),
         ([[3]], [["f(a)"]], TypeError, "sentence 0 has the token 3"),
         ([[("a", "b"), ("c",)]], [["f(a)"]], ValueError, "sentence 0 has tokens of 2 and of 1 columns"),

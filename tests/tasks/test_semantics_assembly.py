@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structsvm.meanings import MeaningGrammar, Symbol
+from structsvm.meanings import MAX_DEPTH, MeaningGrammar, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.semantics_assembly import Assembler, is_above
 
 CONSTANTS = [Symbol(name, None) for name in "abcd"]
@@ -90,3 +90,12 @@ def test_meanings_of_the_highest_value_stay():
 def test_is_above():
     parent = {2: 1, 1: 0}
     assert is_above(0, 2, parent) and is_above(2, 2, parent) and not is_above(2, 0, parent)
+
+
+@pytest.mark.parametrize(("n", "found"), [(MAX_DEPTH - 1, 1), (MAX_DEPTH + 1, 0)])
+def test_no_tree_is_deeper_than_text_may_be(n, found):
+    f = Symbol("f", 1)
+    scored = {t: ([t + 1], [[0.0, 1.0]]) for t in range(n)}
+    parse = Assembler(None, {f: {(0,): 1}}, {(f, f)}, None).parse([f] * n + CONSTANTS[:1], [1.0] * (n + 1), scored)
+    assert len(parse.trees) == found
+    assert all(parse_meaning(format_meaning(tree)) == tree for tree in parse.trees)

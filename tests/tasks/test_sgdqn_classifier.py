@@ -107,6 +107,9 @@ def test_bad_input():
         SGDQNClassifier(alpha=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="overflowed"):
         SGDQNClassifier(1e-12, t0=1e-3, random_state=0).fit(1e30 * X.astype(np.float32), y)
+    for large in (1e25 * X.astype(np.float32), 1e200 * X, sp.csr_array(1e200 * X)):
+        with pytest.raises(ValueError, match="squares of X, which overflow"):
+            SGDQNClassifier().fit(large, y)
 
 
 def test_equal_examples_and_constant_features():

@@ -594,6 +594,21 @@ def test_files_with_texts(tmp_path, vectorizer):
     assert clone(loaded).fit(texts, y).score(texts, y) == model.score(texts, y)
 
 
+def test_files_keep_what_the_vectorizer_reads_and_knows(tmp_path):
+    texts = [f"{name} word{k % 3}" for k, name in enumerate(y)]
+    paths = [tmp_path / f"{k}.txt" for k in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(input="filename"), random_state=0).fit(paths, y)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.decision_function(paths), model.decision_function(paths))
+    model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(vocabulary=NAMES), random_state=0).fit(texts, y)
+    model.save(tmp_path / "m")
+    again = clone(structsvm.load(tmp_path / "m")).fit(texts, y)
+    np.testing.assert_array_equal(again.decision_function(texts), model.decision_function(texts))
+
+
 def test_what_a_file_cannot_hold(tmp_path):
     texts = [f"{name} word" for name in y]
     for vectorizer, message in (
@@ -666,6 +681,8 @@ def test_damaged_files(tmp_path):
         ({"taxonomy": None, "leaf_only": False}, y, "leaf_only=False needs a taxonomy"),
         ({"loss": "hamming"}, y, "The 'loss' parameter of TaxonomyClassifier must be 'tree' or 'path' or 'zero_one'"),
         ({"loss": np.ones((5, 5))}, y, "must be 0 on the diagonal"),
+        ({"loss": np.full((5, 5), np.nan)}, y, "'loss' parameter must hold finite numbers"),
+        ({"loss": 1.0 - np.eye(9) - 2.0 * (np.arange(9) == 0), "leaf_only": False}, y, "that are not negative"),
         ({"loss": np.ones((4, 4))}, y, "'loss' parameter must have a row for each of the 5 nodes"),
         ({"attributes": np.ones((4, 4))}, y, "'attributes' parameter must have a row for each of the 5 nodes"),
         ({"attributes": [["a"]]}, y, "'attributes' parameter must be a matrix of numbers"),
