@@ -65,8 +65,9 @@ LOSSES = {
 }
 
 # Visits between two regularisation steps on dense data (c of section 3.1.2); with a share s of numbers that are not
-# zero c / s.
+# zero c / s; but so many of them in a pass at least.
 cdef double SKIP = 16.0
+cdef double LEAST_OFTEN = 16.0
 
 # B is this over the estimated curvature, and at least this share of 1 / lambda (algorithm 8, line 8).
 cdef double SCALE = 8.0
@@ -187,7 +188,7 @@ cdef class GradientDescent(State):
         if self.y.shape[0] != n or self.weight.shape[0] != n:
             raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
         filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
-        self.skip = <Py_ssize_t>(SKIP / max(filled, 1e-9))
+        self.skip = max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
         self.n_machines = 1 if n_labels == 2 else n_labels

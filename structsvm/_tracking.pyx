@@ -46,9 +46,9 @@ cdef class Tracker:
     """
 
     cdef readonly Py_ssize_t n_features
-    cdef readonly double C
-    cdef readonly int n_reprocess
-    cdef readonly bint process
+    cdef public double C
+    cdef public int n_reprocess
+    cdef public bint process
     cdef readonly double dual
     cdef readonly double gained
     cdef readonly int64_t n_steps
@@ -110,8 +110,6 @@ cdef class Tracker:
     cdef void reprocess(self) noexcept nogil:
         """K ascents, and the mean of w after them: mean <- (k - 1) / k mean + w / k."""
         cdef Py_ssize_t k, f
-        if self.n_reprocess == 0:
-            self.mean[:] = self.w
         for k in range(1, self.n_reprocess + 1):
             self.ascend(random_below(&self.random, self.n_seen))
             for f in range(self.n_features):

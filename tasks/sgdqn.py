@@ -54,7 +54,8 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
     Notes
     -----
     float32 data are trained in float32, about twice as fast. Dense rows are read once a pass, sparse ones where they
-    are not zero; the regularisation comes every 16 visits, or 16 over the share of numbers that are not zero.
+    are not zero; the regularisation comes every 16 visits, or 16 over the share of numbers that are not zero,
+    and 16 times a pass at least.
 
     Examples
     --------

@@ -27,7 +27,9 @@ def settled_labels(y, classes, labels=None):
     elif classes is not None and not np.array_equal(np.unique(classes), labels):
         raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {labels}")
     if len(labels) < 2:
-        raise ValueError(f"partial_fit needs at least 2 classes, and knows of one class only: {labels}; set classes=")
+        raise ValueError(
+            f"2 classes or more are needed, and y has only one class: {labels}; partial_fit takes all as classes="
+        )
     return labels
 
 

@@ -49,7 +49,7 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     _constraints = {
         "C": POSITIVE,
-        "n_reprocess": Interval(Integral, 1),
+        "n_reprocess": Interval(Integral, 1, 2**31),
         "process": FLAG,
         "random_state": RANDOM_STATE,
     }
@@ -93,21 +93,18 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         numbers = label_numbers(y, labels)
         weight = checked_sample_weight(sample_weight, len(y))
-        if tracker is None:
-            tracker = self._new_tracker(X.shape[1])
         rows = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.einsum("ij,ij->i", rows, rows)).all():
+                raise ValueError("the squares of X overflow; scale the features down")
+        tracker = self._new_tracker(X.shape[1]) if tracker is None else tracker
+        tracker.C, tracker.n_reprocess, tracker.process = float(self.C), self.n_reprocess, bool(self.process)
         tracker.extend(rows, 2.0 * numbers - 1.0, np.ones(len(y)) if weight is None else weight)
         self._take(LinearModel(labels, estimator=type(self).__name__), tracker)
         return self
 
     def _new_tracker(self, n_features):
-        return Tracker(
-            n_features,
-            float(self.C),
-            n_reprocess=self.n_reprocess,
-            process=bool(self.process),
-            seed=seed_from(self.random_state),
-        )
+        return Tracker(n_features, float(self.C), seed=seed_from(self.random_state))
 
     def _take(self, model, tracker):
         model.take(np.append(tracker.coef, 0.0)[None, :])

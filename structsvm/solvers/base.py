@@ -318,8 +318,8 @@ def raise_if_interrupted(run):
     """Let Ctrl-C have its way once the partial model is in place."""
     if run.status == "interrupted":
         raise KeyboardInterrupt(
-            f"training was interrupted after {run.progress:.1f} passes; the estimator holds "
-            "the model as it was then, and warm_start=True goes on from it"
+            f"training was interrupted after {run.progress:.1f} passes; the estimator holds the model as it was then, "
+            "and warm_start=True, where it has that, goes on from it"
         )
 
 

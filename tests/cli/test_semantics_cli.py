@@ -106,7 +106,10 @@ def test_the_demo_is_the_house(tmp_path):
         ('{"sentence": "a", "bag": ["f(a))"]}', "bad.jsonl, line 2: ')' outside of all brackets: they are unbalanced"),
         ('{"sentence": " ", "bag": ["f(a)"]}', 'bad.jsonl, line 2: "sentence" must be text, or a list of words'),
         ('{"sentence": "a"}', 'bad.jsonl, line 2: no "bag" of meaning representations'),
-        ('{"sentence": "a", "bag": ["f(-)"]}', "bad.jsonl, line 2: the constant '-' is what words have that mean nothing"),
+        (
+            '{"sentence": "a", "bag": ["f(-)"]}',
+            "bad.jsonl, line 2: the constant '-' is what words have that mean nothing",
+        ),
         ("nonsense", "bad.jsonl, line 2: Expecting value"),
     ],
 )

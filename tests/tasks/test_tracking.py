@@ -113,7 +113,7 @@ def test_bad_input():
     X, y = stream(10, 0)
     with pytest.raises(ValueError, match="'n_reprocess' parameter of TrackingClassifier must be"):
         TrackingClassifier(n_reprocess=0).fit(X, y)
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         TrackingClassifier().fit(X, np.ones(10))
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         TrackingClassifier().fit(X[:3], [1, 2, 3])
@@ -135,6 +135,19 @@ def test_a_stream_goes_on_from_pickles_and_files(tmp_path):
         other.partial_fit(X[200:], y[200:])
         np.testing.assert_array_equal(other.coef_, model.coef_)
         assert (other.dual_, other.gained_, other.n_seen_) == (model.dual_, model.gained_, 300)
+
+
+def test_parameters_count_from_the_next_batch_on():
+    X, y = stream(200, 1)
+    model = TrackingClassifier(1.0, n_reprocess=1, random_state=0).partial_fit(X[:100], y[:100])
+    model.set_params(C=0.01, n_reprocess=2).partial_fit(X[100:], y[100:])
+    assert model._tracker.dual_coef[100:].max() <= 0.01 < model._tracker.dual_coef[:100].max()
+    assert model._tracker.n_steps == 100 * 2 + 100 * 3
+
+
+def test_squares_that_overflow():
+    with pytest.raises(ValueError, match="squares of X overflow"):
+        TrackingClassifier().fit(1e200 * np.eye(2), [0, 1])
 
 
 @pytest.mark.parametrize(
