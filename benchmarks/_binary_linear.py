@@ -100,7 +100,11 @@ def machines(X, y, alpha):
         for k in PASSES:
             yield "oLBFGS", k, OnlineLBFGS(alpha, k)
     for k in PASSES:
-        yield "LinearSVC, dual", k, LinearSVC(C=0.5 / (len(y) * alpha), dual=True, tol=1e-12, max_iter=k, random_state=0)
+        yield (
+            "LinearSVC, dual",
+            k,
+            LinearSVC(C=0.5 / (len(y) * alpha), dual=True, tol=1e-12, max_iter=k, random_state=0),
+        )
     yield "LinearSVC, dual", None, LinearSVC(C=0.5 / (len(y) * alpha), dual=True, max_iter=100, random_state=0)
 
 

@@ -59,6 +59,8 @@ def size(X):
 def classifier(program, setting, seed):
     kernel = {"kernel": "linear"} if setting.gamma is None else {"kernel": "rbf", "gamma": setting.gamma}
     common = {"C": setting.C, "cache_size": CACHE} | kernel
+    if program == "LaRank x1, 100":
+        return LaRankClassifier(max_iter=1, schedule=(1, 100), random_state=seed, **common)
     if program == "LaRank x1":
         return LaRankClassifier(max_iter=1, random_state=seed, **common)
     if program == "LaRank":

@@ -26,7 +26,7 @@ def read_svmlight(source):
     -------
     X : csr_array of shape (n_samples, largest index), float32
     labels : ndarray of shape (n_samples,)
-        Of int64 where all are whole numbers (``+1`` is 1), of str otherwise.
+        Of int64 where all are whole numbers (``+1`` and ``1.0`` are 1), of str otherwise.
 
     Raises
     ------
@@ -39,9 +39,12 @@ def read_svmlight(source):
         raise SvmlightFileError(f"{name}: holds no examples")
     X, labels = parse_svmlight(rows, name)
     try:
-        return X, np.array([int(label) for label in labels])
-    except (ValueError, OverflowError):
-        return X, np.array(labels)
+        numbers = [float(label) for label in labels]
+        if all(number.is_integer() and abs(number) < 2**53 for number in numbers):
+            return X, np.array(numbers, dtype=np.int64)
+    except ValueError:
+        pass
+    return X, np.array(labels)
 
 
 def parse_svmlight(rows, name):

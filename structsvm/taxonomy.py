@@ -290,7 +290,8 @@ def as_taxonomy(value):
     """Return a `Taxonomy` from any of its forms.
 
     A `Taxonomy`; a `networkx.DiGraph`; a list of tuples ``(parent, child)``; a 1-D array or list of the places of
-    parents (-1: root); a list of lists, each a label path from the top (see `Taxonomy.from_paths`).
+    parents (-1: root); a list of lists or a 2-D array, each row a label path from the top, short ones filled with ""
+    (see `Taxonomy.from_paths`).
     """
     if isinstance(value, Taxonomy):
         return value
@@ -298,6 +299,8 @@ def as_taxonomy(value):
         return Taxonomy.from_networkx(value)
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
         return Taxonomy.from_parents(value)
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "OUS":
+        return Taxonomy.from_paths([[name for name in path if name != ""] for path in value.tolist()])
     if isinstance(value, (list, tuple)) and value:
         if all(isinstance(item, (int, np.integer)) for item in value):
             return Taxonomy.from_parents(value)
@@ -307,7 +310,7 @@ def as_taxonomy(value):
             return Taxonomy.from_paths(value)
     raise ValueError(
         "a taxonomy must be a Taxonomy, a networkx.DiGraph, a list of tuples (parent, child), an array of parents or "
-        f"a list of label paths, each a list; got {value!r:.80}"
+        f"label paths, a list of lists or a 2-D array; got {value!r:.80}"
     )
 
 

@@ -281,6 +281,8 @@ class KernelModel:
 def kernel_of(params, X):
     """The `Kernel` that parameters ask for; gamma as scikit-learn's SVC understands it."""
     gamma = params.gamma
+    if X.shape[1] == 0:
+        raise ValueError("X has no features")
     if gamma == "auto":
         gamma = 1.0 / X.shape[1]
     elif gamma == "scale":

@@ -404,12 +404,13 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         extra: dict = {"n_features": int(self.n_features_in_), "vectorizer": None, "feature_names": None}
-        arrays: dict = {}
+        params, arrays = params_to_file(self.get_params(deep=False))
         if hasattr(self, "feature_names_in_"):
             extra["feature_names"] = [str(name) for name in self.feature_names_in_]
         if hasattr(self, "vectorizer_"):
-            extra["vectorizer"], arrays = vectorizer_to_file(self.vectorizer_)
-        self.model_.save(path, params_to_file(self.get_params(deep=False)), extra, arrays)
+            extra["vectorizer"], more = vectorizer_to_file(self.vectorizer_)
+            arrays |= more
+        self.model_.save(path, params, extra, arrays)
 
     @classmethod
     def load(cls, path, *, mmap=False):
@@ -418,7 +419,7 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         model, file = kind.load(path, mmap=mmap)
         known = cls().get_params()
         try:
-            params = params_from_file(file.meta["params"], model)
+            params = params_from_file(file, model)
             self = cls(**{name: value for name, value in params.items() if name in known})
             fresh = cls()
             fresh.n_features_in_ = int(file.meta["n_features"])

@@ -17,7 +17,7 @@ class DocumentFileError(ValueError):
     """A file of documents that cannot be read; the message names file and line."""
 
 
-def read_documents(source):
+def read_documents(source, *, texts=None):
     """Read documents.
 
     Parameters
@@ -26,6 +26,8 @@ def read_documents(source):
         UTF-8, compressed with gzip, xz or bzip2 or not. Each line holds a document: a label, a tab, and a text; or a
         text alone; or, in svmlight's form, a label and ``index:value`` pairs between blanks (indices from 1, what
         follows ``#`` is left out). The first lines tell which. Empty lines are left out.
+    texts : bool, optional
+        Whether they are texts, where that is known.
 
     Returns
     -------
@@ -44,7 +46,9 @@ def read_documents(source):
     if not rows:
         raise DocumentFileError(f"{name}: holds no documents")
     first = [line for _, line in rows[:LOOK]]
-    if all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first):
+    if texts is None:
+        texts = not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
+    if not texts:
         try:
             return parse_svmlight(rows, name)
         except SvmlightFileError as error:

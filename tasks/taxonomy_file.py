@@ -14,30 +14,34 @@ VECTORIZERS = {"CountVectorizer": CountVectorizer, "TfidfVectorizer": TfidfVecto
 
 
 def params_to_file(params):
-    """An estimator's parameters for the header of its file; taxonomy, matrices and vectorizer are kept elsewhere."""
-    stored = {}
+    """An estimator's parameters: a dict for the header of its file, and arrays, those that are matrices.
+
+    Taxonomy and vectorizer are kept elsewhere.
+    """
+    stored, arrays = {}, {}
     for name, value in params.items():
         if isinstance(value, Solver):
             value = solver_to_json(value)
         elif name == "class_weight" and isinstance(value, dict):
             value = {"weights": [[label_to_json(label), float(weight)] for label, weight in value.items()]}
+        elif name in ("loss", "attributes") and not isinstance(value, str):
+            dense = value.toarray() if hasattr(value, "toarray") else value
+            arrays[f"params.{name}"], value = np.asarray(dense, dtype=np.float64), None
         elif name in ("checkpoint", "vectorizer", "taxonomy"):
             value = None
         else:
             value = plain(value)
         stored[name] = value
-    return stored
+    return stored, arrays
 
 
-def params_from_file(stored, model):
+def params_from_file(file, model):
     """The inverse of `params_to_file`."""
-    params = dict(stored)
+    params = file.meta["params"] | file.under("params.")
     if isinstance(params["solver"], dict):
         params["solver"] = solver_from_json(params["solver"])
-    for name in ("solver", "loss", "attributes"):
-        # A solver of a user's own class, and matrices, which are kept for the labels seen alone.
-        if params[name] is None:
-            del params[name]
+    if params["solver"] is None:  # of a user's own class
+        del params["solver"]
     if isinstance(params["class_weight"], dict):
         params["class_weight"] = {label_from_json(label): weight for label, weight in params["class_weight"]["weights"]}
     if model.taxonomy.root is not None:

@@ -194,10 +194,7 @@ def vectorizer(X, min_count, ngrams):
 
 def documents(model, path):
     """Return ``(X, labels)`` of a file in the form that the model was trained on."""
-    X, y = read_documents(sys.stdin.buffer if path == "-" else path)
-    if isinstance(X, list) != hasattr(model, "vectorizer_"):
-        wanted = "texts" if hasattr(model, "vectorizer_") else "features in svmlight's form"
-        raise ValueError(f"{path}: the model was trained on {wanted}, and these documents are not that")
+    X, y = read_documents(sys.stdin.buffer if path == "-" else path, texts=hasattr(model, "vectorizer_"))
     if not isinstance(X, list):
         from scipy.sparse import csr_array
 

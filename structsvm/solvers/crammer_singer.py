@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from structsvm._full_gradient import FullGradient
 from structsvm._schedules import FixedSchedule
 from structsvm.parameters import Interval
-from structsvm.solvers.kernel import KernelSolver
+from structsvm.solvers.kernel import KernelSolver, check_size
 
 # Of the largest violation, the share from which on a pass looks at an example: the worst come first, as there.
 SHARE = 0.1
@@ -47,6 +47,7 @@ class CrammerSinger(KernelSolver):
     def state_on(self, problem, C, first, seed):
         if problem.loss is not None or problem.similarity is not None or first:
             raise ValueError("CrammerSinger solves problems with zero-one loss and independent labels, from 0 on")
+        check_size(problem.n_samples, problem.n_labels)
         return FullGradient(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size, seed=seed)
 
     def schedule_on(self, state):

@@ -46,6 +46,19 @@ class KernelRun(Run):
         return self.norm, self.norm
 
 
+# Examples times classes: a batch solver keeps several such matrices.
+LARGEST_MATRIX = 2**26
+
+
+def check_size(n, n_labels):
+    """Raise ValueError if a batch solver had to keep too many coefficients."""
+    if n * n_labels > LARGEST_MATRIX:
+        raise ValueError(
+            f"{n} examples times {n_labels} classes are more than the {LARGEST_MATRIX} coefficients that a batch "
+            "solver keeps here; LaRankClassifier keeps those of support vectors alone"
+        )
+
+
 class KernelSolver(Solver):
     """Base of the solvers of the kernel dual."""
 

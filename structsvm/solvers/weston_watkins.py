@@ -28,7 +28,7 @@ from structsvm._circulation import Circulation
 from structsvm._cycles import Arcs, CycleSteps
 from structsvm._row_cache import RowCache
 from structsvm.parameters import Interval, Options
-from structsvm.solvers.kernel import KernelRun, KernelSolver
+from structsvm.solvers.kernel import KernelRun, KernelSolver, check_size
 
 # Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
 # gap) has only this share of the slope that there was.
@@ -38,9 +38,6 @@ SHARE = 0.1
 # Steps in a round at most: of cycles n Q times this for n examples; of Frank-Wolfe so many.
 CYCLE_STEPS = 10
 FRANK_WOLFE_STEPS = 20
-
-# Examples times classes: the solver keeps several such matrices.
-LARGEST_MATRIX = 2**26
 
 # Columns of the kernel matrix that are converted to float64 at a time.
 STRIP = 4096
@@ -139,11 +136,7 @@ class WestonWatkinsState:
         used = np.flatnonzero(C)
         self.order = used[np.argsort(y[used], kind="stable")]
         n = len(self.order)
-        if n * n_classes > LARGEST_MATRIX:
-            raise ValueError(
-                f"{n} examples times {n_classes} classes are more than the {LARGEST_MATRIX} coefficients that a batch "
-                "solver keeps here; LaRankClassifier keeps those of support vectors alone"
-            )
+        check_size(n, n_classes)
         self.owner = y[self.order].astype(np.int64)
         self.own = self.owner, np.arange(n)
         self.start = np.searchsorted(self.owner, np.arange(n_classes + 1))

@@ -124,7 +124,15 @@ def test_svmlight_and_flat_classes(tmp_path):
     assert json.loads(run(tmp_path, "evaluate", "m", "test.svm", "--json")[0])["accuracy"] == 1.0
     assert "4 classes\n" in run(tmp_path, "inspect", "m")[0]
     (tmp_path / "text").write_text("3\tsome text\n")
-    assert "was trained on features in svmlight's form" in run(tmp_path, "predict", "m", "text", status=1)[1]
+    err = run(tmp_path, "predict", "m", "text", status=1)[1]
+    assert "text, line 1: expected a label and index:value pairs" in err
+
+
+def test_texts_that_look_like_features(tmp_path):
+    (tmp_path / "train").write_text("a\talarm 7:30\nb\tlights on\n" * 5)
+    (tmp_path / "new").write_text("alarm 7:30\n")
+    run(tmp_path, "train", "taxonomy", "train", "-m", "m")
+    assert run(tmp_path, "predict", "m", "new")[0] == "a\n"
 
 
 def test_demo(tmp_path):

@@ -21,6 +21,13 @@ def test_read(tmp_path):
         assert X.dtype == np.float32
 
 
+def test_whole_numbers_are_integers(tmp_path):
+    (tmp_path / "a").write_text("1.0 1:1\n-2 1:1\n+3e0 1:1\n")
+    np.testing.assert_array_equal(read_svmlight(tmp_path / "a")[1], [1, -2, 3])
+    (tmp_path / "a").write_text("1.5 1:1\n1 1:1\n")
+    assert read_svmlight(tmp_path / "a")[1].tolist() == ["1.5", "1"]
+
+
 def test_labels_may_be_words(tmp_path):
     (tmp_path / "a").write_text("cat 2:1\n3 1:1\n", encoding="utf-8")
     X, y = read_svmlight(tmp_path / "a")

@@ -92,6 +92,8 @@ def test_all_forms_are_one():
     paths = [["comp", "mac"], ["comp", "pc"], ["rec", "autos", ""], ["comp", "mac"]]
     assert Taxonomy.from_paths(paths, root="all") == wanted
     assert as_taxonomy(paths).root == "ROOT"
+    ragged = np.array([["comp", "mac"], ["comp", "pc"], ["rec", ""]], dtype=object)
+    assert as_taxonomy(ragged) == as_taxonomy([["comp", "mac"], ["comp", "pc"], ["rec"]])
     assert as_taxonomy(np.array([2, -1, 1, 1])).edges == as_taxonomy([2, -1, 1, 1]).edges == [(1, 2), (1, 3), (2, 0)]
     assert as_taxonomy(nx.DiGraph(EDGES)) == wanted
     assert set(wanted.to_networkx().edges) == set(EDGES)

@@ -20,7 +20,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import structsvm
 from structsvm import ConvergenceWarning, ModelFileError
 from structsvm.model_file import read_model, write_model
-from structsvm.tasks import CrammerSingerClassifier, KernelPerceptronClassifier, LaRankClassifier
+from structsvm.tasks import (
+    CrammerSingerClassifier,
+    KernelPerceptronClassifier,
+    LaRankClassifier,
+    WestonWatkinsClassifier,
+)
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:600] / 16.0, X[1200:] / 16.0, y[:600], y[1200:]
@@ -230,7 +235,7 @@ def test_partial_fit():
     with pytest.raises(ValueError, match="63 features"):
         model.partial_fit(X[:2, :63], y[:2])
     assert pickle.dumps(model.dual_coef_) == before
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         LaRankClassifier().partial_fit(X[:3], [1, 1, 1])
     with pytest.raises(ValueError, match="precomputed"):
         LaRankClassifier(kernel="precomputed").partial_fit(np.eye(4), [0, 1, 0, 1])
@@ -501,6 +506,13 @@ def test_callbacks_see_every_pass():
     model = LaRankClassifier(max_iter=3, random_state=0).set_callbacks(monitor).fit(X, y)
     scores = [row["accuracy"] for row in monitor.get_logs().data]
     assert len(scores) == 3 and scores[-1] == pytest.approx(model.score(X, y))
+
+
+@pytest.mark.parametrize("kind", [CrammerSingerClassifier, WestonWatkinsClassifier])
+def test_batch_solvers_bound_their_coefficients(kind, monkeypatch):
+    monkeypatch.setattr("structsvm.solvers.kernel.LARGEST_MATRIX", 1000)
+    with pytest.raises(ValueError, match=r"600 examples times .* classes are more than the 1000 coefficients"):
+        kind().fit(X, y)
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e4])
