@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import bracket_scores
+from structsvm.oracles.grammar import format_rule
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS
-from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, encode_trees, prepare
-from structsvm.tasks.grammar_parameters import make_grammar_solver
+from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
+from structsvm.tasks.grammar_parameters import check_unchanged, make_grammar_solver
 from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 
 
@@ -202,11 +203,10 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
             return self._estimate(trees)
         solver = make_grammar_solver(self)
         resume = self.warm_start and hasattr(self, "model_") and self.model_.state is not None
+        model, encoded = prepare(self, trees)
         if resume:
+            check_unchanged(self.model_, model)
             model = self.model_
-            encoded = encode_trees(model.terminals, model.v, trees)
-        else:
-            model, encoded = prepare(self, trees)
         monitor = monitor_for(
             self,
             X,
@@ -281,12 +281,19 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     def grammar_text(self, *, weights=True):
         """The grammar as text, a rule a line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
 
-        For "pcfg" the weights written are probabilities, and NLTK reads them too.
+        For "pcfg" the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``). Labels
+        that NLTK cannot hold are escaped, see `structsvm.oracles.grammar.format_rule`; `parse_rules` there reads the
+        text without weights back. Start symbols beyond the first are not in it, see `start_`.
+
+        Raises
+        ------
+        ValueError
+            A word with quotes of both kinds, which the text cannot hold.
         """
         check_is_fitted(self)
         number = np.exp if self.model_.result is None else float
         return "\n".join(
             # NLTK reads no exponents.
-            f"{rule} [{np.format_float_positional(number(weight), trim='-')}]" if weights else str(rule)
+            format_rule(rule) + (f" [{np.format_float_positional(number(weight), trim='-')}]" if weights else "")
             for rule, weight in self.model_.weighted_rules()
         )

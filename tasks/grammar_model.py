@@ -72,10 +72,10 @@ class GrammarModel:
         grammar = self.oracle.grammar
         rare: dict[str, float] = {}
         for (lhs, rhs), count in zip(grammar.features, counts, strict=True):
-            if rhs[0].startswith("'<unk"):
+            if isinstance(rhs[0], Terminal) and rhs[0].name.startswith("<unk"):
                 rare[lhs] = rare.get(lhs, 0.0) + count
         for k, (lhs, rhs) in enumerate(grammar.features):
-            if rhs == (str(Terminal(UNKNOWN)),):
+            if rhs == (Terminal(UNKNOWN),):
                 counts[k] = rare[lhs]
         self.weights = pcfg_weights(grammar, counts, smoothing)
 
@@ -155,8 +155,7 @@ class GrammarModel:
     def weighted_rules(self):
         """The rules with their weights: a list of (Rule, float)."""
         grammar = self.oracle.grammar
-        binary = grammar.features[: grammar.n_rules]
-        rules = grammar.rules if grammar.h is None else [Rule(lhs, rhs) for lhs, rhs in binary]
+        rules = grammar.rules if grammar.h is None else grammar.features[: grammar.n_rules]
         return list(zip(rules, self.weights[: grammar.n_rules].tolist(), strict=True))
 
     def weighted_starts(self):

@@ -31,6 +31,6 @@ def pcfg_weights(grammar, counts, smoothing=0.0):
     smoothed = np.asarray(counts, dtype=np.float64) + smoothing
     smoothed[(np.bincount(lhs, weights=smoothed) == 0.0)[lhs]] = 1.0
     if (smoothed == 0.0).any():
-        name, rhs = grammar.features[int(np.argmin(smoothed))]
-        raise ValueError(f"the rule {name} -> {' '.join(rhs)} never occurs: its probability needs smoothing > 0")
+        rule = grammar.features[int(np.argmin(smoothed))]
+        raise ValueError(f"the rule {rule} never occurs: its probability needs smoothing > 0")
     return np.log(smoothed / np.bincount(lhs, weights=smoothed)[lhs])

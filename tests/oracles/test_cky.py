@@ -8,13 +8,13 @@ import threading
 import numpy as np
 import pytest
 from dual_reference import constraint, primal, solve_dual
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tree_reference import ReferenceGrammar, as_text, catalan, random_grammar, random_sentence
 
 from structsvm import CuttingPlane, LaRank, StructuredSVM
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.oracles.grammar import Grammar, annotate, plain, rules_of
+from structsvm.oracles.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
 from structsvm.testing import check_oracle
 from structsvm.trees import parse_tree
 
@@ -44,7 +44,7 @@ class Case:
         """Rule counts, by the reference."""
         counts = self.reference.counts(tree)
         counts["start symbol", (tree[0],)] = 1
-        return np.array([counts[feature] for feature in self.grammar.features], dtype=float)
+        return np.array([counts[lhs, tuple(map(str, rhs))] for lhs, rhs in self.grammar.features], dtype=float)
 
     def span_feature(self, tree):
         """Rule counts and span features, as the class documents them."""
@@ -353,6 +353,26 @@ def test_caps_are_named():
         Grammar("\n".join(f"N{a} -> N{b}" for a in range(30) for b in range(30) if a != b) + "\nN0 -> 'a'")
 
 
+NAMES = st.text(st.sampled_from("aS0/u4>-<^|$#'\"[]. \u00e9\u2028\U0001f333"), min_size=1)
+
+
+@given(NAMES, NAMES, st.text(st.sampled_from("aS/u4>-|#'[]."), min_size=1))
+@example("PRP$", "->", '"')
+@example("/u24/", "/u2$", "#")
+def test_rules_can_be_read_back(lhs, name, word):
+    rule = Rule(lhs, (name, Terminal(word), name))
+    assert parse_rules(format_rule(rule) + "  # it's a comment") == [rule]
+    nltk = pytest.importorskip("nltk")
+    production = nltk.CFG.fromstring(format_rule(rule)).productions()
+    assert len(production) == 1 and production[0].rhs()[1] == word
+
+
+def test_words_that_text_cannot_hold():
+    for word in ("'\"", "a b", ""):
+        with pytest.raises(ValueError, match="a grammar's text cannot hold the terminal"):
+            format_rule(Rule("S", (Terminal(word),)))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -363,6 +383,9 @@ def test_caps_are_named():
         ("S 'a'", "line 1: expected a rule such as S -> NP VP"),
         ("S -> 'a", "line 1: a quote that does not close"),
         ("S T -> 'a'", "line 1: expected a rule"),
+        ("S -> ''", "line 1: a quote that does not close or holds nothing"),
+        ("S -> NP VP [0.25]", "line 1: expected a rule without weights"),
+        ("S -> A -> 'a'", "line 1: expected a rule without weights"),
     ],
 )
 def test_bad_grammars(text, message):
@@ -405,6 +428,8 @@ def test_parameters():
         CKYOracle(3)
     with pytest.raises(ValueError, match="start symbol 'X' has no rules"):
         Grammar("S -> 'a'", "X")
+    with pytest.raises(ValueError, match="start symbol 'X' has no rules"):
+        Grammar("S -> X 'a'", "X")
     oracle = CKYOracle("S -> S S | 'a'")
     with pytest.raises(ValueError, match=r"w has shape \(3,\), expected \(2,\)"):
         oracle.parse(["a"], np.zeros(3))

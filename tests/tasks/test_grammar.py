@@ -1,6 +1,7 @@
 """The parser: grammars off treebanks, training, fallbacks, files, the command line."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, ModelFileError
 from structsvm.cli import main
-from structsvm.datasets import make_treebank
+from structsvm.datasets import fetch_treebank_sample, make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import NoParseError
-from structsvm.oracles.grammar import Rule, Terminal
+from structsvm.oracles.grammar import Rule, Terminal, parse_rules
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar_terminals import word_class
 from structsvm.tasks.pcfg import pcfg_weights
@@ -91,6 +92,32 @@ def test_warm_start_goes_on():
         parser.fit(TRAIN[:-1])
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"loss": "hamming"},
+        {"h": 1},
+        {"v": 2},
+        {"span_features": True},
+        {"terminals": "tags"},
+        {"min_count": 3},
+        {"max_unary": 9},
+        {"max_length": 300},
+        {"max_chart_bytes": 10**9},
+    ],
+)
+def test_warm_start_with_another_grammar_or_loss(changes, tmp_path):
+    parser = GrammarParser(terminals="words", warm_start=True, max_iter=1, random_state=0).fit(TRAIN[:20])
+    weights, name = parser.coef_.copy(), next(iter(changes))
+    before = getattr(parser, name)
+    with pytest.raises(ValueError, match=f"trained with another '{name}'"):
+        parser.set_params(**changes).fit(TRAIN[:20])
+    assert np.array_equal(parser.coef_, weights)
+    parser.set_params(**{name: before}).fit(TRAIN[:20]).save(tmp_path / "m.model")
+    loaded = GrammarParser.load(tmp_path / "m.model")
+    assert loaded.n_iter_ == 2 and loaded.loss == loaded.model_.oracle.loss_name == "f1"
+
+
 # ---- the grammar ---------------------------------------------------------------------------------
 
 
@@ -103,7 +130,49 @@ def test_rules_of_the_treebank():
     assert rules[Rule("TOP", ("S",))] == 0.0 and len(rules) == 5
     assert "NP -> 'DT' 'NN' [0.5]" in parser.grammar_text().splitlines()
     assert "VP -> 'VB'" in parser.grammar_text(weights=False).splitlines()
-    assert structsvm.oracles.grammar.parse_rules(parser.grammar_text(weights=False)) == list(rules)
+    assert parse_rules(parser.grammar_text(weights=False)) == list(rules)
+
+
+LABELS = [
+    "(S (NP (PRP$ '') (NN x)) (ADVP|PRT (RB `` )) (. .))",
+    """(S (-LRB- -LRB-) (# ") ($ $) (: --) (, ,) (ADVP|PRT (RP a#b)) (-RRB- -RRB-))""",
+]
+
+
+def check_text(trees, **options):
+    """The text is what it was made from, for us and for NLTK."""
+    nltk = pytest.importorskip("nltk")
+    parser = GrammarParser(solver="pcfg", **options).fit(trees)
+    text = parser.grammar_text(weights=False)
+    assert parse_rules(text) == [rule for rule, _ in parser.grammar_]
+    assert len(nltk.CFG.fromstring(text).productions()) == len(parser.grammar_)
+    read = nltk.PCFG.fromstring(parser.grammar_text()).productions()
+    assert [p.prob() for p in read] == pytest.approx([np.exp(weight) for _, weight in parser.grammar_])
+
+
+@pytest.mark.parametrize("options", [{}, {"h": 0}, {"h": 1, "v": 2}])
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_every_label_of_a_treebank_can_be_written(options, terminals):
+    check_text(LABELS, terminals=terminals, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"h": 1}, {"terminals": "words"}])
+def test_treebank_sample_as_text(options):
+    if "STRUCTSVM_DATA" not in os.environ:
+        pytest.skip("STRUCTSVM_DATA does not name a data folder")
+    check_text(fetch_treebank_sample().train[:1000], **options)
+
+
+def test_labels_that_look_like_tags():
+    trees = ["(S (X a) (B b))", "(S ('X' (C c)) (B b))"]
+    for options in ({}, {"h": 1}):
+        parser = GrammarParser(max_iter=1, **options).fit(trees)
+        assert [rule for rule, _ in parser.grammar_] == [
+            Rule("S", (Terminal("X"), Terminal("B"))),
+            Rule("S", ("'X'", Terminal("B"))),
+            Rule("'X'", (Terminal("C"),)),
+        ]
+        assert len(parser.coef_) == 3
 
 
 def test_pcfg_is_relative_frequencies():
