@@ -50,7 +50,7 @@ def test_marked_spans_are_what_bracket_scores_count():
     trees = make_treebank(80, max_length=12, random_state=0)
     parser = GrammarParser(solver="pcfg").fit(trees)
     for tree, predicted in zip(trees, parser.predict([tree.tokens() for tree in trees]), strict=True):
-        scores, display = bracket_scores([tree], [predicted], deleted={"TOP"}), TreeDisplay(tree, predicted)
+        scores, display = bracket_scores([tree], [predicted]), TreeDisplay(tree, predicted)
         assert len(display.missed) == scores.n_true - scores.n_correct
         assert len(display.wrong) == scores.n_predicted - scores.n_correct
 
