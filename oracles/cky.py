@@ -174,11 +174,13 @@ class CKYOracle(Oracle):
 
     def kbest(self, x, w, k=None, *, words=None):
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
-        numbers = self.grammar.sentence(x)
+        if k is not None and (not isinstance(k, Integral) or k < 1):
+            raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
+        numbers, weights = self.grammar.sentence(x), self.check_weights(w).copy()
         if numbers is None:
-            return
-        for rows, score in islice(derivations(self.parser(), numbers, self.check_weights(w)), k):
-            yield self.grammar.decode(rows, words or x), score
+            return iter(())
+        ranked = islice(derivations(self.parser(), numbers, weights), k)
+        return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def check_weights(self, w):
         """Return the weights as float64 array of n_features values, or raise ValueError."""

@@ -254,9 +254,12 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         return self.model_.predict(X, on_no_parse=self.on_no_parse, n_jobs=jobs)
 
     def predict_kbest(self, X, k):
-        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are)."""
+        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are).
+
+        For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
+        """
         check_is_fitted(self)
-        return [list(self.model_.kbest(sentence, k)) for sentence in X]
+        return list(self.model_.predict_kbest(X, k, on_no_parse=self.on_no_parse))
 
     def score(self, X, y=None):
         """Return the bracketing F1 of the predictions for the sentences of trees X, as EVALB counts it."""

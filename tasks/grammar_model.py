@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -82,7 +83,7 @@ class GrammarModel:
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, sentences, *, on_no_parse="raise", n_jobs=1):
-        """The best tree of each sentence; see `GrammarParser.predict`."""
+        """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
         sentences = list(sentences)
         if n_jobs == 1 or len(sentences) < 2 * n_jobs:
             return self._predict_part(sentences, 0, on_no_parse, self.oracle.parser())
@@ -112,27 +113,39 @@ class GrammarModel:
                 raise ValueError(f"sentence {i}: {error}") from None
             if found is not None:
                 trees.append(plain(found[0]))
-            elif on_no_parse == "flat":
-                trees.append(self._flat(sentence, terminals, words))
             else:
-                raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
+                trees.append(self._without_parse(i, sentence, on_no_parse))
         return trees
 
-    def kbest(self, sentence, k):
-        """``(tree, score)`` of the k best trees of a sentence, best first, lazily; none if the grammar has none."""
-        terminals, words = self._encoded(sentence)
-        for tree, score in self.oracle.kbest(terminals, self.weights, k, words=words):
-            yield plain(tree), score
+    def _without_parse(self, i, sentence, on_no_parse):
+        if on_no_parse == "raise":
+            terminals, _ = self._encoded(sentence)
+            raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
+        return None if on_no_parse is None else self.flat(sentence)
+
+    def predict_kbest(self, sentences, k, *, on_no_parse="raise"):
+        """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
+        for i, sentence in enumerate(sentences):
+            try:
+                terminals, words = self._encoded(sentence)
+                ranked = list(self.oracle.kbest(terminals, self.weights, k, words=words))
+            except ValueError as error:
+                raise ValueError(f"sentence {i}: {error}") from None
+            if ranked:
+                yield [(plain(tree), score) for tree, score in ranked]
+            else:
+                yield [(self._without_parse(i, sentence, on_no_parse), -np.inf)]
 
     def _encoded(self, sentence):
-        if isinstance(sentence, str):
-            raise ValueError("a sentence must be a list of tokens, got a str")
+        if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
+            raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
         if len(sentence) == 0:
             raise ValueError("a sentence must have at least one word")
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
-    def _flat(self, sentence, terminals, words):
+    def flat(self, sentence):
         """All words under the start symbol, each with its tag: the one given, or the best that its terminal has."""
+        terminals, words = self._encoded(sentence)
         grammar = self.oracle.grammar
         nodes = []
         for token, terminal, word in zip(sentence, terminals, words, strict=True):
@@ -274,8 +287,8 @@ def as_trees(trees, clean, start="TOP"):
         For what is no tree, or nothing but traces; the message names its index.
     """
     made = []
-    if isinstance(trees, (str, Tree)):
-        raise ValueError("trees must be a list of trees, got a single one")
+    if isinstance(trees, str) or hasattr(trees, "label") or not isinstance(trees, Iterable):
+        raise ValueError(f"trees must be a list of trees, got {trees!r:.80}")
     for i, tree in enumerate(trees):
         try:
             if isinstance(tree, str):
@@ -291,7 +304,7 @@ def as_trees(trees, clean, start="TOP"):
             raise ValueError(f"tree {i}: nothing is left of it without empty elements")
         made.append(tree)
     if not made:
-        raise ValueError("there are no trees to train on")
+        raise ValueError("there are no trees")
     return made
 
 

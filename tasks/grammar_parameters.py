@@ -14,8 +14,10 @@ def make_grammar_solver(params):
     Raises
     ------
     ValueError
-        For a formulation beside a solver object, or one that the solver does not know.
+        For smoothing, a formulation beside a solver object, or one that the solver does not know.
     """
+    if params.smoothing:
+        raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
     solver = make_solver(params)
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}
     changed = [name for name, value in wanted.items() if value != {"rescaling": "margin", "penalty": "linear"}[name]]

@@ -172,6 +172,19 @@ def test_kbest_is_lazy():
     ranked = oracle.kbest(["a"] * 60, np.array([0.5, 1.0]))  # Catalan(59) is 4e32
     scores = [next(ranked)[1] for _ in range(50)]
     assert scores == [59 * 0.5 + 60.0] * 50
+    for k in (0, -1, 1.5, "x"):
+        with pytest.raises(ValueError, match="k must be an int of at least 1, or None"):
+            oracle.kbest(["a"], np.zeros(2), k)
+
+
+def test_kbest_keeps_its_weights():
+    oracle, w = CKYOracle("S -> A | B\nA -> 'a'\nB -> 'a'"), np.arange(4.0)
+    expected = list(oracle.kbest(["a"], w))
+    ranked = oracle.kbest(["a"], w)
+    w[:] = 0.0
+    found = [next(ranked)]
+    w[:] = 9.0
+    assert [*found, *ranked] == expected
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([None, 0, 1, 2]), st.sampled_from([1, 2, 3]))

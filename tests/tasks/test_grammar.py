@@ -254,20 +254,29 @@ def test_tokens():
     for bad, message in (
         (["NN", 3], "sentence 1: a token must be a str or a pair"),
         ([], "sentence 1: a sentence must have at least one word"),
-        ("NN VB", "sentence 1: a sentence must be a list of tokens, got a str"),
+        ("NN VB", "sentence 1: a sentence must be a list of tokens, got 'NN VB'"),
+        (None, "sentence 1: a sentence must be a list of tokens, got None"),
         (["NN"] * 401, "sentence 1: a sentence of 401 words is longer than the cap max_length=400"),
     ):
         with pytest.raises(ValueError, match=message):
             parser.predict([sentence, bad])
+        with pytest.raises(ValueError, match=message):
+            parser.predict_kbest([sentence, bad], 2)
+    for k in (0, -1, 1.5, "x"):
+        with pytest.raises(ValueError, match="k must be an int of at least 1"):
+            parser.predict_kbest([sentence], k)
+    with pytest.raises(ValueError, match="there are no trees"):
+        parser.score([])
 
 
 def test_what_the_grammar_does_not_cover():
     parser = GrammarParser(max_iter=2, random_state=0).fit(TRAIN)
     assert str(parser.predict([[("a", "XX"), ("(", "YY")]])[0]) == "(TOP (XX a) (YY -LRB-))"
-    assert parser.predict_kbest([["XX"]], 3) == [[]]
+    assert parser.predict_kbest([["XX"]], 3) == [[(parse_tree("(TOP (XX XX))"), -np.inf)]]
     parser.set_params(on_no_parse="raise")
-    with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):
-        parser.predict([SENTENCES[0], ["XX"]])
+    for predict in (parser.predict, lambda sentences: parser.predict_kbest(sentences, 2)):
+        with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):
+            predict([SENTENCES[0], ["XX"]])
 
 
 def test_kbest():
@@ -309,6 +318,8 @@ def test_word_classes():
     [
         ([], "there are no trees"),
         ("(S (A a))", "trees must be a list"),
+        (parse_tree("(S (A a))"), "trees must be a list"),
+        (None, "trees must be a list of trees, got None"),
         (["(S (A a)"], "tree 0: .*lacks 1 closing brackets"),
         (["(S (A a))", 3], "tree 1: expected a tree, got 3"),
         (["(S (-NONE- *))"], "tree 0: nothing is left"),
@@ -334,6 +345,8 @@ def test_bad_trees(trees, message):
         ({"solver": "frank_wolfe", "penalty": "quadratic"}, "penalty='quadratic' is not for solver='frank_wolfe'"),
         ({"solver": LaRank(), "rescaling": "slack"}, "'rescaling' parameter is set beside a solver object"),
         ({"solver": LaRank(), "C": 1.0}, "'C' parameter is set beside a solver object"),
+        ({"smoothing": 1.0}, "The 'smoothing' parameter is only for solver='pcfg'"),
+        ({"solver": "pcfg", "smoothing": np.inf}, "The 'smoothing' parameter"),
         ({"solver": "pcfg", "span_features": True}, "span_features=True has no meaning for solver='pcfg'"),
         ({"max_chart_bytes": 100}, "above the cap max_chart_bytes=100"),
     ],
@@ -451,6 +464,42 @@ def test_command_line_errors(tmp_path):
         "train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "--span-features", code=1
     )
     assert "has no meaning with --solver pcfg" in said
+    model.unlink()
+    for smoothing, solver, message in (
+        ("inf", "pcfg", "smoothing must be a number in [0, inf). Got inf"),
+        ("nan", "pcfg", "smoothing must be a number in [0, inf). Got nan"),
+        ("1", "larank", "'smoothing' parameter is only for solver='pcfg'"),
+    ):
+        options = ("--model", model, "--solver", solver, "--smoothing", smoothing)
+        assert message in run("train", "grammar", tmp_path / "train.mrg", *options, code=1)
+    assert not model.exists()
+
+
+@in_process
+def test_lines_of_output_are_those_of_the_sentences(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
+    tags = " ".join(tag for _, tag in SENTENCES[0])
+    text = f"{tags}\n\nXX YY\n{tags}\nXX\n"
+    done = CliRunner().invoke(main, ["predict", str(model), "-"], input=text)
+    best = str(structsvm.load(model).predict([tags.split()])[0])
+    assert done.stdout.splitlines() == [best, "", "(TOP (XX XX) (YY YY))", best, "(TOP (XX XX))"]
+    assert done.stderr == "2 of 4 sentences are not covered by the grammar\n"
+    done = CliRunner().invoke(main, ["predict", str(model), "-", "-k", "1"], input=text)
+    lines = done.stdout.splitlines()
+    assert lines[1] == best and lines[2:5] == ["", "# 1 -inf", "(TOP (XX XX) (YY YY))"] and len(lines) == 9
+    assert done.stderr == "2 of 4 sentences are not covered by the grammar\n"
+
+
+@in_process
+def test_a_sentence_that_begins_with_a_bracket(tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))\n")
+    for terminals in ("tags", "words"):
+        options = ("-q", "--terminals", terminals, "--min-count", 1)
+        run("train", "grammar", tmp_path / "t.mrg", "--model", tmp_path / "m", *options)
+        sentence = "( a )\n" if terminals == "words" else "(/-LRB- a/NN )/-RRB-\n"
+        assert run("predict", tmp_path / "m", "-", input=sentence) == (tmp_path / "t.mrg").read_text()
 
 
 @in_process
