@@ -161,6 +161,8 @@ cdef class Parser:
     ----------
     tables : Grammar
         See `structsvm.oracles.grammar`.
+    n_features : int
+        Number of weights.
     span_features : int
         Number of the first span feature, -1: there are none.
     max_length : int
@@ -170,7 +172,7 @@ cdef class Parser:
     """
 
     cdef readonly object tables
-    cdef readonly Py_ssize_t max_length
+    cdef readonly Py_ssize_t n_features, max_length
     cdef readonly int64_t max_bytes
     cdef bint stopped
     cdef cky_grammar grammar
@@ -181,9 +183,9 @@ cdef class Parser:
     cdef int64_t[::1] features          # of two derivations
     cdef readonly object arrays
 
-    def __init__(self, tables, int64_t span_features, Py_ssize_t max_length, int64_t max_bytes):
+    def __init__(self, tables, Py_ssize_t n_features, int64_t span_features, Py_ssize_t max_length, int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
-        self.tables, self.max_length, self.max_bytes = tables, max_length, max_bytes
+        self.tables, self.n_features, self.max_length, self.max_bytes = tables, n_features, max_length, max_bytes
         self.arrays = tables.arrays
         cdef const uint8_t[::1] counted = tables.counted
         g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
@@ -273,6 +275,11 @@ cdef class Parser:
             raise ValueError(f"terminals must lie in 0..{self.grammar.n_terminals - 1}")
         return words
 
+    cdef const double* weights(self, const double[::1] w) except NULL:
+        if w.shape[0] != self.n_features:
+            raise ValueError(f"w has shape ({w.shape[0]},), expected ({self.n_features},)")
+        return &w[0]
+
     def parse(self, words, const double[::1] w):
         """The best derivation: ``(nodes, score)``, or None where the grammar has none.
 
@@ -289,13 +296,14 @@ cdef class Parser:
         score : float
         """
         cdef const int32_t[::1] checked = self.check(words)
+        cdef const double* weights = self.weights(w)
         cdef Py_ssize_t n = checked.shape[0]
         cdef int64_t root, size = 0
         cdef double best
         cdef cky_choice other
         self.reserve(n)
         with nogil:
-            self.prepare(&checked[0], n, &w[0])
+            self.prepare(&checked[0], n, weights)
             self.inside()
             root = cky_root(&self.chart, &best, &other)
             if root >= 0:
@@ -309,9 +317,10 @@ cdef class Parser:
     def fill(self, words, const double[::1] w):
         """Fill the chart of a sentence, for `roots`, `chains` and `rules`. `words` and `w` must outlive their use."""
         cdef const int32_t[::1] checked = words
+        cdef const double* weights = self.weights(w)
         self.reserve(checked.shape[0])
         with nogil:
-            self.prepare(&checked[0], checked.shape[0], &w[0])
+            self.prepare(&checked[0], checked.shape[0], weights)
             self.inside()
 
     def n_applications(self):

@@ -10,6 +10,7 @@ import numpy as np
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
 from structsvm.oracles.kbest import derivations
+from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle
 
 
@@ -61,14 +62,13 @@ class CKYOracle(Oracle):
         self.grammar = Grammar(grammar) if isinstance(grammar, str) else grammar
         if not isinstance(self.grammar, Grammar):
             raise ValueError(f"The 'grammar' parameter of CKYOracle must be a Grammar or text. Got {grammar!r:.80}.")
-        if loss not in LOSSES:
-            names = " or ".join(map(repr, LOSSES))
-            raise ValueError(f"The 'loss' parameter of CKYOracle must be {names}. Got {loss!r} instead.")
-        for name, value in (("max_length", max_length), ("max_chart_bytes", max_chart_bytes)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(
-                    f"The {name!r} parameter of CKYOracle must be an integer of at least 1. Got {value!r} instead."
-                )
+        for name, value, allowed in (
+            ("loss", loss, Options(*LOSSES)),
+            ("max_length", max_length, Interval(Integral, 1, 2**31 - 1, closed="both")),
+            ("max_chart_bytes", max_chart_bytes, Interval(Integral, 1, 2**63 - 1, closed="both")),
+        ):
+            if not allowed.accepts(value):
+                raise ValueError(f"The {name!r} parameter of CKYOracle must be {allowed}. Got {value!r} instead.")
         self.loss_name, self.span_features = loss, bool(span_features)
         self.max_length, self.max_chart_bytes = int(max_length), int(max_chart_bytes)
         n_rules, n_categories = len(self.grammar.features), len(self.grammar.categories)
@@ -80,7 +80,7 @@ class CKYOracle(Oracle):
     def parser(self):
         """A chart of one's own, for one thread."""
         first = len(self.grammar.features) if self.span_features else -1
-        return Parser(self.grammar, first, self.max_length, self.max_chart_bytes)
+        return Parser(self.grammar, self.n_features, first, self.max_length, self.max_chart_bytes)
 
     def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
         """Bind training trees; see `Oracle.bind`. X may be None: the words are the trees'."""
@@ -183,10 +183,12 @@ class CKYOracle(Oracle):
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def check_weights(self, w):
-        """Return the weights as float64 array of n_features values, or raise ValueError."""
+        """Return the weights as float64 array of n_features finite values, or raise ValueError."""
         weights = np.ascontiguousarray(w, dtype=np.float64)
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        if not np.isfinite(weights).all():
+            raise ValueError("w has values that are not finite")
         return weights
 
 

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def annotate(tree: Tree, v: int) -> Tree:
 
 def plain(tree: Tree) -> Tree:
     """The tree with categories for labels: what `annotate` has added is taken away."""
-    return _renamed(tree, [node.label.partition("^")[0] for node in tree.preorder()])
+    return _renamed(tree, [category_of(node.label) for node in tree.preorder()])
 
 
 def _renamed(tree: Tree, names: list[str]) -> Tree:
@@ -211,7 +212,8 @@ class Grammar:
     Raises
     ------
     ValueError
-        No rules, an empty production, a rule given twice, a start symbol without rules, too many rules or chains.
+        No rules, an empty production, a rule given twice, a start symbol without rules, too many rules or chains, `h`
+        or `max_unary` out of range.
     """
 
     def __init__(
@@ -233,6 +235,9 @@ class Grammar:
                 raise ValueError(f"the rule {shortened(str(rule))} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
+        for name, value in (("h", 0 if h is None else h), ("max_unary", max_unary)):
+            if not isinstance(value, Integral) or value < 0:
+                raise ValueError(f"{name} must be an int of at least 0. Got {value!r} instead.")
         start = self.rules[0].lhs if start is None else start
         self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)

@@ -51,7 +51,7 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     clean : bool, default=True
         Take traces, empty nodes and functions (what follows ``-`` or ``=`` in a label) off the training trees.
     on_no_parse : {"flat", "raise"}, default="flat"
-        For a sentence that the grammar does not cover: all words side by side under the start symbol, or a
+        For a sentence that the grammar does not cover: all words side by side under the heaviest start symbol, or a
         `NoParseError`.
     smoothing : float, default=0.0
         For "pcfg": added to each rule's count.

@@ -112,7 +112,7 @@ class GrammarModel:
             except ValueError as error:
                 raise ValueError(f"sentence {i}: {error}") from None
             if found is not None:
-                trees.append(plain(found[0]))
+                trees.append(self._plain(found[0]))
             else:
                 trees.append(self._without_parse(i, sentence, on_no_parse))
         return trees
@@ -132,9 +132,13 @@ class GrammarModel:
             except ValueError as error:
                 raise ValueError(f"sentence {i}: {error}") from None
             if ranked:
-                yield [(plain(tree), score) for tree, score in ranked]
+                yield [(self._plain(tree), score) for tree, score in ranked]
             else:
                 yield [(self._without_parse(i, sentence, on_no_parse), -np.inf)]
+
+    def _plain(self, tree):
+        """The tree without ancestors in its labels."""
+        return plain(tree) if self.v > 1 else tree
 
     def _encoded(self, sentence):
         if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
@@ -144,7 +148,7 @@ class GrammarModel:
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
     def flat(self, sentence):
-        """All words under the start symbol, each with its tag: the one given, or the best that its terminal has."""
+        """All words under the heaviest start symbol, each with its tag: the one given, or its terminal's best."""
         terminals, words = self._encoded(sentence)
         grammar = self.oracle.grammar
         nodes = []
@@ -160,8 +164,9 @@ class GrammarModel:
                     for (node, t), k in grammar.lexical_number.items()
                     if t == number
                 ]
-                nodes.append(Tree(max(tags)[1].partition("^")[0], (word,)) if tags else word)
-        return Tree(grammar.start[0].partition("^")[0], nodes)
+                nodes.append(self._plain(Tree(max(tags)[1], (word,))) if tags else word)
+        starts = self.weighted_starts()
+        return Tree(max(starts, key=lambda name: starts[name]), nodes)
 
     # ---- views, files ---------------------------------------------------------------------------
 

@@ -366,6 +366,15 @@ def test_caps_are_named():
         Grammar("\n".join(f"N{a} -> N{b}" for a in range(30) for b in range(30) if a != b) + "\nN0 -> 'a'")
 
 
+def test_the_cap_on_rules(monkeypatch):
+    monkeypatch.setattr("structsvm.oracles.grammar.MAX_RULES", 3)
+    Grammar("S -> S S S S | 'a'")
+    with pytest.raises(ValueError, match="a grammar of 4 rules is above the cap of 3 rules"):
+        Grammar("S -> S S | 'a' | 'b' | 'c'")
+    with pytest.raises(ValueError, match="4 binary rules are above the cap of 3 rules"):
+        Grammar("S -> S S S S S | 'a'")
+
+
 NAMES = st.text(st.sampled_from("aS0/u4>-<^|$#'\"[]. \u00e9\u2028\U0001f333"), min_size=1)
 
 
@@ -435,8 +444,17 @@ def test_unary_cycles_end():
 def test_parameters():
     with pytest.raises(ValueError, match="The 'loss' parameter of CKYOracle must be 'zero_one' or 'hamming' or 'f1'"):
         CKYOracle("S -> 'a'", loss="f2")
-    with pytest.raises(ValueError, match="The 'max_length' parameter of CKYOracle must be an integer"):
-        CKYOracle("S -> 'a'", max_length=0)
+    for name, values in {
+        "loss": (["f1"], None),
+        "max_length": (0, 1.5, 2**70),
+        "max_chart_bytes": (0, True, 2**63),
+    }.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"The '{name}' parameter of CKYOracle must be"):
+                CKYOracle("S -> 'a'", **{name: value})
+    for options in ({"h": -1}, {"h": 0.5}, {"max_unary": -1}):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} must be an int of at least 0"):
+            Grammar("S -> 'a'", **options)
     with pytest.raises(ValueError, match="must be a Grammar or text"):
         CKYOracle(3)
     with pytest.raises(ValueError, match="start symbol 'X' has no rules"):
@@ -446,6 +464,14 @@ def test_parameters():
     oracle = CKYOracle("S -> S S | 'a'")
     with pytest.raises(ValueError, match=r"w has shape \(3,\), expected \(2,\)"):
         oracle.parse(["a"], np.zeros(3))
+    numbers = oracle.grammar.sentence(["a"])
+    for search in (oracle.parser().parse, oracle.parser().fill):
+        with pytest.raises(ValueError, match=r"w has shape \(1,\), expected \(2,\)"):
+            search(numbers, np.zeros(1))
+    for value in (np.nan, np.inf, -np.inf):
+        for search in (oracle.parse, oracle.kbest, oracle.argmax):
+            with pytest.raises(ValueError, match="w has values that are not finite"):
+                search(["a"], [0.0, value])
     with pytest.raises(ValueError, match="tree 0 has other words than the sentence"):
         oracle.bind([["a", "a"]], [parse_tree("(S a)")])
     assert oracle.parse(["b"], np.zeros(2)) is None

@@ -279,6 +279,23 @@ def test_what_the_grammar_does_not_cover():
             predict([SENTENCES[0], ["XX"]])
 
 
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_labels_keep_their_circumflex(terminals):
+    tree = parse_tree("(S^x (NP^S (^x a) (N^ b)))")
+    parser = GrammarParser(terminals=terminals, min_count=1, max_iter=1).fit([tree])
+    sentence = tree.tokens()
+    assert parser.predict([sentence])[0] == parser.predict_kbest([sentence], 1)[0][0][0] == tree
+    uncovered = sentence[::-1] if terminals == "tags" else ["b", "a"]
+    assert str(parser.predict([uncovered])[0]) == "(S^x (N^ b) (^x a))"
+    with pytest.raises(ValueError, match=r"tree 0: the label .* has a '\^', which vertical Markovisation uses"):
+        GrammarParser(v=2).fit([tree])
+
+
+def test_flat_trees_have_the_heaviest_root():
+    trees = ["(FRAG (NN b))", *(f"(S (NN a{k}) (VB b))" for k in range(3))]
+    assert str(GrammarParser(solver="pcfg").fit(trees).predict([["XX"]])[0]) == "(S (XX XX))"
+
+
 def test_kbest():
     parser = GrammarParser(max_iter=5, random_state=0).fit(TRAIN)
     for sentence, ranked in zip(SENTENCES[:10], parser.predict_kbest(SENTENCES[:10], 5), strict=True):
@@ -349,6 +366,8 @@ def test_bad_trees(trees, message):
         ({"solver": "pcfg", "smoothing": np.inf}, "The 'smoothing' parameter"),
         ({"solver": "pcfg", "span_features": True}, "span_features=True has no meaning for solver='pcfg'"),
         ({"max_chart_bytes": 100}, "above the cap max_chart_bytes=100"),
+        ({"max_chart_bytes": 2**63}, "The 'max_chart_bytes' parameter"),
+        ({"max_length": 2**70}, "The 'max_length' parameter"),
     ],
 )
 def test_bad_parameters(options, message):
