@@ -109,6 +109,7 @@ cdef extern from "cky_fronts.h" nogil:
         int32_t* front
         cky_entry* pool
         int64_t size, work, n_visits, n_kept
+    enum: CKY_CELL_BYTES
     int64_t cky_most_nodes(int64_t n)
     int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
@@ -117,6 +118,7 @@ cdef extern from "cky_fronts.h" nogil:
                          int64_t* out)
     void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
     void cky_chains(cky_chart* h, int64_t i, int64_t j)
+    double cky_fronts_bytes(const cky_chart* h, const cky_fronts* f)
     void cky_fronts_free(cky_fronts* f)
     int cky_fronts_prepare(cky_fronts* f, const cky_chart* h, int64_t n_c, int64_t n_p)
     void cky_outside_root(cky_chart* h, cky_fronts* f)
@@ -226,18 +228,18 @@ cdef class Parser:
             self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2) + 2, dtype=np.int64)
         return 0
 
-    cdef int failed(self, int status, Py_ssize_t n) except -1 nogil:
+    cdef int failed(self, int status, Py_ssize_t n, double size) except -1 nogil:
         with gil:
             if status == CKY_NO_MEMORY:
                 raise MemoryError(f"no memory for the chart of a sentence of {n} words")
             raise ValueError(
-                f"the chart of a sentence of {n} words needs {cky_bytes(&self.chart):.3g} bytes or more, above the cap "
+                f"the chart of a sentence of {n} words needs {size:.3g} bytes or more, above the cap "
                 f"max_chart_bytes={self.max_bytes}; raise it, or markovise the grammar (h=1), which has fewer symbols")
 
     cdef int prepare(self, const int32_t* words, Py_ssize_t n, const double* w) except -1 nogil:
         cdef int status = cky_prepare(&self.chart, words, n, w)
         if status < 0:
-            self.failed(status, n)
+            self.failed(status, n, cky_bytes(&self.chart))
         return 0
 
     cdef int look(self) except -1 nogil:
@@ -466,12 +468,18 @@ cdef class TreeProblem(Problem):
         cky_fronts_free(&self.fronts)
 
     def most_cells(self):
-        """The largest number of pairs of counts (c, p) that an example has."""
+        """The largest number of pairs of counts (c, p) that an example has; ValueError if their bytes are too many."""
         grammar = self.oracle.grammar
         links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
         labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
         gold = np.add.reduceat(labels, self.node_offsets_array[:self.n_samples])
-        return int(((gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)).max())
+        cells = (gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)
+        if CKY_CELL_BYTES * cells.max() > self.parser.max_bytes:
+            raise ValueError(
+                f"tree {np.argmax(cells)}: the counts of its nodes need {CKY_CELL_BYTES * cells.max():.3g} bytes, above "
+                f"the cap max_chart_bytes={self.parser.max_bytes}; raise it, or lower max_unary"
+            )
+        return int(cells.max())
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -631,7 +639,8 @@ cdef class TreeProblem(Problem):
 
     cdef int check(self, int status) except -1 nogil:
         if status < 0:
-            self.parser.failed(status, self.parser.chart.n)
+            self.parser.failed(status, self.parser.chart.n, cky_bytes(&self.parser.chart)
+                               + cky_fronts_bytes(&self.parser.chart, &self.fronts))
         return 0
 
     cdef int rest(self) except -1 nogil:

@@ -51,7 +51,8 @@ class CKYOracle(Oracle):
     Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes for each span and each symbol that
     the sentence's words can derive, and 32 for each rule and each place where a left child of it may end; its time is
     that of a maximum over contiguous numbers for each rule and each span of a left child. Ctrl-C comes through. See
-    `structsvm.oracles._cky` for what loss-augmented inference adds.
+    `structsvm.oracles._cky` for what loss-augmented inference adds; losses that count take 24 bytes more for each pair
+    of counts that a tree may have. `max_chart_bytes` is about all of these.
     """
 
     is_exact = True

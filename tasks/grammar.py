@@ -39,7 +39,8 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     terminals : {"tags", "words"}, default="tags"
         What sentences are made of: part-of-speech tags, as in the paper, or words.
     min_count : int, default=2
-        For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are.
+        For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are. With 1 there
+        are no classes, and no tree for a sentence with an unknown word.
     h : int, optional
         Horizontal Markovisation; None: exactly the rules of the treebank.
     v : int, default=1

@@ -335,6 +335,22 @@ def test_a_search_that_nobody_waits_for_can_be_stopped():
     assert ended == ["the search was stopped"]
 
 
+def test_work_on_chains_is_interrupted():
+    # 64460 chains: filling a chart of 45 words is little work but for them, and so are fronts over 25.
+    rules = "\n".join(f"N{a} -> N{b}" for a in range(11) for b in range(11) if a != b)
+    oracle = CKYOracle(f"N0 -> N0 N0 | 'a'\n{rules}")
+    parser = oracle.parser()
+    parser.stop()
+    with pytest.raises(KeyboardInterrupt, match="the search was stopped"):
+        oracle.parse(["a"] * 45, np.zeros(oracle.n_features), parser=parser)
+    problem = oracle.bind(None, [parse_tree("(N0 (N0 a) " * 24 + "(N0 a)" + ")" * 24)])
+    problem.stop()
+    n_charts = problem.n_charts
+    with pytest.raises(KeyboardInterrupt, match="the search was stopped"):
+        problem.separate(0, np.zeros(oracle.n_features))
+    assert problem.n_charts == n_charts + 1 and problem.n_fronts == 1
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 16])
 def test_rule_applications_are_counted(n):
     oracle = CKYOracle("S -> S S | 'a'")
@@ -364,6 +380,18 @@ def test_caps_are_named():
         CKYOracle("S -> S S | 'a'", max_chart_bytes=1000).parse(["a"] * 30, np.zeros(2))
     with pytest.raises(ValueError, match="more than 100000 chains of up to max_unary=4"):
         Grammar("\n".join(f"N{a} -> N{b}" for a in range(30) for b in range(30) if a != b) + "\nN0 -> 'a'")
+    # The tables of counts (c, p): 10 words, each under 50 nodes.
+    unary = "\n".join(f"N{k} -> N{k + 1}" for k in range(49))
+    grammar = Grammar(f"S -> N0 N0 | S N0 | N0 S\n{unary}\nN49 -> 'a'", max_unary=49)
+    word = "".join(f"(N{k} " for k in range(50)) + "a" + ")" * 50
+    tree = parse_tree("(S " * 9 + f"{word} {word})" + f" {word})" * 8)
+    size = 24 * (509 + 1) * (19 * 50 + 1)
+    with pytest.raises(ValueError, match=r"tree 0: the counts of its nodes need 1.16e\+07 bytes, above the cap"):
+        CKYOracle(grammar, max_chart_bytes=size - 1).bind(None, [tree])
+    w = np.zeros(CKYOracle(grammar).n_features)
+    with pytest.raises(ValueError, match=r"of a sentence of 10 words needs 1.18e\+07 bytes or more, above the cap"):
+        CKYOracle(grammar, max_chart_bytes=size).bind(None, [tree]).separate(0, w)
+    assert np.isfinite(CKYOracle(grammar, max_chart_bytes=2 * size).bind(None, [tree]).separate(0, w)[0])
 
 
 def test_the_cap_on_rules(monkeypatch):
