@@ -185,7 +185,8 @@ cdef class Parser:
     cdef int64_t[::1] features          # of two derivations
     cdef readonly object arrays
 
-    def __init__(self, tables, Py_ssize_t n_features, int64_t span_features, Py_ssize_t max_length, int64_t max_bytes):
+    def __init__(self, tables, Py_ssize_t n_features, int64_t span_features, Py_ssize_t max_length,
+                 int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
         self.tables, self.n_features, self.max_length, self.max_bytes = tables, n_features, max_length, max_bytes
         self.arrays = tables.arrays
@@ -468,7 +469,7 @@ cdef class TreeProblem(Problem):
         cky_fronts_free(&self.fronts)
 
     def most_cells(self):
-        """The largest number of pairs of counts (c, p) that an example has; ValueError if their bytes are too many."""
+        """The most pairs of counts (c, p) that an example has; ValueError if they need too many bytes."""
         grammar = self.oracle.grammar
         links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
         labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
@@ -476,8 +477,8 @@ cdef class TreeProblem(Problem):
         cells = (gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)
         if CKY_CELL_BYTES * cells.max() > self.parser.max_bytes:
             raise ValueError(
-                f"tree {np.argmax(cells)}: the counts of its nodes need {CKY_CELL_BYTES * cells.max():.3g} bytes, above "
-                f"the cap max_chart_bytes={self.parser.max_bytes}; raise it, or lower max_unary"
+                f"tree {np.argmax(cells)}: the counts of its nodes need {CKY_CELL_BYTES * cells.max():.3g} bytes, "
+                f"above the cap max_chart_bytes={self.parser.max_bytes}; raise it, or lower max_unary"
             )
         return int(cells.max())
 

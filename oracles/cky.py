@@ -180,7 +180,7 @@ class CKYOracle(Oracle):
         numbers, weights = self.grammar.sentence(x), self.check_weights(w).copy()
         if numbers is None:
             return iter(())
-        ranked = islice(derivations(self.parser(), numbers, weights), k)
+        ranked = islice(derivations(self.parser(), numbers, weights), None if k is None else int(k))
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def check_weights(self, w):

@@ -478,6 +478,7 @@ class _Compiler:
     def binarise(self, rule: Rule) -> None:
         grammar, (lhs, rhs) = self.grammar, rule
         parent, parent_name = grammar.node_number[lhs], lhs
+        name: Any
         whole = self.feature(lhs, rhs) if grammar.h is None else -1
         for k in range(len(rhs) - 1):
             is_last = k + 2 == len(rhs)
