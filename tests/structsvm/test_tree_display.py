@@ -55,6 +55,15 @@ def test_marked_spans_are_what_bracket_scores_count():
         assert len(display.wrong) == scores.n_predicted - scores.n_correct
 
 
+def test_words_that_are_not_counted_move_no_span():
+    tree = parse_tree("(TOP (S (NP (NN a) (, ,)) (VP (VB b) (NP (: -)))))")
+    predicted = parse_tree("(TOP (S (NP (NN a)) (, ,) (VP (VB b) (: -))))")
+    assert bracket_scores([tree], [predicted]).accuracy == 1.0
+    display = TreeDisplay(tree, predicted)
+    assert display.missed == display.wrong == []
+    assert TreeDisplay(tree, predicted, deleted=()).missed == [("NP", 0, 2), ("NP", 3, 4)]
+
+
 def test_a_tree():
     display = TreeDisplay(parse_tree("(S (A a) (B (C b) (D c)))")).plot()
     assert texts(display.ax_) == [
