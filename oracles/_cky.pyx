@@ -109,6 +109,7 @@ cdef extern from "cky_fronts.h" nogil:
         int32_t* front
         cky_entry* pool
         int64_t size, work, n_visits, n_kept
+    enum: CKY_CELL_BYTES
     int64_t cky_most_nodes(int64_t n)
     int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
@@ -117,6 +118,7 @@ cdef extern from "cky_fronts.h" nogil:
                          int64_t* out)
     void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
     void cky_chains(cky_chart* h, int64_t i, int64_t j)
+    double cky_fronts_bytes(const cky_chart* h, const cky_fronts* f)
     void cky_fronts_free(cky_fronts* f)
     int cky_fronts_prepare(cky_fronts* f, const cky_chart* h, int64_t n_c, int64_t n_p)
     void cky_outside_root(cky_chart* h, cky_fronts* f)
@@ -161,6 +163,8 @@ cdef class Parser:
     ----------
     tables : Grammar
         See `structsvm.oracles.grammar`.
+    n_features : int
+        Number of weights.
     span_features : int
         Number of the first span feature, -1: there are none.
     max_length : int
@@ -170,7 +174,7 @@ cdef class Parser:
     """
 
     cdef readonly object tables
-    cdef readonly Py_ssize_t max_length
+    cdef readonly Py_ssize_t n_features, max_length
     cdef readonly int64_t max_bytes
     cdef bint stopped
     cdef cky_grammar grammar
@@ -181,9 +185,10 @@ cdef class Parser:
     cdef int64_t[::1] features          # of two derivations
     cdef readonly object arrays
 
-    def __init__(self, tables, int64_t span_features, Py_ssize_t max_length, int64_t max_bytes):
+    def __init__(self, tables, Py_ssize_t n_features, int64_t span_features, Py_ssize_t max_length,
+                 int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
-        self.tables, self.max_length, self.max_bytes = tables, max_length, max_bytes
+        self.tables, self.n_features, self.max_length, self.max_bytes = tables, n_features, max_length, max_bytes
         self.arrays = tables.arrays
         cdef const uint8_t[::1] counted = tables.counted
         g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
@@ -224,18 +229,18 @@ cdef class Parser:
             self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2) + 2, dtype=np.int64)
         return 0
 
-    cdef int failed(self, int status, Py_ssize_t n) except -1 nogil:
+    cdef int failed(self, int status, Py_ssize_t n, double size) except -1 nogil:
         with gil:
             if status == CKY_NO_MEMORY:
                 raise MemoryError(f"no memory for the chart of a sentence of {n} words")
             raise ValueError(
-                f"the chart of a sentence of {n} words needs {cky_bytes(&self.chart):.3g} bytes or more, above the cap "
+                f"the chart of a sentence of {n} words needs {size:.3g} bytes or more, above the cap "
                 f"max_chart_bytes={self.max_bytes}; raise it, or markovise the grammar (h=1), which has fewer symbols")
 
     cdef int prepare(self, const int32_t* words, Py_ssize_t n, const double* w) except -1 nogil:
         cdef int status = cky_prepare(&self.chart, words, n, w)
         if status < 0:
-            self.failed(status, n)
+            self.failed(status, n, cky_bytes(&self.chart))
         return 0
 
     cdef int look(self) except -1 nogil:
@@ -273,6 +278,11 @@ cdef class Parser:
             raise ValueError(f"terminals must lie in 0..{self.grammar.n_terminals - 1}")
         return words
 
+    cdef const double* weights(self, const double[::1] w) except NULL:
+        if w.shape[0] != self.n_features:
+            raise ValueError(f"w has shape ({w.shape[0]},), expected ({self.n_features},)")
+        return &w[0]
+
     def parse(self, words, const double[::1] w):
         """The best derivation: ``(nodes, score)``, or None where the grammar has none.
 
@@ -289,13 +299,14 @@ cdef class Parser:
         score : float
         """
         cdef const int32_t[::1] checked = self.check(words)
+        cdef const double* weights = self.weights(w)
         cdef Py_ssize_t n = checked.shape[0]
         cdef int64_t root, size = 0
         cdef double best
         cdef cky_choice other
         self.reserve(n)
         with nogil:
-            self.prepare(&checked[0], n, &w[0])
+            self.prepare(&checked[0], n, weights)
             self.inside()
             root = cky_root(&self.chart, &best, &other)
             if root >= 0:
@@ -309,9 +320,10 @@ cdef class Parser:
     def fill(self, words, const double[::1] w):
         """Fill the chart of a sentence, for `roots`, `chains` and `rules`. `words` and `w` must outlive their use."""
         cdef const int32_t[::1] checked = words
+        cdef const double* weights = self.weights(w)
         self.reserve(checked.shape[0])
         with nogil:
-            self.prepare(&checked[0], checked.shape[0], &w[0])
+            self.prepare(&checked[0], checked.shape[0], weights)
             self.inside()
 
     def n_applications(self):
@@ -457,12 +469,18 @@ cdef class TreeProblem(Problem):
         cky_fronts_free(&self.fronts)
 
     def most_cells(self):
-        """The largest number of pairs of counts (c, p) that an example has."""
+        """The most pairs of counts (c, p) that an example has; ValueError if they need too many bytes."""
         grammar = self.oracle.grammar
         links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
         labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
         gold = np.add.reduceat(labels, self.node_offsets_array[:self.n_samples])
-        return int(((gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)).max())
+        cells = (gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)
+        if CKY_CELL_BYTES * cells.max() > self.parser.max_bytes:
+            raise ValueError(
+                f"tree {np.argmax(cells)}: the counts of its nodes need {CKY_CELL_BYTES * cells.max():.3g} bytes, "
+                f"above the cap max_chart_bytes={self.parser.max_bytes}; raise it, or lower max_unary"
+            )
+        return int(cells.max())
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -622,7 +640,8 @@ cdef class TreeProblem(Problem):
 
     cdef int check(self, int status) except -1 nogil:
         if status < 0:
-            self.parser.failed(status, self.parser.chart.n)
+            self.parser.failed(status, self.parser.chart.n, cky_bytes(&self.parser.chart)
+                               + cky_fronts_bytes(&self.parser.chart, &self.fronts))
         return 0
 
     cdef int rest(self) except -1 nogil:

@@ -10,6 +10,7 @@ import numpy as np
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
 from structsvm.oracles.kbest import derivations
+from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle
 
 
@@ -50,7 +51,8 @@ class CKYOracle(Oracle):
     Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes for each span and each symbol that
     the sentence's words can derive, and 32 for each rule and each place where a left child of it may end; its time is
     that of a maximum over contiguous numbers for each rule and each span of a left child. Ctrl-C comes through. See
-    `structsvm.oracles._cky` for what loss-augmented inference adds.
+    `structsvm.oracles._cky` for what loss-augmented inference adds; losses that count take 24 bytes more for each pair
+    of counts that a tree may have. `max_chart_bytes` is about all of these.
     """
 
     is_exact = True
@@ -61,14 +63,13 @@ class CKYOracle(Oracle):
         self.grammar = Grammar(grammar) if isinstance(grammar, str) else grammar
         if not isinstance(self.grammar, Grammar):
             raise ValueError(f"The 'grammar' parameter of CKYOracle must be a Grammar or text. Got {grammar!r:.80}.")
-        if loss not in LOSSES:
-            names = " or ".join(map(repr, LOSSES))
-            raise ValueError(f"The 'loss' parameter of CKYOracle must be {names}. Got {loss!r} instead.")
-        for name, value in (("max_length", max_length), ("max_chart_bytes", max_chart_bytes)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(
-                    f"The {name!r} parameter of CKYOracle must be an integer of at least 1. Got {value!r} instead."
-                )
+        for name, value, allowed in (
+            ("loss", loss, Options(*LOSSES)),
+            ("max_length", max_length, Interval(Integral, 1, 2**31 - 1, closed="both")),
+            ("max_chart_bytes", max_chart_bytes, Interval(Integral, 1, 2**63 - 1, closed="both")),
+        ):
+            if not allowed.accepts(value):
+                raise ValueError(f"The {name!r} parameter of CKYOracle must be {allowed}. Got {value!r} instead.")
         self.loss_name, self.span_features = loss, bool(span_features)
         self.max_length, self.max_chart_bytes = int(max_length), int(max_chart_bytes)
         n_rules, n_categories = len(self.grammar.features), len(self.grammar.categories)
@@ -80,7 +81,7 @@ class CKYOracle(Oracle):
     def parser(self):
         """A chart of one's own, for one thread."""
         first = len(self.grammar.features) if self.span_features else -1
-        return Parser(self.grammar, first, self.max_length, self.max_chart_bytes)
+        return Parser(self.grammar, self.n_features, first, self.max_length, self.max_chart_bytes)
 
     def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
         """Bind training trees; see `Oracle.bind`. X may be None: the words are the trees'."""
@@ -174,17 +175,21 @@ class CKYOracle(Oracle):
 
     def kbest(self, x, w, k=None, *, words=None):
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
-        numbers = self.grammar.sentence(x)
+        if k is not None and (not isinstance(k, Integral) or k < 1):
+            raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
+        numbers, weights = self.grammar.sentence(x), self.check_weights(w).copy()
         if numbers is None:
-            return
-        for rows, score in islice(derivations(self.parser(), numbers, self.check_weights(w)), k):
-            yield self.grammar.decode(rows, words or x), score
+            return iter(())
+        ranked = islice(derivations(self.parser(), numbers, weights), None if k is None else int(k))
+        return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def check_weights(self, w):
-        """Return the weights as float64 array of n_features values, or raise ValueError."""
+        """Return the weights as float64 array of n_features finite values, or raise ValueError."""
         weights = np.ascontiguousarray(w, dtype=np.float64)
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        if not np.isfinite(weights).all():
+            raise ValueError("w has values that are not finite")
         return weights
 
 

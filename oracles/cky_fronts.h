@@ -68,10 +68,14 @@ static void cky_fronts_free(cky_fronts *f) {
     free(f->pool); free(f->cells); free(f->touched); free(f->tallest);
 }
 
+/* Bytes for each pair of counts (c, p): cells, touched, and the two numbers of an objective. */
+enum { CKY_CELL_BYTES = 24 };
+
 /* Bytes beside the chart, but for what grows. */
-static double cky_fronts_bytes(const cky_chart *h) {
+static double cky_fronts_bytes(const cky_chart *h, const cky_fronts *f) {
     double spans = 0.5 * (double)h->n * (double)(h->n + 1);
-    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0);
+    return 20.0 * CKY_BLOCK * (double)h->row[h->n] + spans * (8.0 * (double)h->n_nodes + 4.0)
+         + (double)CKY_CELL_BYTES * (double)f->n_c * (double)f->n_p + 8.0 * (double)f->n_p;
 }
 
 /* Room for one more of what grows: *p holds `count` things of `size` bytes. */
@@ -79,7 +83,8 @@ static int cky_grow(const cky_chart *h, const cky_fronts *f, void *p, size_t *ro
     void **at = p;
     if ((size_t)(count + 1) * size <= *room) return CKY_OK;
     size_t more = *room == 0 ? 4096 * size : 2 * *room;
-    double bytes = cky_bytes(h) + cky_fronts_bytes(h) + (double)(f->room_visit + f->room_kept + f->room_pool + more - *room);
+    double grows = (double)(f->room_visit + f->room_kept + f->room_pool + more - *room);
+    double bytes = cky_bytes(h) + cky_fronts_bytes(h, f) + grows;
     if (bytes > (double)h->max_bytes || count >= INT_MAX / 2) return CKY_CAP;
     void *grown = realloc(*at, more);
     if (grown == NULL) return CKY_NO_MEMORY;
@@ -94,7 +99,7 @@ static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, in
     f->n_p = n_p;
     f->size = f->n_touched = f->n_visits = f->n_kept = f->work = 0;
     f->gold_entry = -1;
-    if (cky_bytes(h) + cky_fronts_bytes(h) > (double)h->max_bytes) return CKY_CAP;
+    if (cky_bytes(h) + cky_fronts_bytes(h, f) > (double)h->max_bytes) return CKY_CAP;
     size_t values = CKY_BLOCK * (size_t)h->row[h->n];
     if (cky_room(&f->out, &f->room_out, 8 * values) < 0 ||
         cky_room(&f->link, &f->room_link, 4 * values) < 0 ||
@@ -174,11 +179,13 @@ static int cky_outside(cky_chart *h, cky_fronts *f, int64_t i, int64_t j) {
     int status;
     if (s < 0) return CKY_OK;
     cky_chains(h, i, j);
+    f->work += h->n_nodes + h->n_chains;
     for (; s >= 0; s = f->link[cky_at(h, i, s, j)]) {
         double o = f->out[cky_at(h, i, s, j)];
         int is_chain = s < h->n_nodes;
         if ((status = cky_visit_item(h, f, s, 0, is_chain, i, j, o)) < 0) return status;
         if (!is_chain) continue;
+        f->work += h->n_chains;
         if (base[s] + o > f->theta && o > out_base[s]) out_base[s] = o;
         for (int64_t k = 0; k < h->n_chains; k++) {
             int64_t bottom = h->chain_bottom[k];
@@ -330,6 +337,7 @@ static int cky_front(cky_chart *h, cky_fronts *f, int32_t *base_front, int64_t q
     const cky_visit *visit = f->visit + q;
     int64_t i = visit->i, j = visit->j, s = visit->s, first = f->size;
     int64_t at = cky_at(h, i, s, j), status = CKY_OK;
+    f->work += h->n_chains + f->n_p;
     double o = visit->is_base ? f->out_base[cky_span(i, j) * h->n_nodes + s] : f->out[at];
     if (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j) {
         cky_chains(h, i, j);

@@ -97,6 +97,7 @@ static int cky_inside(cky_chart *h, int64_t budget) {
             for (int64_t q = 0; q < 2 * h->n_left; q++) h->edge_ptr[2 * i * h->n_left + q] = -1;
         }
         cky_close(h, i, k);
+        budget -= h->n_nodes + h->n_chains;
         if (k == n) h->k = --h->i;
         else budget -= (cky_extend(h, i, k) + h->n_left) * ((n - k) / CKY_BLOCK + 1);
         if (budget < 0) break;

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from structsvm.trees import Tree
 
-__all__ = ["Grammar", "Rule", "Terminal", "annotate", "parse_rules", "plain", "rules_of"]
+__all__ = ["Grammar", "Rule", "Terminal", "annotate", "format_rule", "parse_rules", "plain", "rules_of"]
 
 START = "start symbol"  # a left-hand side that no label can be
 MAX_RULES = 1_000_000
@@ -86,7 +87,7 @@ def annotate(tree: Tree, v: int) -> Tree:
 
 def plain(tree: Tree) -> Tree:
     """The tree with categories for labels: what `annotate` has added is taken away."""
-    return _renamed(tree, [node.label.partition("^")[0] for node in tree.preorder()])
+    return _renamed(tree, [category_of(node.label) for node in tree.preorder()])
 
 
 def _renamed(tree: Tree, names: list[str]) -> Tree:
@@ -99,11 +100,45 @@ def _renamed(tree: Tree, names: list[str]) -> Tree:
     return tree.map(lambda node, children: Tree(next(queues[id(node)]), children))
 
 
+# ---- rules as text ------------------------------------------------------------------------------
+
+# What a nonterminal of NLTK's may not hold, and what would be taken for an arrow or for an escape.
+_ESCAPED = re.compile(r"[^\w/^<>-]|^[\^<>-]|-(?=>)|/(?=u)")
+_ESCAPE = re.compile(r"/u([0-9a-f]{1,5}|10[0-9a-f]{4})/")
+_COMMENT = re.compile(r"""('[^']*'|"[^"]*")|#.*""")  # outside of quotes
+_WEIGHT = re.compile(r"\[[^\]]*\]")
 _SYMBOL = re.compile(r"""\s*(?:'([^'\s]+)'|"([^"\s]+)"|([^\s'"|]+)|(\|))""")
+
+
+def format_rule(rule: Rule) -> str:
+    """Write a rule as `parse_rules` and NLTK read it.
+
+    A character that NLTK's nonterminals cannot hold is written as ``/u``, its number in hexadecimal and ``/``, which
+    `parse_rules` undoes: ``PRP$`` is ``PRP/u24/``, ``ADVP|PRT`` is ``ADVP/u7c/PRT``.
+
+    Raises
+    ------
+    ValueError
+        A terminal with quotes of both kinds or with white space.
+    """
+    for symbol in rule.rhs:
+        if isinstance(symbol, Terminal) and _SYMBOL.fullmatch(str(symbol)) is None:
+            raise ValueError(f"a grammar's text cannot hold the terminal {symbol.name!r:.80}: quotes or white space")
+    lhs, *rhs = (
+        str(symbol) if isinstance(symbol, Terminal) else _ESCAPED.sub(lambda match: f"/u{ord(match[0]):x}/", symbol)
+        for symbol in (rule.lhs, *rule.rhs)
+    )
+    return f"{lhs} -> {' '.join(rhs)}"
+
+
+def _unescaped(name: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)
 
 
 def parse_rules(text: str) -> list[Rule]:
     """Read rules in NLTK's form, ``S -> NP VP | 'a'``: a left-hand side a line, terminals in quotes, ``#`` comments.
+
+    Weights (``[0.5]``) are not read. For escapes in nonterminals see `format_rule`.
 
     Raises
     ------
@@ -112,7 +147,7 @@ def parse_rules(text: str) -> list[Rule]:
     """
     rules = []
     for number, line in enumerate(text.splitlines(), start=1):
-        line = line.partition("#")[0].strip()
+        line = _COMMENT.sub(lambda match: match[1] or "", line).strip()
         if not line:
             continue
         lhs, arrow, rest = line.partition("->")
@@ -124,17 +159,19 @@ def parse_rules(text: str) -> list[Rule]:
         while end < len(rest.rstrip()):
             match = _SYMBOL.match(rest, end)
             if match is None:
-                raise ValueError(f"line {number}: a quote that does not close in {line!r:.80}")
+                raise ValueError(f"line {number}: a quote that does not close or holds nothing in {line!r:.80}")
             single, double, name, bar = match.groups()
+            if name == "->" or (name and _WEIGHT.fullmatch(name)):
+                raise ValueError(f"line {number}: expected a rule without weights, S -> NP VP, found {line!r:.80}")
             if bar:
                 alternatives.append([])
             else:
-                alternatives[-1].append(name or Terminal(single or double))
+                alternatives[-1].append(_unescaped(name) if name else Terminal(single or double))
             end = match.end()
         for rhs in alternatives:
             if not rhs:
                 raise ValueError(f"line {number}: an empty production of {lhs!r}; the grammar must be without them")
-            rules.append(Rule(lhs, tuple(rhs)))
+            rules.append(Rule(_unescaped(lhs), tuple(rhs)))
     return rules
 
 
@@ -166,16 +203,17 @@ class Grammar:
     terminals : list of str
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
-    features : list of (str, tuple of str)
-        What the first weights belong to: rules, binary ones if ``h`` is given, as (left-hand side, right-hand side);
-        then the start symbols, if there are several, as right-hand sides of `START`.
+    features : list of Rule
+        What the first weights belong to: rules, binary ones if ``h`` is given; then the start symbols, if there are
+        several, as right-hand sides of `START`.
     chains : list of tuple of str
         Chains of unary rules, top first.
 
     Raises
     ------
     ValueError
-        No rules, an empty production, a rule given twice, a start symbol without rules, too many rules or chains.
+        No rules, an empty production, a rule given twice, a start symbol without rules, too many rules or chains, `h`
+        or `max_unary` out of range.
     """
 
     def __init__(
@@ -197,6 +235,9 @@ class Grammar:
                 raise ValueError(f"the rule {shortened(str(rule))} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
+        for name, value in (("h", 0 if h is None else h), ("max_unary", max_unary)):
+            if not isinstance(value, Integral) or value < 0:
+                raise ValueError(f"{name} must be an int of at least 0. Got {value!r} instead.")
         start = self.rules[0].lhs if start is None else start
         self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
@@ -204,13 +245,14 @@ class Grammar:
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
         self.terminals = list(dict.fromkeys(symbol.name for symbol in symbols if isinstance(symbol, Terminal)))
         self.categories = list(dict.fromkeys(map(category_of, self.nodes)))
-        missing = [symbol for symbol in self.start if symbol not in self.node_number]
+        sides = {rule.lhs for rule in self.rules}
+        missing = [symbol for symbol in self.start if symbol not in sides]
         if missing or not self.start:
             raise ValueError(f"the start symbol {missing[0]!r} has no rules" if missing else "no start symbol")
         _Compiler(self)
 
     # What the compiler fills in.
-    features: list[tuple[str, tuple[str, ...]]]
+    features: list[Rule]
     chains: list[tuple[str, ...]]
     arrays: dict[str, NDArray[np.int32]]
     n_symbols: int
@@ -242,8 +284,8 @@ class Grammar:
         return max((len(chain) - 1 for chain in self.chains), default=0)
 
     def __str__(self) -> str:
-        """NLTK's text form."""
-        return "\n".join(map(str, self.rules))
+        """NLTK's text form, see `format_rule`."""
+        return "\n".join(map(format_rule, self.rules))
 
     @property
     def n_rules(self) -> int:
@@ -384,7 +426,7 @@ class _Compiler:
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
-        self.features: dict[tuple[str, tuple[str, ...]], int] = {}
+        self.features: list[Rule] = []
         self.binary: dict[tuple[int, int, int], int] = {}  # (parent, left, right) -> feature
         self.intermediates: dict[tuple[Any, ...], int] = {}
         self.names: list[str] = []
@@ -399,7 +441,7 @@ class _Compiler:
             else:
                 unary.setdefault(rule.rhs[0], {})[rule.lhs] = self.feature(rule.lhs, rule.rhs)
         starts = {name: self.feature(START, (name,)) if len(grammar.start) > 1 else -1 for name in grammar.start}
-        grammar.features = list(self.features)
+        grammar.features = self.features
         grammar.intermediate_number = self.intermediates
         grammar.n_symbols = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
         if len(self.binary) > MAX_RULES:
@@ -418,8 +460,10 @@ class _Compiler:
         number = {name: k for k, name in enumerate(self.grammar.categories)}
         return [number[category_of(name)] for name in self.grammar.nodes]
 
-    def feature(self, lhs: str, rhs: Iterable[Any]) -> int:
-        return self.features.setdefault((lhs, tuple(map(str, rhs))), len(self.features))
+    def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:
+        """The number of a new feature."""
+        self.features.append(Rule(lhs, rhs))
+        return len(self.features) - 1
 
     def intermediate(self, key: tuple[Any, ...]) -> tuple[int, str]:
         """Number and name of an intermediate."""
@@ -434,19 +478,18 @@ class _Compiler:
     def binarise(self, rule: Rule) -> None:
         grammar, (lhs, rhs) = self.grammar, rule
         parent, parent_name = grammar.node_number[lhs], lhs
+        name: Any
         whole = self.feature(lhs, rhs) if grammar.h is None else -1
         for k in range(len(rhs) - 1):
             is_last = k + 2 == len(rhs)
             right, name = (
-                (grammar.symbol(rhs[-1]), str(rhs[-1]))
-                if is_last
-                else self.intermediate(grammar.end_key(lhs, rhs, k + 1))
+                (grammar.symbol(rhs[-1]), rhs[-1]) if is_last else self.intermediate(grammar.end_key(lhs, rhs, k + 1))
             )
+            key = (parent, grammar.symbol(rhs[k]), right)
             if grammar.h is None:
-                feature = whole if k == 0 else -1
-            else:
-                feature = self.feature(parent_name, (rhs[k], name))
-            self.binary[parent, grammar.symbol(rhs[k]), right] = feature
+                self.binary[key] = whole if k == 0 else -1
+            elif key not in self.binary:
+                self.binary[key] = self.feature(parent_name, (rhs[k], name))
             parent, parent_name = right, name
 
     def binary_tables(self) -> dict[str, NDArray[np.int32]]:

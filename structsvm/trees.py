@@ -161,7 +161,7 @@ class Tree:
             if item is None:
                 parts.append(")")
             elif isinstance(item, str):
-                parts.append(" " + _escaped(item))
+                parts.append(" " + escaped(item))
             else:
                 parts.append((" (" if parts else "(") + item.label)
                 stack.append(None)
@@ -212,7 +212,7 @@ class Tree:
                 continue
             node, depth = item
             if isinstance(node, str):
-                lines.append("  " * depth + _escaped(node))
+                lines.append("  " * depth + escaped(node))
             elif all(isinstance(child, str) or child.is_preterminal for child in node.children):
                 lines.append("  " * depth + str(node))
             else:
@@ -243,7 +243,8 @@ class Tree:
         return self.map(lambda node, children: NLTKTree(node.label, children))
 
 
-def _escaped(word: str) -> str:
+def escaped(word: str) -> str:
+    """The word with its brackets as text has them."""
     return _BRACKET.sub(lambda match: _ESCAPES[match[0]], word)
 
 

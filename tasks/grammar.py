@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import bracket_scores
+from structsvm.oracles.grammar import format_rule
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.solvers.choice import SOLVERS
-from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, encode_trees, prepare
-from structsvm.tasks.grammar_parameters import make_grammar_solver
+from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
+from structsvm.tasks.grammar_parameters import check_unchanged, make_grammar_solver
 from structsvm.tasks.stored_estimator import StoredEstimatorMixin
 
 
@@ -38,7 +39,8 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     terminals : {"tags", "words"}, default="tags"
         What sentences are made of: part-of-speech tags, as in the paper, or words.
     min_count : int, default=2
-        For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are.
+        For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are. With 1 there
+        are no classes, and no tree for a sentence with an unknown word.
     h : int, optional
         Horizontal Markovisation; None: exactly the rules of the treebank.
     v : int, default=1
@@ -50,7 +52,7 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     clean : bool, default=True
         Take traces, empty nodes and functions (what follows ``-`` or ``=`` in a label) off the training trees.
     on_no_parse : {"flat", "raise"}, default="flat"
-        For a sentence that the grammar does not cover: all words side by side under the start symbol, or a
+        For a sentence that the grammar does not cover: all words side by side under the heaviest start symbol, or a
         `NoParseError`.
     smoothing : float, default=0.0
         For "pcfg": added to each rule's count.
@@ -202,11 +204,10 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
             return self._estimate(trees)
         solver = make_grammar_solver(self)
         resume = self.warm_start and hasattr(self, "model_") and self.model_.state is not None
+        model, encoded = prepare(self, trees)
         if resume:
+            check_unchanged(self.model_, model)
             model = self.model_
-            encoded = encode_trees(model.terminals, model.v, trees)
-        else:
-            model, encoded = prepare(self, trees)
         monitor = monitor_for(
             self,
             X,
@@ -254,9 +255,12 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         return self.model_.predict(X, on_no_parse=self.on_no_parse, n_jobs=jobs)
 
     def predict_kbest(self, X, k):
-        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are)."""
+        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are).
+
+        For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
+        """
         check_is_fitted(self)
-        return [list(self.model_.kbest(sentence, k)) for sentence in X]
+        return list(self.model_.predict_kbest(X, k, on_no_parse=self.on_no_parse))
 
     def score(self, X, y=None):
         """Return the bracketing F1 of the predictions for the sentences of trees X, as EVALB counts it."""
@@ -281,12 +285,19 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     def grammar_text(self, *, weights=True):
         """The grammar as text, a rule a line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
 
-        For "pcfg" the weights written are probabilities, and NLTK reads them too.
+        For "pcfg" the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``). Labels
+        that NLTK cannot hold are escaped, see `structsvm.oracles.grammar.format_rule`; `parse_rules` there reads the
+        text without weights back. Start symbols beyond the first are not in it, see `start_`.
+
+        Raises
+        ------
+        ValueError
+            A word with quotes of both kinds, which the text cannot hold.
         """
         check_is_fitted(self)
         number = np.exp if self.model_.result is None else float
         return "\n".join(
             # NLTK reads no exponents.
-            f"{rule} [{np.format_float_positional(number(weight), trim='-')}]" if weights else str(rule)
+            format_rule(rule) + (f" [{np.format_float_positional(number(weight), trim='-')}]" if weights else "")
             for rule, weight in self.model_.weighted_rules()
         )

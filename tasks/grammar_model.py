@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -72,17 +73,17 @@ class GrammarModel:
         grammar = self.oracle.grammar
         rare: dict[str, float] = {}
         for (lhs, rhs), count in zip(grammar.features, counts, strict=True):
-            if rhs[0].startswith("'<unk"):
+            if isinstance(rhs[0], Terminal) and rhs[0].name.startswith("<unk"):
                 rare[lhs] = rare.get(lhs, 0.0) + count
         for k, (lhs, rhs) in enumerate(grammar.features):
-            if rhs == (str(Terminal(UNKNOWN)),):
+            if rhs == (Terminal(UNKNOWN),):
                 counts[k] = rare[lhs]
         self.weights = pcfg_weights(grammar, counts, smoothing)
 
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, sentences, *, on_no_parse="raise", n_jobs=1):
-        """The best tree of each sentence; see `GrammarParser.predict`."""
+        """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
         sentences = list(sentences)
         if n_jobs == 1 or len(sentences) < 2 * n_jobs:
             return self._predict_part(sentences, 0, on_no_parse, self.oracle.parser())
@@ -111,28 +112,44 @@ class GrammarModel:
             except ValueError as error:
                 raise ValueError(f"sentence {i}: {error}") from None
             if found is not None:
-                trees.append(plain(found[0]))
-            elif on_no_parse == "flat":
-                trees.append(self._flat(sentence, terminals, words))
+                trees.append(self._plain(found[0]))
             else:
-                raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
+                trees.append(self._without_parse(i, sentence, on_no_parse))
         return trees
 
-    def kbest(self, sentence, k):
-        """``(tree, score)`` of the k best trees of a sentence, best first, lazily; none if the grammar has none."""
-        terminals, words = self._encoded(sentence)
-        for tree, score in self.oracle.kbest(terminals, self.weights, k, words=words):
-            yield plain(tree), score
+    def _without_parse(self, i, sentence, on_no_parse):
+        if on_no_parse == "raise":
+            terminals, _ = self._encoded(sentence)
+            raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
+        return None if on_no_parse is None else self.flat(sentence)
+
+    def predict_kbest(self, sentences, k, *, on_no_parse="raise"):
+        """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
+        for i, sentence in enumerate(sentences):
+            try:
+                terminals, words = self._encoded(sentence)
+                ranked = list(self.oracle.kbest(terminals, self.weights, k, words=words))
+            except ValueError as error:
+                raise ValueError(f"sentence {i}: {error}") from None
+            if ranked:
+                yield [(self._plain(tree), score) for tree, score in ranked]
+            else:
+                yield [(self._without_parse(i, sentence, on_no_parse), -np.inf)]
+
+    def _plain(self, tree):
+        """The tree without ancestors in its labels."""
+        return plain(tree) if self.v > 1 else tree
 
     def _encoded(self, sentence):
-        if isinstance(sentence, str):
-            raise ValueError("a sentence must be a list of tokens, got a str")
+        if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
+            raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
         if len(sentence) == 0:
             raise ValueError("a sentence must have at least one word")
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
-    def _flat(self, sentence, terminals, words):
-        """All words under the start symbol, each with its tag: the one given, or the best that its terminal has."""
+    def flat(self, sentence):
+        """All words under the heaviest start symbol, each with its tag: the one given, or its terminal's best."""
+        terminals, words = self._encoded(sentence)
         grammar = self.oracle.grammar
         nodes = []
         for token, terminal, word in zip(sentence, terminals, words, strict=True):
@@ -147,16 +164,16 @@ class GrammarModel:
                     for (node, t), k in grammar.lexical_number.items()
                     if t == number
                 ]
-                nodes.append(Tree(max(tags)[1].partition("^")[0], (word,)) if tags else word)
-        return Tree(grammar.start[0].partition("^")[0], nodes)
+                nodes.append(self._plain(Tree(max(tags)[1], (word,))) if tags else word)
+        starts = self.weighted_starts()
+        return Tree(max(starts, key=lambda name: starts[name]), nodes)
 
     # ---- views, files ---------------------------------------------------------------------------
 
     def weighted_rules(self):
         """The rules with their weights: a list of (Rule, float)."""
         grammar = self.oracle.grammar
-        binary = grammar.features[: grammar.n_rules]
-        rules = grammar.rules if grammar.h is None else [Rule(lhs, rhs) for lhs, rhs in binary]
+        rules = grammar.rules if grammar.h is None else grammar.features[: grammar.n_rules]
         return list(zip(rules, self.weights[: grammar.n_rules].tolist(), strict=True))
 
     def weighted_starts(self):
@@ -275,8 +292,8 @@ def as_trees(trees, clean, start="TOP"):
         For what is no tree, or nothing but traces; the message names its index.
     """
     made = []
-    if isinstance(trees, (str, Tree)):
-        raise ValueError("trees must be a list of trees, got a single one")
+    if isinstance(trees, str) or hasattr(trees, "label") or not isinstance(trees, Iterable):
+        raise ValueError(f"trees must be a list of trees, got {trees!r:.80}")
     for i, tree in enumerate(trees):
         try:
             if isinstance(tree, str):
@@ -292,7 +309,7 @@ def as_trees(trees, clean, start="TOP"):
             raise ValueError(f"tree {i}: nothing is left of it without empty elements")
         made.append(tree)
     if not made:
-        raise ValueError("there are no trees to train on")
+        raise ValueError("there are no trees")
     return made
 
 

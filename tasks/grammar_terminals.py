@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from structsvm.trees import Tree
+from structsvm.trees import Tree, escaped
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
 
@@ -45,10 +45,11 @@ class Terminals:
         """Words seen `min_count` times or more are known."""
         if kind == "tags":
             return cls(kind)
-        counts = Counter(word for tree in trees for word in tree.leaves())
+        counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         return cls(kind, (word for word, count in counts.items() if count >= min_count))
 
     def of_word(self, word):
+        word = escaped(word)  # trees that were read have brackets in that form
         return word if word in self.known else word_class(word)
 
     def of_tree(self, tree):

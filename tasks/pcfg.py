@@ -24,13 +24,16 @@ def pcfg_weights(grammar, counts, smoothing=0.0):
     Raises
     ------
     ValueError
-        A rule never occurs and `smoothing` is 0: its probability is 0, and its weight not finite.
+        `smoothing` is not a number of at least 0; or it is 0 and a rule never occurs: its probability is 0, and its
+        weight not finite.
     """
+    if not 0.0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing must be a number in [0, inf). Got {smoothing!r} instead.")
     sides: dict[str, int] = {}
     lhs = np.array([sides.setdefault(lhs, len(sides)) for lhs, _ in grammar.features])
     smoothed = np.asarray(counts, dtype=np.float64) + smoothing
     smoothed[(np.bincount(lhs, weights=smoothed) == 0.0)[lhs]] = 1.0
     if (smoothed == 0.0).any():
-        name, rhs = grammar.features[int(np.argmin(smoothed))]
-        raise ValueError(f"the rule {name} -> {' '.join(rhs)} never occurs: its probability needs smoothing > 0")
+        rule = grammar.features[int(np.argmin(smoothed))]
+        raise ValueError(f"the rule {rule} never occurs: its probability needs smoothing > 0")
     return np.log(smoothed / np.bincount(lhs, weights=smoothed)[lhs])

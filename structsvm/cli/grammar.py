@@ -7,6 +7,7 @@ predict also takes files of trees, and parses their sentences.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,9 @@ from structsvm.sources import load_text
 from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
 from structsvm.tasks.grammar_parameters import make_grammar_solver
 from structsvm.trees import parse_trees, read_trees
+
+# How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
+_TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 
 DEFAULTS = COMMON | {
     "loss": "f1",
@@ -66,17 +70,31 @@ def train(path, model_path, params, quiet):
 
 
 def predict(model_path, path, output, kbest, jobs, *, pretty=False):
-    """Write the best tree of each sentence, one a line; with `kbest` each after a line with its rank and score."""
+    """Write the best tree of each sentence, one a line; with `kbest` each after a line with its rank and score.
+
+    A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and how many there are is
+    said at the end.
+    """
     model = GrammarModel.load(model_path, mmap=True)
-    sentences = read_sentences(path)
+    lines = read_sentences(path)
+    sentences = [line for line in lines if line]
+    uncovered = 0
     with writing(output) as stream:
         if kbest is None:
-            for tree in model.predict(sentences, on_no_parse="flat", n_jobs=jobs):
-                stream.write(f"{tree.pretty() if pretty else tree}\n")
-            return
-        for sentence in sentences:
-            for rank, (tree, score) in enumerate(model.kbest(sentence, kbest), start=1):
-                stream.write(f"# {rank} {score:.6f}\n{tree.pretty() if pretty else tree}\n")
+            ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
+        else:
+            ranked = model.predict_kbest(sentences, kbest, on_no_parse=None)
+        for line in lines:
+            if not line:
+                stream.write("\n")
+                continue
+            for rank, (tree, score) in enumerate(next(ranked), start=1):
+                uncovered += tree is None
+                tree = tree or model.flat(line)
+                head = "" if kbest is None else f"# {rank} {score:.6f}\n"
+                stream.write(f"{head}{tree.pretty() if pretty else tree}\n")
+    if uncovered:
+        click.echo(f"{uncovered} of {len(sentences)} sentences are not covered by the grammar", err=True)
 
 
 def evaluate(model_path, path, as_json, jobs, plot):
@@ -166,14 +184,15 @@ def source_of(path):
 
 
 def read_sentences(path):
-    """Sentences of a file: lines of tokens, ``word/TAG`` for pairs; or trees, whose tokens they are."""
+    """Sentences of a file: lines of tokens (none: blank), ``word/TAG`` for pairs; or trees, whose tokens they are."""
     text, name = load_text(source_of(path), ValueError)
-    sentences = [_tokens(line.split()) for line in text.splitlines() if line.strip()]
-    if not sentences:
+    lines = [_tokens(line.split()) for line in text.splitlines()]
+    first = next(filter(None, lines), None)
+    if first is None:
         raise ValueError(f"{name}: no sentences")
-    if isinstance(sentences[0][0], str) and sentences[0][0].startswith("("):
+    if isinstance(first[0], str) and _TREES.match(text):
         return [tree.tokens() for tree in as_trees(parse_trees(text, name), clean=True)]
-    return sentences
+    return lines
 
 
 def _tokens(texts):

@@ -85,7 +85,8 @@ def bracket_scores(
     Raises
     ------
     ValueError
-        The numbers of trees differ, there is none, or the words of a pair differ (the message names its index).
+        The numbers of trees differ, there is none, one is no Tree, or the words of a pair differ (the message names
+        its index).
     """
     y_true, y_pred = list(y_true), list(y_pred)
     if len(y_true) != len(y_pred):
@@ -95,6 +96,9 @@ def bracket_scores(
     deleted, name = frozenset(deleted), {label: min(group) for group in equal for label in group}
     n_true = n_predicted = n_correct = n_complete = n_words = n_tags = 0
     for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
+        for tree in (true, predicted):
+            if not isinstance(tree, Tree):
+                raise ValueError(f"tree {i}: expected a Tree, got {tree!r:.80}; parse_tree makes one of text.")
         tokens, others = true.tokens(), predicted.tokens()
         if [word for word, _ in tokens] != [word for word, _ in others]:
             raise ValueError(f"tree {i}: y_true and y_pred have different words.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 from structsvm.metrics import EVALB_DELETED, EVALB_EQUAL
@@ -30,7 +31,8 @@ class TreeDisplay:
     ----------
     missed, wrong : list of (str, int, int)
         Labelled spans (label, begin, end) of nodes above the tags: those that only the true tree has, and those that
-        only the predicted one has, in preorder. Empty for a single tree.
+        only the predicted one has, in preorder, compared without the words whose true tag is deleted, as
+        `bracket_scores` does. Empty for a single tree.
     ax_ : matplotlib.axes.Axes, or tuple of two
     figure_ : matplotlib.figure.Figure
 
@@ -47,6 +49,8 @@ class TreeDisplay:
         self._deleted = frozenset(deleted)
         self._name = {label: min(group) for group in equal for label in group}
         self._marked: tuple[set[int], set[int]] = (set(), set())
+        # Of each word, its place among those whose true tag is not deleted: where brackets begin and end.
+        self._place = [0, *accumulate(tag not in self._deleted for _, tag in tree.tokens())]
         if predicted is not None:
             self._marked = (self._only(tree, predicted), self._only(predicted, tree))
         trees = (tree, tree if predicted is None else predicted)
@@ -77,8 +81,9 @@ class TreeDisplay:
 
     def _compared(self, tree):
         for number, (node, (label, i, j)) in enumerate(zip(tree.preorder(), tree.spans(), strict=True)):
-            if not node.is_preterminal and label not in self._deleted:
-                yield number, (self._name.get(label, label), i, j)
+            begin, end = self._place[i], self._place[j]
+            if not node.is_preterminal and label not in self._deleted and begin < end:
+                yield number, (self._name.get(label, label), begin, end)
 
     def plot(self, ax=None):
         """Draw.

@@ -8,13 +8,13 @@ import threading
 import numpy as np
 import pytest
 from dual_reference import constraint, primal, solve_dual
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tree_reference import ReferenceGrammar, as_text, catalan, random_grammar, random_sentence
 
 from structsvm import CuttingPlane, LaRank, StructuredSVM
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.oracles.grammar import Grammar, annotate, plain, rules_of
+from structsvm.oracles.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
 from structsvm.testing import check_oracle
 from structsvm.trees import parse_tree
 
@@ -44,7 +44,7 @@ class Case:
         """Rule counts, by the reference."""
         counts = self.reference.counts(tree)
         counts["start symbol", (tree[0],)] = 1
-        return np.array([counts[feature] for feature in self.grammar.features], dtype=float)
+        return np.array([counts[lhs, tuple(map(str, rhs))] for lhs, rhs in self.grammar.features], dtype=float)
 
     def span_feature(self, tree):
         """Rule counts and span features, as the class documents them."""
@@ -172,6 +172,19 @@ def test_kbest_is_lazy():
     ranked = oracle.kbest(["a"] * 60, np.array([0.5, 1.0]))  # Catalan(59) is 4e32
     scores = [next(ranked)[1] for _ in range(50)]
     assert scores == [59 * 0.5 + 60.0] * 50
+    for k in (0, -1, 1.5, "x"):
+        with pytest.raises(ValueError, match="k must be an int of at least 1, or None"):
+            oracle.kbest(["a"], np.zeros(2), k)
+
+
+def test_kbest_keeps_its_weights():
+    oracle, w = CKYOracle("S -> A | B\nA -> 'a'\nB -> 'a'"), np.arange(4.0)
+    expected = list(oracle.kbest(["a"], w))
+    ranked = oracle.kbest(["a"], w)
+    w[:] = 0.0
+    found = [next(ranked)]
+    w[:] = 9.0
+    assert [*found, *ranked] == expected
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([None, 0, 1, 2]), st.sampled_from([1, 2, 3]))
@@ -322,6 +335,22 @@ def test_a_search_that_nobody_waits_for_can_be_stopped():
     assert ended == ["the search was stopped"]
 
 
+def test_work_on_chains_is_interrupted():
+    # 64460 chains: filling a chart of 45 words is little work but for them, and so are fronts over 25.
+    rules = "\n".join(f"N{a} -> N{b}" for a in range(11) for b in range(11) if a != b)
+    oracle = CKYOracle(f"N0 -> N0 N0 | 'a'\n{rules}")
+    parser = oracle.parser()
+    parser.stop()
+    with pytest.raises(KeyboardInterrupt, match="the search was stopped"):
+        oracle.parse(["a"] * 45, np.zeros(oracle.n_features), parser=parser)
+    problem = oracle.bind(None, [parse_tree("(N0 (N0 a) " * 24 + "(N0 a)" + ")" * 24)])
+    problem.stop()
+    n_charts = problem.n_charts
+    with pytest.raises(KeyboardInterrupt, match="the search was stopped"):
+        problem.separate(0, np.zeros(oracle.n_features))
+    assert problem.n_charts == n_charts + 1 and problem.n_fronts == 1
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 16])
 def test_rule_applications_are_counted(n):
     oracle = CKYOracle("S -> S S | 'a'")
@@ -351,6 +380,47 @@ def test_caps_are_named():
         CKYOracle("S -> S S | 'a'", max_chart_bytes=1000).parse(["a"] * 30, np.zeros(2))
     with pytest.raises(ValueError, match="more than 100000 chains of up to max_unary=4"):
         Grammar("\n".join(f"N{a} -> N{b}" for a in range(30) for b in range(30) if a != b) + "\nN0 -> 'a'")
+    # The tables of counts (c, p): 10 words, each under 50 nodes.
+    unary = "\n".join(f"N{k} -> N{k + 1}" for k in range(49))
+    grammar = Grammar(f"S -> N0 N0 | S N0 | N0 S\n{unary}\nN49 -> 'a'", max_unary=49)
+    word = "".join(f"(N{k} " for k in range(50)) + "a" + ")" * 50
+    tree = parse_tree("(S " * 9 + f"{word} {word})" + f" {word})" * 8)
+    size = 24 * (509 + 1) * (19 * 50 + 1)
+    with pytest.raises(ValueError, match=r"tree 0: the counts of its nodes need 1.16e\+07 bytes, above the cap"):
+        CKYOracle(grammar, max_chart_bytes=size - 1).bind(None, [tree])
+    w = np.zeros(CKYOracle(grammar).n_features)
+    with pytest.raises(ValueError, match=r"of a sentence of 10 words needs 1.18e\+07 bytes or more, above the cap"):
+        CKYOracle(grammar, max_chart_bytes=size).bind(None, [tree]).separate(0, w)
+    assert np.isfinite(CKYOracle(grammar, max_chart_bytes=2 * size).bind(None, [tree]).separate(0, w)[0])
+
+
+def test_the_cap_on_rules(monkeypatch):
+    monkeypatch.setattr("structsvm.oracles.grammar.MAX_RULES", 3)
+    Grammar("S -> S S S S | 'a'")
+    with pytest.raises(ValueError, match="a grammar of 4 rules is above the cap of 3 rules"):
+        Grammar("S -> S S | 'a' | 'b' | 'c'")
+    with pytest.raises(ValueError, match="4 binary rules are above the cap of 3 rules"):
+        Grammar("S -> S S S S S | 'a'")
+
+
+NAMES = st.text(st.sampled_from("aS0/u4>-<^|$#'\"[]. \u00e9\u2028\U0001f333"), min_size=1)
+
+
+@given(NAMES, NAMES, st.text(st.sampled_from("aS/u4>-|#'[]."), min_size=1))
+@example("PRP$", "->", '"')
+@example("/u24/", "/u2$", "#")
+def test_rules_can_be_read_back(lhs, name, word):
+    rule = Rule(lhs, (name, Terminal(word), name))
+    assert parse_rules(format_rule(rule) + "  # it's a comment") == [rule]
+    nltk = pytest.importorskip("nltk")
+    production = nltk.CFG.fromstring(format_rule(rule)).productions()
+    assert len(production) == 1 and production[0].rhs()[1] == word
+
+
+def test_words_that_text_cannot_hold():
+    for word in ("'\"", "a b", ""):
+        with pytest.raises(ValueError, match="a grammar's text cannot hold the terminal"):
+            format_rule(Rule("S", (Terminal(word),)))
 
 
 @pytest.mark.parametrize(
@@ -363,6 +433,9 @@ def test_caps_are_named():
         ("S 'a'", "line 1: expected a rule such as S -> NP VP"),
         ("S -> 'a", "line 1: a quote that does not close"),
         ("S T -> 'a'", "line 1: expected a rule"),
+        ("S -> ''", "line 1: a quote that does not close or holds nothing"),
+        ("S -> NP VP [0.25]", "line 1: expected a rule without weights"),
+        ("S -> A -> 'a'", "line 1: expected a rule without weights"),
     ],
 )
 def test_bad_grammars(text, message):
@@ -399,15 +472,34 @@ def test_unary_cycles_end():
 def test_parameters():
     with pytest.raises(ValueError, match="The 'loss' parameter of CKYOracle must be 'zero_one' or 'hamming' or 'f1'"):
         CKYOracle("S -> 'a'", loss="f2")
-    with pytest.raises(ValueError, match="The 'max_length' parameter of CKYOracle must be an integer"):
-        CKYOracle("S -> 'a'", max_length=0)
+    for name, values in {
+        "loss": (["f1"], None),
+        "max_length": (0, 1.5, 2**70),
+        "max_chart_bytes": (0, True, 2**63),
+    }.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"The '{name}' parameter of CKYOracle must be"):
+                CKYOracle("S -> 'a'", **{name: value})
+    for options in ({"h": -1}, {"h": 0.5}, {"max_unary": -1}):
+        with pytest.raises(ValueError, match=f"{next(iter(options))} must be an int of at least 0"):
+            Grammar("S -> 'a'", **options)
     with pytest.raises(ValueError, match="must be a Grammar or text"):
         CKYOracle(3)
     with pytest.raises(ValueError, match="start symbol 'X' has no rules"):
         Grammar("S -> 'a'", "X")
+    with pytest.raises(ValueError, match="start symbol 'X' has no rules"):
+        Grammar("S -> X 'a'", "X")
     oracle = CKYOracle("S -> S S | 'a'")
     with pytest.raises(ValueError, match=r"w has shape \(3,\), expected \(2,\)"):
         oracle.parse(["a"], np.zeros(3))
+    numbers = oracle.grammar.sentence(["a"])
+    for search in (oracle.parser().parse, oracle.parser().fill):
+        with pytest.raises(ValueError, match=r"w has shape \(1,\), expected \(2,\)"):
+            search(numbers, np.zeros(1))
+    for value in (np.nan, np.inf, -np.inf):
+        for search in (oracle.parse, oracle.kbest, oracle.argmax):
+            with pytest.raises(ValueError, match="w has values that are not finite"):
+                search(["a"], [0.0, value])
     with pytest.raises(ValueError, match="tree 0 has other words than the sentence"):
         oracle.bind([["a", "a"]], [parse_tree("(S a)")])
     assert oracle.parse(["b"], np.zeros(2)) is None

@@ -50,9 +50,18 @@ def test_marked_spans_are_what_bracket_scores_count():
     trees = make_treebank(80, max_length=12, random_state=0)
     parser = GrammarParser(solver="pcfg").fit(trees)
     for tree, predicted in zip(trees, parser.predict([tree.tokens() for tree in trees]), strict=True):
-        scores, display = bracket_scores([tree], [predicted], deleted={"TOP"}), TreeDisplay(tree, predicted)
+        scores, display = bracket_scores([tree], [predicted]), TreeDisplay(tree, predicted)
         assert len(display.missed) == scores.n_true - scores.n_correct
         assert len(display.wrong) == scores.n_predicted - scores.n_correct
+
+
+def test_words_that_are_not_counted_move_no_span():
+    tree = parse_tree("(TOP (S (NP (NN a) (, ,)) (VP (VB b) (NP (: -)))))")
+    predicted = parse_tree("(TOP (S (NP (NN a)) (, ,) (VP (VB b) (: -))))")
+    assert bracket_scores([tree], [predicted]).accuracy == 1.0
+    display = TreeDisplay(tree, predicted)
+    assert display.missed == display.wrong == []
+    assert TreeDisplay(tree, predicted, deleted=()).missed == [("NP", 0, 2), ("NP", 3, 4)]
 
 
 def test_a_tree():

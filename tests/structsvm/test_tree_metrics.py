@@ -64,6 +64,8 @@ def test_errors():
     one, other = parse_tree("(S (A a) (B b))"), parse_tree("(S (A a) (B c))")
     with pytest.raises(ValueError, match="tree 1: y_true and y_pred have different words"):
         bracket_scores([one, one], [one, other])
+    with pytest.raises(ValueError, match=r"tree 0: expected a Tree, got '\(S a\)'"):
+        bracket_scores(["(S a)"], [one])
     with pytest.raises(ValueError, match="y_true has 1 trees and y_pred has 0"):
         bracket_scores([one], [])
     with pytest.raises(ValueError, match="no trees to score"):

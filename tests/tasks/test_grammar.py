@@ -1,6 +1,7 @@
 """The parser: grammars off treebanks, training, fallbacks, files, the command line."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -12,11 +13,11 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, ModelFileError
 from structsvm.cli import main
-from structsvm.datasets import make_treebank
+from structsvm.datasets import fetch_treebank_sample, make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import NoParseError
-from structsvm.oracles.grammar import Rule, Terminal
+from structsvm.oracles.grammar import Rule, Terminal, parse_rules
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar_terminals import word_class
 from structsvm.tasks.pcfg import pcfg_weights
@@ -91,6 +92,32 @@ def test_warm_start_goes_on():
         parser.fit(TRAIN[:-1])
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"loss": "hamming"},
+        {"h": 1},
+        {"v": 2},
+        {"span_features": True},
+        {"terminals": "tags"},
+        {"min_count": 3},
+        {"max_unary": 9},
+        {"max_length": 300},
+        {"max_chart_bytes": 10**9},
+    ],
+)
+def test_warm_start_with_another_grammar_or_loss(changes, tmp_path):
+    parser = GrammarParser(terminals="words", warm_start=True, max_iter=1, random_state=0).fit(TRAIN[:20])
+    weights, name = parser.coef_.copy(), next(iter(changes))
+    before = getattr(parser, name)
+    with pytest.raises(ValueError, match=f"trained with another '{name}'"):
+        parser.set_params(**changes).fit(TRAIN[:20])
+    assert np.array_equal(parser.coef_, weights)
+    parser.set_params(**{name: before}).fit(TRAIN[:20]).save(tmp_path / "m.model")
+    loaded = GrammarParser.load(tmp_path / "m.model")
+    assert loaded.n_iter_ == 2 and loaded.loss == loaded.model_.oracle.loss_name == "f1"
+
+
 # ---- the grammar ---------------------------------------------------------------------------------
 
 
@@ -103,7 +130,49 @@ def test_rules_of_the_treebank():
     assert rules[Rule("TOP", ("S",))] == 0.0 and len(rules) == 5
     assert "NP -> 'DT' 'NN' [0.5]" in parser.grammar_text().splitlines()
     assert "VP -> 'VB'" in parser.grammar_text(weights=False).splitlines()
-    assert structsvm.oracles.grammar.parse_rules(parser.grammar_text(weights=False)) == list(rules)
+    assert parse_rules(parser.grammar_text(weights=False)) == list(rules)
+
+
+LABELS = [
+    "(S (NP (PRP$ '') (NN x)) (ADVP|PRT (RB `` )) (. .))",
+    """(S (-LRB- -LRB-) (# ") ($ $) (: --) (, ,) (ADVP|PRT (RP a#b)) (-RRB- -RRB-))""",
+]
+
+
+def check_text(trees, **options):
+    """The text is what it was made from, for us and for NLTK."""
+    nltk = pytest.importorskip("nltk")
+    parser = GrammarParser(solver="pcfg", **options).fit(trees)
+    text = parser.grammar_text(weights=False)
+    assert parse_rules(text) == [rule for rule, _ in parser.grammar_]
+    assert len(nltk.CFG.fromstring(text).productions()) == len(parser.grammar_)
+    read = nltk.PCFG.fromstring(parser.grammar_text()).productions()
+    assert [p.prob() for p in read] == pytest.approx([np.exp(weight) for _, weight in parser.grammar_])
+
+
+@pytest.mark.parametrize("options", [{}, {"h": 0}, {"h": 1, "v": 2}])
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_every_label_of_a_treebank_can_be_written(options, terminals):
+    check_text(LABELS, terminals=terminals, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"h": 1}, {"terminals": "words"}])
+def test_treebank_sample_as_text(options):
+    if "STRUCTSVM_DATA" not in os.environ:
+        pytest.skip("STRUCTSVM_DATA does not name a data folder")
+    check_text(fetch_treebank_sample().train[:1000], **options)
+
+
+def test_labels_that_look_like_tags():
+    trees = ["(S (X a) (B b))", "(S ('X' (C c)) (B b))"]
+    for options in ({}, {"h": 1}):
+        parser = GrammarParser(max_iter=1, **options).fit(trees)
+        assert [rule for rule, _ in parser.grammar_] == [
+            Rule("S", (Terminal("X"), Terminal("B"))),
+            Rule("S", ("'X'", Terminal("B"))),
+            Rule("'X'", (Terminal("C"),)),
+        ]
+        assert len(parser.coef_) == 3
 
 
 def test_pcfg_is_relative_frequencies():
@@ -185,20 +254,46 @@ def test_tokens():
     for bad, message in (
         (["NN", 3], "sentence 1: a token must be a str or a pair"),
         ([], "sentence 1: a sentence must have at least one word"),
-        ("NN VB", "sentence 1: a sentence must be a list of tokens, got a str"),
+        ("NN VB", "sentence 1: a sentence must be a list of tokens, got 'NN VB'"),
+        (None, "sentence 1: a sentence must be a list of tokens, got None"),
         (["NN"] * 401, "sentence 1: a sentence of 401 words is longer than the cap max_length=400"),
     ):
         with pytest.raises(ValueError, match=message):
             parser.predict([sentence, bad])
+        with pytest.raises(ValueError, match=message):
+            parser.predict_kbest([sentence, bad], 2)
+    for k in (0, -1, 1.5, "x"):
+        with pytest.raises(ValueError, match="k must be an int of at least 1"):
+            parser.predict_kbest([sentence], k)
+    with pytest.raises(ValueError, match="there are no trees"):
+        parser.score([])
 
 
 def test_what_the_grammar_does_not_cover():
     parser = GrammarParser(max_iter=2, random_state=0).fit(TRAIN)
     assert str(parser.predict([[("a", "XX"), ("(", "YY")]])[0]) == "(TOP (XX a) (YY -LRB-))"
-    assert parser.predict_kbest([["XX"]], 3) == [[]]
+    assert parser.predict_kbest([["XX"]], 3) == [[(parse_tree("(TOP (XX XX))"), -np.inf)]]
     parser.set_params(on_no_parse="raise")
-    with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):
-        parser.predict([SENTENCES[0], ["XX"]])
+    for predict in (parser.predict, lambda sentences: parser.predict_kbest(sentences, 2)):
+        with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):
+            predict([SENTENCES[0], ["XX"]])
+
+
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_labels_keep_their_circumflex(terminals):
+    tree = parse_tree("(S^x (NP^S (^x a) (N^ b)))")
+    parser = GrammarParser(terminals=terminals, min_count=1, max_iter=1).fit([tree])
+    sentence = tree.tokens()
+    assert parser.predict([sentence])[0] == parser.predict_kbest([sentence], 1)[0][0][0] == tree
+    uncovered = sentence[::-1] if terminals == "tags" else ["b", "a"]
+    assert str(parser.predict([uncovered])[0]) == "(S^x (N^ b) (^x a))"
+    with pytest.raises(ValueError, match=r"tree 0: the label .* has a '\^', which vertical Markovisation uses"):
+        GrammarParser(v=2).fit([tree])
+
+
+def test_flat_trees_have_the_heaviest_root():
+    trees = ["(FRAG (NN b))", *(f"(S (NN a{k}) (VB b))" for k in range(3))]
+    assert str(GrammarParser(solver="pcfg").fit(trees).predict([["XX"]])[0]) == "(S (XX XX))"
 
 
 def test_kbest():
@@ -240,6 +335,8 @@ def test_word_classes():
     [
         ([], "there are no trees"),
         ("(S (A a))", "trees must be a list"),
+        (parse_tree("(S (A a))"), "trees must be a list"),
+        (None, "trees must be a list of trees, got None"),
         (["(S (A a)"], "tree 0: .*lacks 1 closing brackets"),
         (["(S (A a))", 3], "tree 1: expected a tree, got 3"),
         (["(S (-NONE- *))"], "tree 0: nothing is left"),
@@ -265,8 +362,12 @@ def test_bad_trees(trees, message):
         ({"solver": "frank_wolfe", "penalty": "quadratic"}, "penalty='quadratic' is not for solver='frank_wolfe'"),
         ({"solver": LaRank(), "rescaling": "slack"}, "'rescaling' parameter is set beside a solver object"),
         ({"solver": LaRank(), "C": 1.0}, "'C' parameter is set beside a solver object"),
+        ({"smoothing": 1.0}, "The 'smoothing' parameter is only for solver='pcfg'"),
+        ({"solver": "pcfg", "smoothing": np.inf}, "The 'smoothing' parameter"),
         ({"solver": "pcfg", "span_features": True}, "span_features=True has no meaning for solver='pcfg'"),
         ({"max_chart_bytes": 100}, "above the cap max_chart_bytes=100"),
+        ({"max_chart_bytes": 2**63}, "The 'max_chart_bytes' parameter"),
+        ({"max_length": 2**70}, "The 'max_length' parameter"),
     ],
 )
 def test_bad_parameters(options, message):
@@ -382,6 +483,42 @@ def test_command_line_errors(tmp_path):
         "train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "--span-features", code=1
     )
     assert "has no meaning with --solver pcfg" in said
+    model.unlink()
+    for smoothing, solver, message in (
+        ("inf", "pcfg", "smoothing must be a number in [0, inf). Got inf"),
+        ("nan", "pcfg", "smoothing must be a number in [0, inf). Got nan"),
+        ("1", "larank", "'smoothing' parameter is only for solver='pcfg'"),
+    ):
+        options = ("--model", model, "--solver", solver, "--smoothing", smoothing)
+        assert message in run("train", "grammar", tmp_path / "train.mrg", *options, code=1)
+    assert not model.exists()
+
+
+@in_process
+def test_lines_of_output_are_those_of_the_sentences(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
+    tags = " ".join(tag for _, tag in SENTENCES[0])
+    text = f"{tags}\n\nXX YY\n{tags}\nXX\n"
+    done = CliRunner().invoke(main, ["predict", str(model), "-"], input=text)
+    best = str(structsvm.load(model).predict([tags.split()])[0])
+    assert done.stdout.splitlines() == [best, "", "(TOP (XX XX) (YY YY))", best, "(TOP (XX XX))"]
+    assert done.stderr == "2 of 4 sentences are not covered by the grammar\n"
+    done = CliRunner().invoke(main, ["predict", str(model), "-", "-k", "1"], input=text)
+    lines = done.stdout.splitlines()
+    assert lines[1] == best and lines[2:5] == ["", "# 1 -inf", "(TOP (XX XX) (YY YY))"] and len(lines) == 9
+    assert done.stderr == "2 of 4 sentences are not covered by the grammar\n"
+
+
+@in_process
+def test_a_sentence_that_begins_with_a_bracket(tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))\n")
+    for terminals in ("tags", "words"):
+        options = ("-q", "--terminals", terminals, "--min-count", 1)
+        run("train", "grammar", tmp_path / "t.mrg", "--model", tmp_path / "m", *options)
+        sentence = "( a )\n" if terminals == "words" else "(/-LRB- a/NN )/-RRB-\n"
+        assert run("predict", tmp_path / "m", "-", input=sentence) == (tmp_path / "t.mrg").read_text()
 
 
 @in_process
