@@ -41,9 +41,8 @@ medians of some runs with different seeds, each in a process of its own; fit: wi
 the certificate; floor: numpy's float32 matrix products for as many kernel values as LaRank computed, the certificate's
 included; memory: by how much the largest resident set grew in fit
 
-SVC: scikit-learn's, LIBSVM, one against one; LaRank x1: LaRankClassifier(max_iter=1); 100: with
-schedule=(1, 100), twice the Optimize steps; LaRank: LaRankClassifier();
-ThunderSVM: on the CPU, one thread; left out on MNIST, and on 20news, where it did not end within ten minutes
+SVC: scikit-learn's, LIBSVM, one against one; LaRank x1: LaRankClassifier(max_iter=1); 100: with schedule=(1, 100),
+twice the Optimize steps; LaRank: LaRankClassifier(); ThunderSVM: on the CPU, one thread; left out on MNIST, and on 20news, where it did not end within ten minutes
 """
 SCALING = {
     "n": ("n", ".0f"),
@@ -105,8 +104,9 @@ def verdicts_of(name, row):
         ("time", row.get("of_floor"), MOST_OF_FLOOR.get(name), "times the floor"),
         ("memory", row["of_bound"], MOST_MEMORY, "times data and cache"),
     ]
+    name = row["program"]
     return [
-        f"target: {row['program']}, {what} at most {most:.3g} {unit}: {value:.3g}: {'met' if value <= most else 'MISSED'}"
+        f"target: {name}, {what} at most {most:.3g} {unit}: {value:.3g}: {'met' if value <= most else 'MISSED'}"
         for what, value, most, unit in targets
         if most is not None
     ]
