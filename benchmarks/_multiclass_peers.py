@@ -42,7 +42,8 @@ the certificate; floor: numpy's float32 matrix products for as many kernel value
 included; memory: by how much the largest resident set grew in fit
 
 SVC: scikit-learn's, LIBSVM, one against one; LaRank x1: LaRankClassifier(max_iter=1); 100: with schedule=(1, 100),
-twice the Optimize steps; LaRank: LaRankClassifier(); ThunderSVM: on the CPU, one thread; left out on MNIST, and on 20news, where it did not end within ten minutes
+twice the Optimize steps; LaRank: LaRankClassifier(); ThunderSVM: on the CPU, one thread; left out on MNIST, and on
+20news, where it did not end within ten minutes
 """
 SCALING = {
     "n": ("n", ".0f"),
