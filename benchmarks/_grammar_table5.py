@@ -40,6 +40,10 @@ gets a flat tree.
 SVM2: CuttingPlane with quadratic slacks, C = 1 on the sum, epsilon = 0.01. LaRank (to the same tolerance) and
 Frank-Wolfe have linear slacks, which have corners, margin rescaling and the F1 loss.
 
+Up to 10 words the differences are within the error of 44 test sentences (see the folds); up to 40 training stops early,
+at the gaps that are given, and what zero-one has learnt by then is little: nearly every tree of a long sentence is as
+wrong as any other.
+
 QP %: share of the CPU time that is not spent in the oracle, whose rounds are timed; single calls of the oracle count as
 much as at the final weights.
 """
@@ -129,9 +133,9 @@ def methods(length):
     quadratic = {"penalty": "quadratic", "epsilon": EPSILON, "tol": None, "random_state": SEED}
     linear = {"tol": 0.01, "random_state": SEED}
     few = ""
-    if length > 20:  # some minutes a row
-        quadratic["max_iter"], linear["max_iter"] = 12, 4
-        few = ", few passes"
+    if length > 20:  # ten minutes a row
+        quadratic["max_iter"], linear["max_iter"] = 30, 15
+        few = ", not to the end"
     return [
         (f"SVM2 zero-one{few}", {"loss": "zero_one"}, CuttingPlane(C, **quadratic)),
         (f"SVM2 F1, slack{few}", {}, CuttingPlane(C, rescaling="slack", **quadratic)),
