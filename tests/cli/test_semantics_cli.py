@@ -168,7 +168,7 @@ def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
     )
     try:
         assert "600 sentences" in process.stdout.readline()
-        time.sleep(0.5)
+        time.sleep(2.0)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
