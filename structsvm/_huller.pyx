@@ -43,7 +43,8 @@ cdef class Huller(State):
     Attributes
     ----------
     drift : float
-        How far the recursive norms have been found from the exact ones, as a share of the larger norm; the most so far.
+        How far the recursive norms have been found from the exact ones, as a share of the longest member's; the most so
+        far.
     """
 
     cdef readonly RowCache cache
@@ -181,7 +182,7 @@ cdef class Huller(State):
         """Recompute the norms from the coefficients, which are brought to sums of 1; returns their drift."""
         cdef Py_ssize_t s, c, n = self.cache.n_members
         cdef double[2] square
-        cdef double cross = 0.0, alpha, total, largest
+        cdef double cross = 0.0, alpha, total, largest = self.largest()
         square[0] = square[1] = 0.0
         for c in range(2):
             if self.n_of[c] > 0:
@@ -196,12 +197,23 @@ cdef class Huller(State):
             square[c] += alpha * self.product(row, c)
             if c == 0:
                 cross += alpha * self.product(row, 1)
-        largest = max(square[0], square[1])
         total = max(abs(square[0] - self.square[0]), abs(square[1] - self.square[1]), abs(cross - self.cross))
         self.square[0], self.square[1], self.cross = square[0], square[1], cross
         found = total / largest if largest > 0.0 else 0.0
         self.drift = max(self.drift, found)
         return found
+
+    cdef double largest(self):
+        """|x|^2 of the longest member."""
+        return float(np.max(self.cache.diagonal[:self.cache.n_members], initial=0.0))
+
+    @property
+    def distance(self):
+        """|X_P - X_N|^2 as a share of the longest member's |x|^2; infinite before both classes are known."""
+        largest = self.largest()
+        if self.n_of[0] == 0 or self.n_of[1] == 0 or largest == 0.0:
+            return np.inf
+        return (self.square[0] + self.square[1] - 2.0 * self.cross) / largest
 
     @property
     def norms(self):

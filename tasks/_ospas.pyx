@@ -102,6 +102,10 @@ cdef class Ospas:
             return np.array(self.w)
         return np.asarray(self.w) - np.asarray(self.u) / self.n_visits
 
+    def scores(self, tokens):
+        """Array (n_tokens, n_labels) of the labels' scores for each word."""
+        return word_scores(tokens, self.weights if self.average else self.w)
+
     # ---- training -------------------------------------------------------------------------------
 
     def learn(self, tokens, const int64_t[::1] bag_of, const int64_t[::1] bag_indptr, const int32_t[::1] bag_labels,

@@ -27,7 +27,7 @@ class BinaryKernelClassifier(OnlineKernelClassifier):
         if len(labels) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(labels)} classes, from {labels[0]!r} to {labels[-1]!r}; wrap {type(self).__name__} in "
+                f"{len(labels)} classes, {labels.tolist()!r:.80}; wrap {type(self).__name__} in "
                 "sklearn.multiclass.OneVsRestClassifier"
             )
 

@@ -203,7 +203,9 @@ class LaSVMClassifier(BinaryKernelClassifier):
         """
         pool = self._open_pool()
         numbers, y = np.atleast_1d(np.asarray(numbers)), column_or_1d(np.atleast_1d(np.asarray(y)))
-        if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or numbers.shape != y.shape:
+        if numbers.dtype.kind not in "iu":
+            raise ValueError(f"teach takes numbers of rows, integers, got an array of {numbers.dtype}")
+        if numbers.ndim != 1 or numbers.shape != y.shape:
             raise ValueError(f"teach takes as many numbers of rows as labels, got {numbers.shape} and {y.shape}")
         wrong = numbers[~np.isin(numbers, pool.left)]
         if len(wrong) or len(np.unique(numbers)) < len(numbers):

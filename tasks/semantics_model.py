@@ -14,7 +14,7 @@ from structsvm.attributes import AttributeVocabulary
 from structsvm.meanings import MeaningGrammar, Symbol, as_meaning, format_meaning, symbol_of
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.result import Result, read_result, result_arrays
-from structsvm.tasks._ospas import Ospas, word_scores
+from structsvm.tasks._ospas import Ospas
 from structsvm.tasks.semantics_assembly import Assembler
 from structsvm.tasks.semantics_features import Encoder, role_attributes, split_sentence, symbol_attributes
 
@@ -96,7 +96,7 @@ class Tagger:
     def scores(self, sequences):
         """``(scores, offsets)``: array (n_words, n_labels), and where each sequence begins in it."""
         tokens = self.encoder.encode(sequences, grow=False)
-        return word_scores(tokens, self.weights), tokens.offsets.tolist()
+        return self.ospas.scores(tokens), tokens.offsets.tolist()
 
     @property
     def weights(self):

@@ -14,8 +14,9 @@ from structsvm.parameters import Interval
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.kernel import KernelRun, KernelSolver
 
-# More drift of the recursive norms than this is worth a word.
-DRIFT = 1e-6
+# More drift of the recursive norms than this is worth a word, and a smaller squared distance of the hulls: kernel
+# values are of single precision.
+DRIFT = FLAT = 1e-6
 
 
 class HullerRun(KernelRun):
@@ -35,6 +36,13 @@ class HullerRun(KernelRun):
 
     def certify(self):
         self.settle()
+        if self.state.distance < FLAT:
+            warnings.warn(
+                "the convex hulls of the two classes meet, so that there is no hard margin, and the machine is made of "
+                "rounding errors: take another kernel, or LaSVMClassifier",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
 
     def settle(self):
         """Recompute the norms, and say how far they had drifted."""

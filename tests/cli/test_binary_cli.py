@@ -40,8 +40,8 @@ def data(tmp_path_factory):
         ),
         (
             "huller",
-            ["--kernel", "poly", "--degree", "2", "--coef0", "1", "--cache-size", "1"],
-            HullerClassifier(kernel="poly", degree=2, coef0=1.0, cache_size=1.0, random_state=0),
+            ["--gamma", "20", "--cache-size", "1"],
+            HullerClassifier(gamma=20.0, cache_size=1.0, random_state=0),
         ),
         (
             "sgdqn",

@@ -12,6 +12,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
+from structsvm import ConvergenceWarning
 from structsvm.tasks import HullerClassifier
 
 X, y = load_digits(return_X_y=True)
@@ -54,6 +55,13 @@ def test_a_stream(make):
     assert model.score(make(X_test), y_test) > 0.93
 
 
+def test_hulls_that_meet_are_said():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(500, 2))
+    with pytest.warns(ConvergenceWarning, match="hulls of the two classes meet"):
+        HullerClassifier(kernel="linear", random_state=0).fit(data, data[:, 0] + rng.normal(size=500) > 0.0)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_batch_outside_the_margin_moves_nothing(seed):
     """The points have few support vectors by then; what comes later is no seed."""
@@ -74,7 +82,8 @@ def test_files_and_pickles_hold_it_all(tmp_path):
 
 
 def test_odd_input():
-    equal = HullerClassifier(random_state=0).fit(np.ones((6, 2)), list("aabbab"))
+    with pytest.warns(ConvergenceWarning, match="hulls of the two classes meet"):
+        equal = HullerClassifier(random_state=0).fit(np.ones((6, 2)), list("aabbab"))
     assert np.isfinite(equal.decision_function([[1.0, 1.0], [0.0, 5.0]])).all()
     with pytest.raises(ValueError, match="only one class"):
         HullerClassifier().fit(X[:5], [1] * 5)
