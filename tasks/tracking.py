@@ -24,7 +24,7 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
     Each example is followed by `n_reprocess` coordinate ascents on the dual of
     ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum,
     divided by C t and averaged over time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) +
-    x / C``, in expectation (theorem 7). All examples are kept.
+    x / C``, in expectation (theorem 7). All examples are kept, as dense rows.
 
     Parameters
     ----------

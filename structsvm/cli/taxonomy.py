@@ -231,7 +231,11 @@ def history(model, output, say):
 @click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Drop words of fewer texts.")
 @click.option("--ngrams", type=click.IntRange(1), default=1, show_default=True, help="Longest runs of words.")
 @click.option(
-    "--max-weights", type=click.IntRange(1), default=2**25, show_default=True, help="Bound on the model's size."
+    "--max-weights",
+    type=click.IntRange(1),
+    default=2**25,
+    show_default=True,
+    help="Beyond, rare features have weights only where they occur.",
 )
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 def command(train_file, model, edges, any_node, balanced, min_count, ngrams, plot, quiet, **params):
