@@ -107,7 +107,7 @@ def verdicts_of(name, row):
     ]
     name = row["program"]
     return [
-        f"target: {name}, {what} at most {most:.3g} {unit}: {value:.3g}: {'met' if value <= most else 'MISSED'}"
+        f"target: {name}, {what} at most {most:.3g} {unit}: {value:.3g}: {'met' if value <= most + 1e-9 else 'MISSED'}"
         for what, value, most, unit in targets
         if most is not None
     ]

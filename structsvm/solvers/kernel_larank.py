@@ -36,8 +36,8 @@ class KernelLaRank(KernelSolver):
     n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
         Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
-        few that the last step has looked at (GaLa; Tuma and Igel 2011), but for one in ten at random, without which it can
-        stop short of the optimum.
+        few that the last step has looked at (GaLa; Tuma and Igel 2011); one in ten is any, without which it can stop
+        short of the optimum.
     max_iter : int, optional
         Passes over the data. None: 2; with `tol`, as many as it takes, up to 1000.
     tol : float, optional
