@@ -22,6 +22,7 @@ from structsvm.datasets import fetch_amazon_reviews, fetch_w8a, make_ill_conditi
 from structsvm.tasks import SGDQNClassifier
 
 PASSES = (1, 2, 5, 10)
+MANY = (50, 100)  # for machines whose passes are short
 GAINS = (1.0, 0.1, 0.01, 0.001, 0.0001)  # that SGDClassifier chooses from
 COLUMNS = {
     "data": ("data", ""),
@@ -91,7 +92,7 @@ def machines(X, y, alpha):
     for method in ("svmsgd2", "sgdqn"):
         for average in (False, True):
             name = {"svmsgd2": "SVMSGD2", "sgdqn": "SGD-QN"}[method] + (", averaged" if average else "")
-            for k in PASSES:
+            for k in PASSES + MANY:
                 yield name, k, SGDQNClassifier(alpha, method=method, average=average, max_iter=k, random_state=0)
     gain = best_gain(X, y, alpha)
     for k in PASSES:
@@ -180,7 +181,20 @@ def run(options):
         lambda: text(options.quick),
     ):
         rows = list(rows_of(*make()))
-        yield Table(f"Linear machines: {rows[0]['data']} (thesis, figures 3.1 and 3.2)", COLUMNS, rows, ABOUT)
+        title = f"Linear machines: {rows[0]['data']} (thesis, figures 3.1 and 3.2)"
+        yield Table(title, COLUMNS, rows, [target(rows), *ABOUT])
+
+
+def target(rows):
+    """What the first row of SGD-QN says that has liblinear's last test error, in hundredths of a percent."""
+    last = [row for row in rows if row["machine"] == "LinearSVC, dual"][-1]
+    found = [row for row in rows if "SGD-QN" in row["machine"] and row["error"] < last["error"] + 0.005]
+    wanted = f"target: liblinear's last test error, {last['error']:.2f} %, in under half its time, {last['cpu']:.3g} s"
+    if not found:
+        return f"{wanted}: not reached: MISSED"
+    first = min(found, key=lambda row: row["cpu"])
+    verdict = "met" if first["cpu"] < 0.5 * last["cpu"] else "MISSED"
+    return f"{wanted}: {first['machine']} after {first['passes']} passes, {first['cpu']:.3g} s: {verdict}"
 
 
 FLOOR_ABOUT = notes("""100,000 x 500, in random order of runs of 16 rows; best wall time of some runs, one core. One
