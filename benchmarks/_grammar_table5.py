@@ -133,9 +133,9 @@ def methods(length):
     quadratic = {"penalty": "quadratic", "epsilon": EPSILON, "tol": None, "random_state": SEED}
     linear = {"tol": 0.01, "random_state": SEED}
     few = ""
-    if length > 20:  # ten minutes a row
-        quadratic["max_iter"], linear["max_iter"] = 30, 15
-        few = ", not to the end"
+    if length > 20:  # some minutes a row
+        quadratic["max_iter"], linear["max_iter"] = 12, 4
+        few = ", few passes"
     return [
         (f"SVM2 zero-one{few}", {"loss": "zero_one"}, CuttingPlane(C, **quadratic)),
         (f"SVM2 F1, slack{few}", {}, CuttingPlane(C, rescaling="slack", **quadratic)),
