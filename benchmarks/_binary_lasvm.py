@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _binary_count import kernel_values
 from _binary_data import ALL, QUICK, adult, banana, first, measured, mnist, usps, waveform
-from _report import Table, notes
+from _report import Table, notes, verdict
 from sklearn.svm import SVC
 
 from structsvm.tasks import LaSVMClassifier
@@ -63,7 +63,7 @@ def targets(rows):
     ]
     if svc["data"].startswith(("mnist", "adult")):
         found.append(("twice as fast", f"{once['ratio']:.2f} times", once["ratio"] >= 2.0))
-    return [f"target: LaSVM x1, {what}: {value}: {'met' if is_met else 'MISSED'}" for what, value, is_met in found]
+    return [verdict(f"LaSVM x1, {what}", value, is_met) for what, value, is_met in found]
 
 
 ABOUT = notes("""C and gamma of table 4.2, but for USPS (see `_binary_data`); RBF kernel, tau = 0.001, 200 MB of cache

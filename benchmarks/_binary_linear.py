@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from _binary_olbfgs import OnlineLBFGS
 from _measure import Clock, repeat
-from _report import Table, notes
+from _report import Table, notes, verdict
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -189,12 +189,12 @@ def target(rows):
     """What the first row of SGD-QN says that has liblinear's last test error, in hundredths of a percent."""
     last = [row for row in rows if row["machine"] == "LinearSVC, dual"][-1]
     found = [row for row in rows if "SGD-QN" in row["machine"] and row["error"] < last["error"] + 0.005]
-    wanted = f"target: liblinear's last test error, {last['error']:.2f} %, in under half its time, {last['cpu']:.3g} s"
+    wanted = f"liblinear's last test error, {last['error']:.2f} %, in under half its time, {last['cpu']:.3g} s"
     if not found:
-        return f"{wanted}: not reached: MISSED"
+        return verdict(wanted, "not reached", is_met=False)
     first = min(found, key=lambda row: row["cpu"])
-    verdict = "met" if first["cpu"] < 0.5 * last["cpu"] else "MISSED"
-    return f"{wanted}: {first['machine']} after {first['passes']} passes, {first['cpu']:.3g} s: {verdict}"
+    how = f"{first['machine']} after {first['passes']} passes, {first['cpu']:.3g} s"
+    return verdict(wanted, how, first["cpu"] < 0.5 * last["cpu"])
 
 
 FLOOR_ABOUT = notes("""100,000 x 500, in random order of runs of 16 rows; best wall time of some runs, one core. One

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from _measure import run_command
 from _multiclass_data import ABOUT, CACHE, SETTINGS, load
-from _report import Table, notes
+from _report import Table, notes, verdict
 
 PEER = Path(__file__).with_name("_multiclass_peer.py")
 ONCE = 30.0  # CPU seconds from which on one run is enough
@@ -95,7 +95,7 @@ def run(options):
 
 def verdicts(name, rows):
     """What became of the targets of LaRank x1, by the default schedule and with more Optimize steps."""
-    return [verdict for row in rows if row["program"].startswith("LaRank x1") for verdict in verdicts_of(name, row)]
+    return [note for row in rows if row["program"].startswith("LaRank x1") for note in verdicts_of(name, row)]
 
 
 def verdicts_of(name, row):
@@ -105,9 +105,8 @@ def verdicts_of(name, row):
         ("time", row.get("of_floor"), MOST_OF_FLOOR.get(name), "times the floor"),
         ("memory", row["of_bound"], MOST_MEMORY, "times data and cache"),
     ]
-    name = row["program"]
     return [
-        f"target: {name}, {what} at most {most:.3g} {unit}: {value:.3g}: {'met' if value <= most + 1e-9 else 'MISSED'}"
+        verdict(f"{row['program']}, {what} at most {most:.3g} {unit}", f"{value:.3g}", value <= most + 1e-9)
         for what, value, most, unit in targets
         if most is not None
     ]

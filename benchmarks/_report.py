@@ -62,6 +62,11 @@ def show(value, spec):
     return str(value) if spec == "" or isinstance(value, str) else format(value, spec)
 
 
+def verdict(what, found, is_met):
+    """A note on a target: what it asks for, what was found, and whether that meets it."""
+    return f"target: {what}: {found}: {'met' if is_met else 'MISSED'}"
+
+
 class Results:
     """The kept results: a JSON file, and a markdown page made from it."""
 

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 from _measure import Clock
-from _report import Table, notes
+from _report import Table, notes, verdict
 from _taxonomy_data import FEATURES, FETCH, halves, splits
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
@@ -91,21 +91,17 @@ def targets(rows):
     ratios = {row["method"]: row["train"] / ours["train"] for row in others if "HiClass" in row["method"]}
     name = ours["method"]
     return [
-        target("lowest Δ-loss", f"{name} {ours['tree_loss']:.4f}, the others {least:.4f}", ours["tree_loss"] < least),
-        target(
+        verdict("lowest Δ-loss", f"{name} {ours['tree_loss']:.4f}, the others {least:.4f}", ours["tree_loss"] < least),
+        verdict(
             "accuracy not below the best's by more than its spread",
             f"{name} {ours['accuracy']:.2f}, the others {most:.2f}",
             ours["accuracy"] >= most - ours["accuracy_spread"],
         ),
         *(
-            target(f"{FASTER:g} times as fast as {method}", f"{ratio:.1f}", ratio >= FASTER)
+            verdict(f"{FASTER:g} times as fast as {method}", f"{ratio:.1f}", ratio >= FASTER)
             for method, ratio in ratios.items()
         ),
     ]
-
-
-def target(what, found, is_met):
-    return f"target: {what}: {found}: {'met' if is_met else 'MISSED'}"
 
 
 def methods(taxonomy, *, is_dense):
