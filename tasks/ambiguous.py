@@ -188,9 +188,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if len(bags) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} samples, y has {len(bags)}")
         solver = make_solver(self)
-        rows = as_rows(X, X.shape[1])
-        if self.fit_intercept if base is None else self._has_intercept:
-            rows = with_bias(rows)
+        rows = rows_of(X, self.fit_intercept if base is None else self._has_intercept)
         problem = AmbiguousOracle(len(labels), rows.n_features).bind(rows, bags, **solver.formulation())
         weight = checked_sample_weight(sample_weight, len(bags))
         run = resumed(solver, problem, self._run, self._fingerprint, sample_weight=weight) if resume else None
@@ -233,8 +231,7 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _scores(self, X):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        rows = as_rows(X, X.shape[1])
-        rows = with_bias(rows) if self._has_intercept else rows
+        rows = rows_of(X, self._has_intercept)
         return AmbiguousOracle(len(self.classes_), rows.n_features).scores(rows, self._weights)
 
     def decision_function(self, X):
@@ -316,8 +313,11 @@ class AmbiguousClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def with_bias(rows):
-    """Rows with one more column, of ones."""
+def rows_of(X, has_intercept):
+    """Rows of a matrix, for an intercept with one more column, of ones."""
+    rows = as_rows(X, X.shape[1])
+    if not has_intercept:
+        return rows
     n, d = len(rows), rows.n_features
     ends = rows.indptr[1:]
     return Rows(
