@@ -11,7 +11,7 @@ from _report import Table, notes
 from structsvm.datasets import fetch_oxbench, fetch_prefab
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks import SequenceAligner
-from structsvm.tasks.alignment_model import log_odds_matrix
+from structsvm.tasks.alignment.model import log_odds_matrix
 
 GRID = (0.0003, 0.003)
 NEAR_GRID = (0.03, 0.3)  # around a prior, whose scores are many times larger

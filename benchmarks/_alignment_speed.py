@@ -7,9 +7,9 @@ from _measure import package_version, repeat
 from _report import Table, notes
 
 from structsvm.datasets import fetch_prefab, fetch_substitution_matrix
-from structsvm.parallel import Rounds
+from structsvm.dual.parallel import Rounds
 from structsvm.tasks import SequenceAligner
-from structsvm.tasks.alignment_model import AlignmentModel, StringPool
+from structsvm.tasks.alignment.model import AlignmentModel, StringPool
 
 OPEN, EXTEND = -11.0, -1.0
 COLUMNS = {

@@ -12,7 +12,7 @@ from structsvm import CuttingPlane
 from structsvm.cli.alignment import DEFAULTS
 from structsvm.datasets import make_alignment
 from structsvm.metrics import homologue_error
-from structsvm.tasks.alignment_model import AlignmentModel, log_odds_matrix
+from structsvm.tasks.alignment.model import AlignmentModel, log_odds_matrix
 
 SIZES = (1, 2, 4, 10, 20, 40, 80)
 # What the paper prints: n -> errors (in percent) of the generative model and the SVM on training and on test data,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from structsvm.templates import FUNCTIONS, built_in_templates, parse_templates
+from structsvm.features.templates import FUNCTIONS, built_in_templates, parse_templates
 
 
 def attribute_lists(encoder, tokens):

@@ -15,10 +15,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from structsvm._gradient_descent import GradientDescent
-from structsvm._kernels import Rows
-from structsvm._schedules import PerceptronSchedule
 from structsvm.datasets import fetch_amazon_reviews, fetch_w8a, make_ill_conditioned
+from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.kernel._kernels import Rows
+from structsvm.linear._gradient_descent import GradientDescent
 from structsvm.tasks import SGDQNClassifier
 
 PASSES = (1, 2, 5, 10)

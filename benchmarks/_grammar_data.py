@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from structsvm.datasets import fetch_treebank_sample
 from structsvm.metrics import bracket_scores
-from structsvm.tasks.grammar_model import prepare
+from structsvm.tasks.grammar.model import prepare
 
 SETTINGS = {
     "terminals": "tags",

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from structsvm import datasets
-from structsvm._kernels import Kernel
+from structsvm.kernel._kernels import Kernel
 from structsvm.progress import Monitor
-from structsvm.tasks.kernel_model import KernelModel
+from structsvm.tasks.kernel.model import KernelModel
 
 CACHE = 500.0  # MB, as in the LaRank paper
 QUICK = 600

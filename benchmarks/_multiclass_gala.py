@@ -9,10 +9,10 @@ import numpy as np
 from _multiclass_data import ABOUT, CACHE, SETTINGS, error, load
 from _report import Table, notes
 
-from structsvm._kernels import Gram, Rows
-from structsvm.kernel_problem import KernelProblem
+from structsvm.kernel._kernels import Gram, Rows
+from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import KernelLaRank
-from structsvm.tasks.kernel_model import KernelModel
+from structsvm.tasks.kernel.model import KernelModel
 
 RUNS, RUNS_MNIST, QUICK_RUNS = 10, 3, 2
 SLICE = 1e-3  # seconds between two looks at the dual

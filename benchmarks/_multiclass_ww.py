@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC, LinearSVC
 
 from structsvm import ConvergenceWarning
-from structsvm._kernels import Gram, Kernel, Rows
 from structsvm.datasets import fetch_letter
-from structsvm.kernel_problem import KernelProblem
+from structsvm.kernel._kernels import Gram, Kernel, Rows
+from structsvm.kernel.problem import KernelProblem
 from structsvm.progress import Monitor
 from structsvm.result import relative_gap
 from structsvm.solvers import WestonWatkins

@@ -119,8 +119,8 @@ def structsvm(task):
     from _sequence_data import C, default_settings
 
     from structsvm.solvers.choice import make_solver
-    from structsvm.tasks.sequence_model import SequenceModel
-    from structsvm.tasks.sequence_parameters import make_oracle
+    from structsvm.tasks.sequence.model import SequenceModel
+    from structsvm.tasks.sequence.parameters import make_oracle
 
     defaults = {} if task["settings"].get("solver") == "perceptron" else {"C": C}
     settings = default_settings(**defaults | task["settings"])
@@ -148,9 +148,9 @@ def structsvm(task):
 
 def encoded(task):
     """Encoder, tokens, labels, label numbers, and the seconds that reading attributes took."""
-    from structsvm.columns import read_columns
-    from structsvm.features import FeatureEncoder
-    from structsvm.tasks.sequence_labels import encode_labels
+    from structsvm.features.columns import read_columns
+    from structsvm.features.encoder import FeatureEncoder
+    from structsvm.tasks.sequence.labels import encode_labels
 
     if task["source"] == "text":
         columns = read_columns(task["train_text"])
@@ -163,7 +163,7 @@ def encoded(task):
 
 
 def structsvm_tagging(task, model):
-    from structsvm.columns import read_columns
+    from structsvm.features.columns import read_columns
 
     X, gold = map(list, zip(*read_attributes(task["test"]), strict=True))
     n_tokens = sum(map(len, X))

@@ -94,7 +94,7 @@ def write_raw(path, attributes, copies, *, labelled):
 
 def run_crfpp(task, limit):
     """Train and test from the column text, by CRF++'s own templates."""
-    from structsvm.templates import built_in_templates
+    from structsvm.features.templates import built_in_templates
 
     learn, test, _ = crfpp()
     folder = Path(task["model"]).parent

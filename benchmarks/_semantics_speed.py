@@ -10,7 +10,7 @@ from _report import Table, notes
 
 from structsvm.datasets import make_ambig_house
 from structsvm.tasks import SemanticParser
-from structsvm.tasks._ospas import word_scores
+from structsvm.tasks.semantics._ospas import word_scores
 
 N, QUICK_N = 20_000, 2_000
 STREAM, QUICK_STREAM = 1_000_000, 20_000

@@ -11,15 +11,15 @@ from _measure import no_gc
 
 from structsvm import datasets
 from structsvm.cli.sequence import DEFAULTS
-from structsvm.columns import read_columns
-from structsvm.features import FeatureEncoder
+from structsvm.features.columns import read_columns
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import chunk_scores, token_accuracy
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.solvers.choice import make_solver
-from structsvm.tasks.sequence_labels import encode_labels
-from structsvm.tasks.sequence_model import SequenceModel
+from structsvm.tasks.sequence.labels import encode_labels
+from structsvm.tasks.sequence.model import SequenceModel
 
 C = 0.1
 SEED = 0

@@ -19,9 +19,9 @@ from _measure import package_version, run_command
 from _report import Table, notes
 from _sequence_data import FETCH, head
 
-from structsvm.columns import read_columns
 from structsvm.datasets import write_columns
-from structsvm.features import FeatureEncoder
+from structsvm.features.columns import read_columns
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import chunk_scores, token_accuracy
 
 LIMIT = 1200  # seconds for the training of Wapiti and CRF++

@@ -13,13 +13,13 @@ from _report import Table, notes
 from _sequence_data import FETCH, SEED, C, Task, default_solver, text_task, train
 
 from structsvm import LaRank
-from structsvm.columns import Columns, read_columns
 from structsvm.datasets import make_sequences
-from structsvm.features import FeatureEncoder
+from structsvm.features.columns import Columns, read_columns
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.ranges import take_ranges
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.ranges import take_ranges
-from structsvm.tasks.sequence_labels import encode_labels
-from structsvm.tasks.sequence_model import SequenceModel
+from structsvm.tasks.sequence.labels import encode_labels
+from structsvm.tasks.sequence.model import SequenceModel
 
 SIZES = (1 / 16, 1 / 4, 1, 4, 16)
 QUICK_SIZES = (1 / 64, 1 / 16, 1 / 4)

@@ -15,8 +15,8 @@ from _sequence_data import SEED, C, StopAtGap, Task, default_solver, text_task, 
 
 from structsvm import ConvergenceWarning, LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import fetch_ocr_letters
-from structsvm.features import FeatureEncoder
-from structsvm.tasks.sequence_labels import encode_labels
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.tasks.sequence.labels import encode_labels
 
 MAX_PASSES = 300
 

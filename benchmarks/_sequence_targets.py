@@ -15,11 +15,11 @@ from _report import Table, notes
 from _sequence_data import FETCH, SEED, C, StopAtF1, default_solver, head, text_task, train
 
 from structsvm import LaRank, PassiveAggressive, Perceptron
-from structsvm.columns import read_columns
-from structsvm.features import FeatureEncoder
+from structsvm.features.columns import read_columns
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import chunk_scores
-from structsvm.tasks.sequence_labels import encode_labels
-from structsvm.tasks.sequence_model import SequenceModel
+from structsvm.tasks.sequence.labels import encode_labels
+from structsvm.tasks.sequence.model import SequenceModel
 
 F1_WANTED = 93.4
 MAX_PASSES = 100

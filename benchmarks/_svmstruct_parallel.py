@@ -17,7 +17,7 @@ from _sequence_tables import ocr_letters
 from _svmstruct_slow import SlowOracle, examples, loops_in_a_millisecond
 
 from structsvm import CuttingPlane
-from structsvm.parallel import Rounds
+from structsvm.dual.parallel import Rounds
 
 ROUNDS = 6
 N_SLOW, QUICK_SLOW = 400, 40

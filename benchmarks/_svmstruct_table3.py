@@ -20,12 +20,12 @@ from _sequence_data import FETCH, SEED, Task, train
 from _svmstruct_hmm import HiddenMarkovModel
 
 from structsvm import CuttingPlane, Perceptron
-from structsvm.columns import read_columns
-from structsvm.features import FeatureEncoder
+from structsvm.features.columns import read_columns
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.metrics import token_accuracy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.tasks.sequence_labels import encode_labels
+from structsvm.tasks.sequence.labels import encode_labels
 
 N_SENTENCES = 300
 N_OTHERS = 1000  # sentences of the same file to test on

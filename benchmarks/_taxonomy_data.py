@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from structsvm.datasets import fetch_amazon_reviews, fetch_clinc150, fetch_imclef07a
-from structsvm.taxonomy import Taxonomy
+from structsvm.structures.taxonomy import Taxonomy
 
 FETCH = {"Amazon": fetch_amazon_reviews, "CLINC150": fetch_clinc150, "ImCLEF07A": fetch_imclef07a}
 FEATURES = """

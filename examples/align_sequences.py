@@ -8,7 +8,7 @@ Run it: python examples/align_sequences.py
 from structsvm.datasets import make_alignment
 from structsvm.metrics import alignment_scores
 from structsvm.tasks import SequenceAligner
-from structsvm.tasks.alignment_model import log_odds_matrix
+from structsvm.tasks.alignment.model import log_odds_matrix
 
 SIMULATION = {"divergence": 0.8, "n_decoys": 10}
 

@@ -9,8 +9,8 @@ Run it: python examples/chunking_conll2000.py
 
 import time
 
-from structsvm.columns import Columns
 from structsvm.datasets import DatasetUnavailableError, fetch_conll2000
+from structsvm.features.columns import Columns
 from structsvm.metrics import chunk_f1
 from structsvm.tasks import SequenceLabeler
 

@@ -14,8 +14,8 @@ import matplotlib as mpl
 import numpy as np
 
 import structsvm
-from structsvm.columns import Columns
 from structsvm.datasets import make_sequences
+from structsvm.features.columns import Columns
 from structsvm.metrics import chunk_f1, chunk_scores
 from structsvm.plotting import ConfusionDisplay, FeatureDisplay, HistoryDisplay, TransitionDisplay
 from structsvm.tasks import SequenceLabeler

@@ -7,8 +7,8 @@ import sys
 
 from structsvm.datasets import make_treebank
 from structsvm.metrics import bracket_scores
+from structsvm.structures.trees import clean_tree, read_trees
 from structsvm.tasks import GrammarParser
-from structsvm.trees import clean_tree, read_trees
 
 
 def trees():

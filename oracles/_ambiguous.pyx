@@ -9,13 +9,10 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-cimport numpy as cnp
-
 from structsvm._problem cimport Cut, Problem
+from structsvm._typedefs cimport array_data
 
-from structsvm.model_file import checksum
-
-cnp.import_array()
+from structsvm.checksum import checksum
 
 cdef extern from "bags.h" nogil:
     ctypedef struct bags_item:
@@ -28,9 +25,9 @@ cdef extern from "bags.h" nogil:
 
 def decision_scores(rows, Py_ssize_t n_labels, const double[::1] w):
     """Array (n_rows, n_labels) of ``<w, Phi(x, k)>``."""
-    cdef const int64_t* indptr = <const int64_t*>cnp.PyArray_DATA(rows.indptr)
-    cdef const int32_t* indices = <const int32_t*>cnp.PyArray_DATA(rows.indices)
-    cdef const double* values = <const double*>cnp.PyArray_DATA(rows.values)
+    cdef const int64_t* indptr = <const int64_t*>array_data(rows.indptr)
+    cdef const int32_t* indices = <const int32_t*>array_data(rows.indices)
+    cdef const double* values = <const double*>array_data(rows.values)
     cdef Py_ssize_t i, n = len(rows)
     cdef double[:, ::1] out = np.empty((n, n_labels))
     if w.shape[0] != rows.n_features * n_labels:
@@ -64,16 +61,16 @@ cdef class AmbiguousProblem(Problem):
         self.K = oracle.n_labels
         super().__init__(len(rows.indptr) - 1, oracle.n_features, rescaling=rescaling, penalty=penalty)
         self.oracle, self.rows, self.bags = oracle, rows, bags
-        self.indptr = <const int64_t*>cnp.PyArray_DATA(rows.indptr)
-        self.indices = <const int32_t*>cnp.PyArray_DATA(rows.indices)
-        self.values = <const double*>cnp.PyArray_DATA(rows.values)
-        self.bag_indptr = <const int64_t*>cnp.PyArray_DATA(bags[0])
-        self.bag_labels = <const int32_t*>cnp.PyArray_DATA(bags[1])
+        self.indptr = <const int64_t*>array_data(rows.indptr)
+        self.indices = <const int32_t*>array_data(rows.indices)
+        self.values = <const double*>array_data(rows.values)
+        self.bag_indptr = <const int64_t*>array_data(bags[0])
+        self.bag_labels = <const int32_t*>array_data(bags[1])
         self.score = np.empty(self.K)
         self.count = np.empty(self.K, dtype=np.int32)
         self.words = np.empty(2 * self.K, dtype=np.int32)
         self.memory = np.empty(self.K * sizeof(bags_item), dtype=np.uint8)
-        self.items = <bags_item*>cnp.PyArray_DATA(self.memory)
+        self.items = <bags_item*>array_data(self.memory)
         self.at_hand = -1
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
 from structsvm.oracles.cky import CKYOracle
-from structsvm.oracles.grammar import Grammar
+from structsvm.structures.grammar import Grammar
 
 LOSSES: Mapping[str, int]
 

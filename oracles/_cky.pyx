@@ -24,15 +24,12 @@ from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-cimport numpy as cnp
-
 from structsvm._problem cimport (
     PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms,
 )
+from structsvm._typedefs cimport array_data, ndarray
 
-from structsvm.model_file import checksum
-
-cnp.import_array()
+from structsvm.checksum import checksum
 
 cdef extern from "kernels.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP
@@ -162,7 +159,7 @@ cdef class Parser:
     Parameters
     ----------
     tables : Grammar
-        See `structsvm.oracles.grammar`.
+        See `structsvm.structures.grammar`.
     n_features : int
         Number of weights.
     span_features : int
@@ -772,8 +769,8 @@ cdef class TreeProblem(Problem):
         """The derivation behind ``separate(i, w)``, as `Parser.parse` gives it."""
         cdef Cut cut
         cdef double violation
-        cdef cnp.ndarray weights = self._check_weights(w)
-        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        cdef ndarray weights = self._check_weights(w)
+        self.c_separate(i, array_data(weights), &cut, &violation)
         if self.size == 0:
             return self.nodes_array[self.node_offsets_array[i]:self.node_offsets_array[i + 1]]
         return np.asarray(self.best)[:NODE_WORDS * self.size].reshape(-1, NODE_WORDS).copy()

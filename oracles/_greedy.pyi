@@ -1,10 +1,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm._labels import LabelDecoder
 from structsvm._problem import Problem
+from structsvm.features.tokens import Tokens
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.tokens import Tokens
+from structsvm.structures._labels import LabelDecoder
 
 class GreedyDecoder(LabelDecoder):
     def decision_scores(self, w: ArrayLike) -> NDArray[np.float64]: ...

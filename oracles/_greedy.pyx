@@ -8,15 +8,11 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-cimport numpy as cnp
-
-from structsvm._labels cimport LabelDecoder
 from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
+from structsvm.structures._labels cimport LabelDecoder
 
-from structsvm.model_file import checksum
-
-cnp.import_array()
+from structsvm.checksum import checksum
 
 cdef extern from "kernels.h" nogil:
     ctypedef struct kernels:

@@ -11,16 +11,13 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-cimport numpy as cnp
-
 from structsvm._problem cimport (
     PENALTY_HARD, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, cut_terms,
 )
+from structsvm._typedefs cimport array_data, ndarray
 
-from structsvm.model_file import checksum
+from structsvm.checksum import checksum
 from structsvm.protocol import UnsupportedFormulation
-
-cnp.import_array()
 
 cdef extern from "kernels.h" nogil:
     enum:
@@ -267,20 +264,20 @@ cdef class Aligner:
         return 0
 
     cdef begin(self, w, Py_ssize_t x, Py_ssize_t z):
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef ndarray weights = self.structure.check_weights(w)
         self.check(x, z)
-        self.prepare(<const double*>cnp.PyArray_DATA(weights))
+        self.prepare(<const double*>array_data(weights))
         self.load(x, z)
 
     def scores(self, w, const int64_t[:, ::1] pairs):
         """The score of the best alignment of each pair of strings, float64 array."""
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef ndarray weights = self.structure.check_weights(w)
         cdef double[::1] out = np.empty(pairs.shape[0])
         cdef Py_ssize_t k
         for k in range(pairs.shape[0]):
             self.check(pairs[k, 0], pairs[k, 1])
         with nogil:
-            self.prepare(<const double*>cnp.PyArray_DATA(weights))
+            self.prepare(<const double*>array_data(weights))
             for k in range(pairs.shape[0]):
                 self.load(pairs[k, 0], pairs[k, 1])
                 out[k] = self.forward()
@@ -563,8 +560,8 @@ cdef class AlignmentProblem(ReferenceProblem):
         """The alignment behind ``separate(i, w)``: ``(x_start, z_start, codes of its operations)``."""
         cdef Cut cut
         cdef double violation
-        cdef cnp.ndarray weights = self._check_weights(w)
-        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        cdef ndarray weights = self._check_weights(w)
+        self.c_separate(i, array_data(weights), &cut, &violation)
         return int(self.start.i), int(self.start.j), np.array(self.aligner.path[self.at:self.stop])
 
 

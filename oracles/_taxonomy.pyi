@@ -1,10 +1,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from structsvm._lattice import NODE_LOSSES as NODE_LOSSES
 from structsvm._problem import Problem
+from structsvm.features.tokens import Tokens
 from structsvm.oracles.taxonomy import TaxonomyOracle
-from structsvm.tokens import Tokens
+from structsvm.structures._lattice import NODE_LOSSES as NODE_LOSSES
 
 class OutputAttributes:
     @property

@@ -22,17 +22,14 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-cimport numpy as cnp
-
-from structsvm._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
+from structsvm._typedefs cimport array_data, ndarray
+from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
-from structsvm._lattice import NODE_LOSSES
-from structsvm.model_file import checksum
-
-cnp.import_array()
+from structsvm.checksum import checksum
+from structsvm.structures._lattice import NODE_LOSSES
 
 cdef extern from "kernels.h" nogil:
     ctypedef struct kernels:
@@ -149,9 +146,9 @@ cdef class TaxonomyDecoder:
         self.structure, self.documents = structure, documents
         self.attributes = structure.attributes
         self.n_samples, self.stride, self.n_full = len(documents), structure.stride, structure.n_full
-        self.indptr = <const int64_t*>cnp.PyArray_DATA(documents.indptr)
-        self.indices = <const int32_t*>cnp.PyArray_DATA(documents.indices)
-        self.values = NULL if documents.values is None else <const float*>cnp.PyArray_DATA(documents.values)
+        self.indptr = <const int64_t*>array_data(documents.indptr)
+        self.indices = <const int32_t*>array_data(documents.indices)
+        self.values = NULL if documents.values is None else <const float*>array_data(documents.values)
         self.lists, self.listed = structure.list_places, structure.listed
         before = np.concatenate([[0], np.cumsum(documents.indices < self.n_full)])
         self.split = documents.indptr[:self.n_samples] + np.diff(before[documents.indptr])
@@ -239,8 +236,8 @@ cdef class TaxonomyDecoder:
 
     def decode(self, w):
         """The best output of every document: int32 array (n_samples,)."""
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
-        cdef const float* pointer = <const float*>cnp.PyArray_DATA(weights)
+        cdef ndarray weights = self.structure.check_weights(w)
+        cdef const float* pointer = <const float*>array_data(weights)
         cdef int32_t[::1] out = np.empty(self.n_samples, dtype=np.int32)
         cdef Py_ssize_t i
         with nogil:
@@ -251,8 +248,8 @@ cdef class TaxonomyDecoder:
 
     def scores(self, w):
         """The score of every position for every document: float64 array (n_samples, n_positions)."""
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
-        cdef const float* pointer = <const float*>cnp.PyArray_DATA(weights)
+        cdef ndarray weights = self.structure.check_weights(w)
+        cdef const float* pointer = <const float*>array_data(weights)
         cdef double[:, ::1] out = np.empty((self.n_samples, self.attributes.n_positions))
         cdef Py_ssize_t i, z
         with nogil:
@@ -454,8 +451,8 @@ cdef class TaxonomyProblem(Problem):
         """The output behind ``separate(i, w)``."""
         cdef Cut cut
         cdef double violation
-        cdef cnp.ndarray weights = self._check_weights(w)
+        cdef ndarray weights = self._check_weights(w)
         if not 0 <= i < self.n_samples:
             raise IndexError(f"example {i} is out of range for {self.n_samples} examples")
-        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        self.c_separate(i, array_data(weights), &cut, &violation)
         return int(cut.words[0] if cut.n_words > 0 else self.gold[i])

@@ -20,17 +20,14 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-cimport numpy as cnp
-
-from structsvm._labels cimport LabelDecoder
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
+from structsvm._typedefs cimport array_data, ndarray
+from structsvm.structures._labels cimport LabelDecoder
 
-from structsvm.model_file import checksum
+from structsvm.checksum import checksum
 from structsvm.protocol import UnsupportedFormulation
-
-cnp.import_array()
 
 cdef extern from "kernels.h" nogil:
     ctypedef struct chain_scores:
@@ -152,7 +149,7 @@ cdef class Chain(LabelDecoder):
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef ndarray weights = self.structure.check_weights(w)
         cdef Py_ssize_t T = self.length(i), n
         cdef Py_ssize_t states = self.scores.G * self.stride
         cdef const float[:, ::1] rows
@@ -166,12 +163,12 @@ cdef class Chain(LabelDecoder):
         cdef int64_t[::1] heads = np.empty(self.scores.P, dtype=np.int64)
         cdef int32_t[:, ::1] paths = np.empty((k, T), dtype=np.int32)
         cdef float[::1] totals = np.empty(k, dtype=np.float32)
-        self.prepare(<const float*>cnp.PyArray_DATA(weights))
+        self.prepare(<const float*>array_data(weights))
         if allowed is None:
-            self.fill(i, <const float*>cnp.PyArray_DATA(weights), &self.row[0], 0)
+            self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
         else:
             rows = self.structure.allowed_rows(allowed, T, i)
-            self.fill(i, <const float*>cnp.PyArray_DATA(weights), &rows[0, 0], self.stride)
+            self.fill(i, <const float*>array_data(weights), &rows[0, 0], self.stride)
         with nogil:
             n = KERNELS.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
         if n < 0:
@@ -180,12 +177,12 @@ cdef class Chain(LabelDecoder):
 
     def max_marginals(self, w, Py_ssize_t i):
         """Array (length, K): the score of the best labelling of sequence i with label c at token t."""
-        cdef cnp.ndarray weights = self.structure.check_weights(w)
+        cdef ndarray weights = self.structure.check_weights(w)
         cdef Py_ssize_t T = self.length(i)
         cdef float[::1] B = np.empty(2 * self.scores.G * self.stride, dtype=np.float32)
         cdef float[:, ::1] out = np.empty((T, self.stride), dtype=np.float32)
-        self.prepare(<const float*>cnp.PyArray_DATA(weights))
-        self.fill(i, <const float*>cnp.PyArray_DATA(weights), &self.row[0], 0)
+        self.prepare(<const float*>array_data(weights))
+        self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
         with nogil:
             self.best(i, &self.path[0])
             KERNELS.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
@@ -511,7 +508,7 @@ cdef class ChainProblem(Problem):
         """The labelling behind ``separate(i, w)``, as int32 array."""
         cdef Cut cut
         cdef double violation
-        cdef cnp.ndarray weights = self._check_weights(w)
+        cdef ndarray weights = self._check_weights(w)
         cdef Py_ssize_t T = self.chain.length(i)
-        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
+        self.c_separate(i, array_data(weights), &cut, &violation)
         return np.asarray(self.chain.path)[:T].copy()

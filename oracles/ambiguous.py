@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.matrices import is_sparse
+from structsvm.features.matrices import is_sparse
 from structsvm.oracles._ambiguous import AmbiguousProblem, decision_scores
 from structsvm.protocol import Oracle, UnsupportedFormulation
 

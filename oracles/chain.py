@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.features import FeatureEncoder
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.tokens import Tokens
 from structsvm.protocol import Oracle
-from structsvm.tokens import Tokens
 
 
 class LabelChain(Oracle):

@@ -8,10 +8,10 @@ from numbers import Integral
 import numpy as np
 
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
-from structsvm.oracles.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
 from structsvm.oracles.kbest import derivations
 from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle
+from structsvm.structures.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
 
 
 class NoParseError(ValueError):

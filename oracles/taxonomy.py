@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm._lattice import NODE_LOSSES
-from structsvm.matrices import encode_rows, is_sparse
+from structsvm.features.matrices import encode_rows, is_sparse
+from structsvm.features.tokens import Tokens
 from structsvm.oracles._taxonomy import OutputAttributes, TaxonomyDecoder, TaxonomyProblem
 from structsvm.protocol import Oracle
-from structsvm.tokens import Tokens
+from structsvm.structures._lattice import NODE_LOSSES
 
 ATTRIBUTES = ("ancestors", "normalized", "flat")
 

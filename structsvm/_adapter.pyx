@@ -13,14 +13,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-cimport numpy as cnp
-
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
+from structsvm._typedefs cimport array_data, ndarray
 
-from structsvm.model_file import checksum
+from structsvm.checksum import checksum
 from structsvm.protocol import OracleError
-
-cnp.import_array()
 
 _RESCALING_NAMES = {0: None, 1: "margin", 2: "slack"}
 
@@ -127,8 +124,8 @@ cdef class PythonProblem(Problem):
         self.touched = np.empty(n_features, dtype=np.int32)
         self.grow(64)
 
-    def lend(self, cnp.ndarray w not None):
-        self.lent[<uintptr_t>cnp.PyArray_DATA(w)] = w
+    def lend(self, ndarray w not None):
+        self.lent[<uintptr_t>array_data(w)] = w
 
     cdef grow(self, Py_ssize_t n):
         self.aligned = np.empty(n + (n + 1) // 2)
@@ -139,11 +136,11 @@ cdef class PythonProblem(Problem):
 
     cdef int scatter(self, tuple feature, double sign, where) except -1:
         """sums += sign * feature, with the checks that need a look at every number."""
-        cdef cnp.ndarray indices = feature[0]
-        cdef cnp.ndarray values = feature[1]
-        cdef const int64_t* index = <const int64_t*>cnp.PyArray_DATA(indices)
-        cdef const double* value = <const double*>cnp.PyArray_DATA(values)
-        cdef Py_ssize_t e, size = cnp.PyArray_SIZE(indices), j
+        cdef ndarray indices = feature[0]
+        cdef ndarray values = feature[1]
+        cdef const int64_t* index = <const int64_t*>array_data(indices)
+        cdef const double* value = <const double*>array_data(values)
+        cdef Py_ssize_t e, size = len(indices), j
         for e in range(size):
             j = index[e]
             if not (0 <= j < self.n_features and isfinite(value[e])):

@@ -10,13 +10,9 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-cimport numpy as cnp
+from structsvm._typedefs cimport array_data, float64_t, int32_t, ndarray
 
-from structsvm._typedefs cimport float64_t, int32_t
-
-from structsvm.model_file import checksum
-
-cnp.import_array()
+from structsvm.checksum import checksum
 
 cdef fused real:
     float
@@ -221,13 +217,13 @@ cdef class Problem:
         """
         cdef Cut cut
         cdef double violation
-        cdef cnp.ndarray weights = self._check_weights(w)
-        cdef cnp.ndarray psi = np.zeros(self.n_features)
+        cdef ndarray weights = self._check_weights(w)
+        cdef ndarray psi = np.zeros(self.n_features)
         if not 0 <= i < self.n_samples:
             raise IndexError(f"example {i} is out of range for {self.n_samples} examples")
         self.lend(weights)
-        self.c_separate(i, cnp.PyArray_DATA(weights), &cut, &violation)
-        self.c_accumulate(i, &cut, 1.0, <float64_t*>cnp.PyArray_DATA(psi))
+        self.c_separate(i, array_data(weights), &cut, &violation)
+        self.c_accumulate(i, &cut, 1.0, <float64_t*>array_data(psi))
         return cut.b, psi
 
     def _check_weights(self, w):

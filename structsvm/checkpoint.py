@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.model_file import ModelFileError, checksum, read_model, write_model
+from structsvm.checksum import checksum
+from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import plain
 from structsvm.progress import Monitor
 

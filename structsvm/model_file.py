@@ -43,7 +43,6 @@ from mmap import mmap as _map_file
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from structsvm.strict_json import json_problem, parse_json
 
@@ -63,14 +62,6 @@ _NUMERIC = frozenset({
     "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16",
 })  # fmt: skip
 _BYTES = re.compile(r"\|S[1-9][0-9]{0,8}")
-
-
-def checksum(arrays: Iterable[NDArray[Any]]) -> int:
-    """One crc32 of several arrays, one after the other."""
-    value = 0
-    for array in arrays:
-        value = zlib.crc32(np.ascontiguousarray(array).data, value)
-    return value
 
 
 class ModelFileError(ValueError):

@@ -8,20 +8,20 @@ from __future__ import annotations
 import importlib
 
 _HOMES = {
-    "CrammerSingerClassifier": "structsvm.tasks.crammer_singer",
-    "GrammarParser": "structsvm.tasks.grammar",
-    "HullerClassifier": "structsvm.tasks.huller",
-    "KernelPerceptronClassifier": "structsvm.tasks.kernel_perceptron",
-    "LaRankClassifier": "structsvm.tasks.larank_classifier",
-    "LaSVMClassifier": "structsvm.tasks.lasvm",
-    "SequenceAligner": "structsvm.tasks.alignment",
-    "AmbiguousClassifier": "structsvm.tasks.ambiguous",
-    "SGDQNClassifier": "structsvm.tasks.sgdqn",
-    "SemanticParser": "structsvm.tasks.semantics",
-    "SequenceLabeler": "structsvm.tasks.sequence",
-    "TaxonomyClassifier": "structsvm.tasks.taxonomy",
-    "TrackingClassifier": "structsvm.tasks.tracking",
-    "WestonWatkinsClassifier": "structsvm.tasks.weston_watkins",
+    "CrammerSingerClassifier": "structsvm.tasks.kernel.crammer_singer",
+    "GrammarParser": "structsvm.tasks.grammar.estimator",
+    "HullerClassifier": "structsvm.tasks.kernel.huller",
+    "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
+    "LaRankClassifier": "structsvm.tasks.kernel.larank",
+    "LaSVMClassifier": "structsvm.tasks.kernel.lasvm",
+    "SequenceAligner": "structsvm.tasks.alignment.estimator",
+    "AmbiguousClassifier": "structsvm.tasks.ambiguous.estimator",
+    "SGDQNClassifier": "structsvm.tasks.linear.sgdqn",
+    "SemanticParser": "structsvm.tasks.semantics.estimator",
+    "SequenceLabeler": "structsvm.tasks.sequence.estimator",
+    "TaxonomyClassifier": "structsvm.tasks.taxonomy.estimator",
+    "TrackingClassifier": "structsvm.tasks.linear.tracking",
+    "WestonWatkinsClassifier": "structsvm.tasks.kernel.weston_watkins",
 }
 
 __all__ = list(_HOMES)

@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 
 import structsvm
-from structsvm._dual import DualState
 from structsvm._problem import Problem
-from structsvm._schedules import FixedSchedule, PerceptronSchedule
-from structsvm._weights import WeightState
+from structsvm.dual._dual import DualState
+from structsvm.dual._schedules import FixedSchedule, PerceptronSchedule
+from structsvm.dual._weights import WeightState
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -39,7 +39,11 @@ in_checkout = pytest.mark.skipif(
 def compiled_modules():
     found = pkgutil.walk_packages(structsvm.__path__, "structsvm.")
     origins = {info.name: importlib.util.find_spec(info.name).origin for info in found}
-    return [name for name, origin in origins.items() if origin.endswith(tuple(EXTENSION_SUFFIXES))]
+    return [
+        name
+        for name, origin in origins.items()
+        if origin.endswith(tuple(EXTENSION_SUFFIXES)) and name != "structsvm._shared"  # Cython's own
+    ]
 
 
 COMPILED = compiled_modules()
@@ -66,7 +70,7 @@ def test_no_stray_top_level_package():
 
 
 def test_there_are_compiled_modules_in_both_packages():
-    assert {"structsvm._problem", "structsvm._dual", "structsvm.oracles._viterbi"} <= set(COMPILED)
+    assert {"structsvm._problem", "structsvm.dual._dual", "structsvm.oracles._viterbi"} <= set(COMPILED)
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -133,7 +137,7 @@ def test_command_line_entry_point():
 
 def test_type_information_and_headers_are_installed():
     folder = Path(structsvm.__file__).parent
-    for name in ("py.typed", "__init__.pxd", "_problem.pxd", "_dual.pxd", "_typedefs.pxd", "_rows.h"):
+    for name in ("py.typed", "__init__.pxd", "_problem.pxd", "_dual.pxd", "_typedefs.pxd", "rows.h"):
         assert (folder / name).is_file()
 
 
@@ -278,7 +282,7 @@ def test_sdist_has_all_and_no_litter(checkout, distributions):
     tracked = {name for name in files_of(checkout) if not name.startswith((".git/", *NOT_IN_SDIST))}
     wanted = {name for name in tracked if "__pycache__" not in name}
     assert {name.removeprefix(top) for name in names} == wanted | {"PKG-INFO"}
-    assert {"LICENSE", "README.md", "meson.build", "oracles/kernels.c", "tests/test_packaging.py"} <= wanted
+    assert {"LICENSE", "README.md", "meson.build", "oracles/simd/kernels.c", "tests/test_packaging.py"} <= wanted
 
 
 @in_checkout
@@ -287,10 +291,10 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, distributions):
     with zipfile.ZipFile(distributions[1]) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
         metadata = archive.read(f"structsvm-{structsvm.__version__}.dist-info/METADATA").decode()
-    wanted = set()
+    wanted = {f"structsvm/_shared{sysconfig.get_config_var('EXT_SUFFIX')}"}
     for folder, package in PACKAGES.items():
         for name in files_of(checkout / folder):
-            if name.endswith((".py", ".pyi", ".pxd")) or name in ("py.typed", "_rows.h"):
+            if name.endswith((".py", ".pyi", ".pxd", "py.typed", "simd/rows.h")):
                 wanted.add(f"{package}/{name}")
             elif name.endswith(".pyx"):
                 wanted.add(f"{package}/{name[:-4]}{sysconfig.get_config_var('EXT_SUFFIX')}")

@@ -14,8 +14,8 @@ from structsvm.cli.training import COMMON, Training, passes_if_interrupted, trai
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
 from structsvm.solvers.choice import make_solver
-from structsvm.tasks.alignment_files import read_alignments, write_alignments
-from structsvm.tasks.alignment_model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.alignment.files import read_alignments, write_alignments
+from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 
 DEFAULTS = COMMON | {
     "mode": "semi_global",

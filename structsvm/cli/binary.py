@@ -9,19 +9,19 @@ from types import SimpleNamespace
 import click
 import numpy as np
 
-from structsvm._kernels import Rows
 from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text, split_given
 from structsvm.cli.multiclass import examples, fast_layout, picture, report
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, passes_if_interrupted
-from structsvm.linear_problem import LinearProblem
+from structsvm.features.svmlight import read_svmlight
+from structsvm.kernel._kernels import Rows
+from structsvm.linear.problem import LinearProblem
 from structsvm.model_file import read_model
 from structsvm.solvers import SGDQN, Huller, LaSVM
-from structsvm.svmlight import read_svmlight
-from structsvm.tasks.binary_kernel import BinaryKernelModel
-from structsvm.tasks.kernel_model import kernel_of
-from structsvm.tasks.linear_model import LinearModel
-from structsvm.tasks.sequence_labels import label_costs
+from structsvm.tasks.kernel.binary import BinaryKernelModel
+from structsvm.tasks.kernel.model import kernel_of
+from structsvm.tasks.linear.model import LinearModel
+from structsvm.tasks.sequence.labels import label_costs
 
 # Solvers, and the estimators that hold their models.
 MACHINES = {

@@ -16,11 +16,11 @@ import click
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
+from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
-from structsvm.sources import load_text
-from structsvm.tasks.grammar_model import PCFG, GrammarModel, as_trees, prepare
-from structsvm.tasks.grammar_parameters import make_grammar_solver
-from structsvm.trees import parse_trees, read_trees
+from structsvm.structures.trees import parse_trees, read_trees
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, as_trees, prepare
+from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
 _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")

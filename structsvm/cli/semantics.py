@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 import numpy as np
 
-from structsvm.bag_lines import read_bags
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, training
-from structsvm.meanings import format_meaning
 from structsvm.metrics import alignment_error, meaning_scores
-from structsvm.tasks.semantics_model import SemanticModel
-from structsvm.tasks.semantics_training import as_grammar, model_params
-from structsvm.tasks.semantics_training import train as run
+from structsvm.structures.bag_lines import read_bags
+from structsvm.structures.meanings import format_meaning
+from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.training import as_grammar, model_params
+from structsvm.tasks.semantics.training import train as run
 
 # What SemanticParser's parameters are where no option says otherwise.
 DEFAULTS = {

@@ -12,10 +12,10 @@ import numpy as np
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
-from structsvm.columns import Columns, read_columns
+from structsvm.features.columns import Columns, read_columns
 from structsvm.progress import Bar
 from structsvm.solvers.choice import make_solver
-from structsvm.tasks.sequence_model import SequenceModel, prepare
+from structsvm.tasks.sequence.model import SequenceModel, prepare
 
 DEFAULTS = COMMON | {
     "end": False,

@@ -13,9 +13,9 @@ from structsvm.cli.kernels import kernel_options, split_given
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, training
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
-from structsvm.tasks.taxonomy import TaxonomyClassifier
-from structsvm.tasks.taxonomy_documents import read_documents
-from structsvm.taxonomy import read_taxonomy
+from structsvm.structures.taxonomy import read_taxonomy
+from structsvm.tasks.taxonomy.documents import read_documents
+from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 
 
 def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):

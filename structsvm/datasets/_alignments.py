@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from structsvm.datasets._fetch import SOURCES, fetch
-from structsvm.gapped import strip_gaps
-from structsvm.substitution_matrix import SubstitutionMatrix
+from structsvm.structures.gapped import strip_gaps
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
 __all__ = ["AlignmentPairs", "fetch_oxbench", "fetch_prefab", "fetch_substitution_matrix"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.datasets._classes import LabelledRows
 from structsvm.datasets._fetch import fetch
-from structsvm.svmlight import read_svmlight
+from structsvm.features.svmlight import read_svmlight
 
 __all__ = ["fetch_adult", "fetch_w8a", "make_banana", "make_ill_conditioned", "make_waveform"]
 

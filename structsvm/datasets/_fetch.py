@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm.trees import clean_tree, read_trees
+from structsvm.structures.trees import clean_tree, read_trees
 
 __all__ = ["SOURCES", "DatasetUnavailableError", "Source", "fetch"]
 

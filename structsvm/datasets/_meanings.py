@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from structsvm.datasets._fetch import fetch
-from structsvm.meanings import MeaningGrammar
+from structsvm.structures.meanings import MeaningGrammar
 
 __all__ = ["GeoQuery", "SportsGame", "Sportscast", "fetch_geoquery", "fetch_robocup"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.datasets._fetch import fetch
-from structsvm.taxonomy import Taxonomy
+from structsvm.structures.taxonomy import Taxonomy
 
 __all__ = [
     "TaxonomyDocuments",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.datasets._fetch import fetch
-from structsvm.trees import Tree, read_trees
+from structsvm.structures.trees import Tree, read_trees
 
 __all__ = ["Treebank", "fetch_treebank_sample", "make_treebank"]
 

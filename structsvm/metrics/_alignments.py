@@ -1,6 +1,7 @@
 """Scores for alignments, and for the choice of a homologue among decoys.
 
-Alignments are pairs of gapped rows (see `structsvm.gapped`). Columns of the reference that are not all upper case are
+Alignments are pairs of gapped rows (see `structsvm.structures.gapped`). Columns of the reference that are not all upper
+case are
 not assessed: the pairs in them are neither wanted nor wrong.
 """
 
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.gapped import assessed_pairs, strip_gaps
+from structsvm.structures.gapped import assessed_pairs, strip_gaps
 
 __all__ = ["AlignmentScores", "alignment_scores", "homologue_error", "pair_f1", "q_score", "total_column"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from structsvm.meanings import as_meaning
+from structsvm.structures.meanings import as_meaning
 
 __all__ = ["MeaningScores", "alignment_error", "meaning_scores"]
 
@@ -51,7 +51,7 @@ def meaning_scores(y_true, y_pred, *, grammar=None) -> MeaningScores:
     Parameters
     ----------
     y_true, y_pred : list of (list of meanings, or a single meaning)
-        For each sentence; a meaning is text or nested tuples (see `structsvm.meanings`).
+        For each sentence; a meaning is text or nested tuples (see `structsvm.structures.meanings`).
     grammar : MeaningGrammar, optional
         Predictions that it does not accept are not valid, and left out of the precision. None: all are valid.
 

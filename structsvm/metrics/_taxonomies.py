@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.taxonomy import as_taxonomy
+from structsvm.structures.taxonomy import as_taxonomy
 
 __all__ = ["HierarchicalScores", "hierarchical_scores", "path_loss", "tree_loss"]
 
@@ -53,7 +53,7 @@ def tree_loss(y_true, y_pred, taxonomy, *, sample_weight=None) -> float:
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         Names of nodes.
-    taxonomy : Taxonomy, or anything that `structsvm.taxonomy.as_taxonomy` takes
+    taxonomy : Taxonomy, or anything that `structsvm.structures.taxonomy.as_taxonomy` takes
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from structsvm.trees import Tree
+from structsvm.structures.trees import Tree
 
 __all__ = ["EVALB_DELETED", "EVALB_EQUAL", "BracketScores", "bracket_scores"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.gapped import split_rows
 from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, subplots
+from structsvm.structures.gapped import split_rows
 
 __all__ = ["AlignmentDisplay"]
 

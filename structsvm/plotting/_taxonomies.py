@@ -64,7 +64,7 @@ class TaxonomyDisplay:
     @classmethod
     def from_predictions(cls, y_true, y_pred, taxonomy, *, ax=None, **kw):
         """Draw the confusions of labels, each the name of a node, one a document."""
-        from structsvm.taxonomy import as_taxonomy
+        from structsvm.structures.taxonomy import as_taxonomy
 
         y_true, y_pred = (np.asarray(y).tolist() for y in (y_true, y_pred))
         if len(y_true) != len(y_pred) or not y_true:

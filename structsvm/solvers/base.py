@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm._dual import DualState
-from structsvm._weights import half_norm
 from structsvm.checkpoint import Checkpoint
-from structsvm.parallel import Rounds
+from structsvm.dual._dual import DualState
+from structsvm.dual._weights import half_norm
+from structsvm.dual.parallel import Rounds
 from structsvm.parameters import (
     CHECKPOINT,
     FLAG,

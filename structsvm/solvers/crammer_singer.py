@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from structsvm._full_gradient import FullGradient
-from structsvm._schedules import FixedSchedule
+from structsvm.dual._schedules import FixedSchedule
+from structsvm.kernel._full_gradient import FullGradient
 from structsvm.parameters import Interval
 from structsvm.solvers.kernel import KernelSolver, check_size
 

@@ -7,11 +7,11 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from structsvm._dual import DualState
-from structsvm._one_slack import OneSlackProblem
+from structsvm.dual._dual import DualState
+from structsvm.dual._one_slack import OneSlackProblem
+from structsvm.dual.rounds import NSlackSchedule, OneSlackSchedule
 from structsvm.parameters import Interval, Options, seed_from
 from structsvm.solvers.base import DualSolver, Run
-from structsvm.solvers.rounds import NSlackSchedule, OneSlackSchedule
 
 # With a hard margin: rounds after which to find out whether any weights can be feasible, what the linear programme
 # may have in rows times columns, and how scipy says no.
@@ -59,7 +59,7 @@ class CuttingPlane(DualSolver):
     random_state : int, RandomState or None
         Seeds the order within sweeps.
     n_jobs : int or None
-        Jobs that ask the oracle; see `structsvm.parallel`. The model does not depend on it.
+        Jobs that ask the oracle; see `structsvm.dual.parallel`. The model does not depend on it.
     checkpoint, checkpoint_every
         As for `LaRank`.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from structsvm._schedules import FrankWolfeSchedule
+from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import Interval, Options
 from structsvm.solvers.base import DualSolver
 
@@ -32,7 +32,7 @@ class FrankWolfe(DualSolver):
     random_state : int, RandomState or None
         Seeds the choice of examples.
     n_jobs : int, optional
-        Jobs for the certificate (see `structsvm.parallel`); -1: all cores.
+        Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores.
     checkpoint, checkpoint_every
         As for `LaRank`.
 

@@ -8,8 +8,8 @@ from numbers import Integral
 
 import numpy as np
 
-from structsvm._huller import Huller as HullerState
-from structsvm._schedules import FixedSchedule
+from structsvm.dual._schedules import FixedSchedule
+from structsvm.kernel._huller import Huller as HullerState
 from structsvm.parameters import Interval
 from structsvm.result import ConvergenceWarning
 from structsvm.solvers.kernel import KernelRun, KernelSolver

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from structsvm._kernel_dual import KernelDual
-from structsvm.kernel_problem import KernelProblem
+from structsvm.kernel._kernel_dual import KernelDual
+from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from structsvm._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule, WorkingSetSchedule
+from structsvm.dual._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule, WorkingSetSchedule
 from structsvm.parameters import Interval, Kind, Options
 from structsvm.solvers.kernel import KernelSolver
 

@@ -6,9 +6,9 @@ from numbers import Integral
 
 import numpy as np
 
-from structsvm._kernel_perceptron import KernelPerceptron as PerceptronState
-from structsvm._schedules import PerceptronSchedule
-from structsvm.kernel_problem import KernelProblem
+from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.kernel._kernel_perceptron import KernelPerceptron as PerceptronState
+from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
 from structsvm.solvers.base import Run, Solver
 

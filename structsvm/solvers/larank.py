@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from structsvm._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule
+from structsvm.dual._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule
 from structsvm.parameters import Interval, Options
 from structsvm.solvers.base import DualSolver
 
@@ -41,7 +41,7 @@ class LaRank(DualSolver):
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
     n_jobs : int, optional
-        Jobs for the certificate (see `structsvm.parallel`); -1: all cores. Training itself is one thread's work.
+        Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores. Training itself is one thread's work.
     checkpoint : path-like, optional
         File that keeps the state of training. If it exists, training goes on from it, to the same model bit for bit as
         an undisturbed run; it is of use after a crash or a kill at any moment.

@@ -8,9 +8,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from structsvm._lasvm import SELECTIONS
-from structsvm._lasvm import LaSVM as LaSVMState
-from structsvm._schedules import OnlineSchedule
+from structsvm.dual._schedules import OnlineSchedule
+from structsvm.kernel._lasvm import SELECTIONS
+from structsvm.kernel._lasvm import LaSVM as LaSVMState
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.solvers.kernel import KernelRun, KernelSolver

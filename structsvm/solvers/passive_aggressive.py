@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm._schedules import FixedSchedule
+from structsvm.dual._schedules import FixedSchedule
 from structsvm.solvers.base import DualSolver
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from structsvm._schedules import PerceptronSchedule
-from structsvm._weights import WeightState
+from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.dual._weights import WeightState
 from structsvm.parameters import FLAG, seed_from
 from structsvm.solvers.base import Run, Solver
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm._gradient_descent import LOSSES, GradientDescent
-from structsvm._schedules import PerceptronSchedule
-from structsvm._weights import checked_array
-from structsvm.linear_problem import LinearProblem
+from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.dual._weights import checked_array
+from structsvm.linear._gradient_descent import LOSSES, GradientDescent
+from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
 

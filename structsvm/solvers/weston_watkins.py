@@ -14,8 +14,8 @@ phi(x_i), which is equation 1):
 Decomposition (section 5.3). A round chooses a working set of examples, takes their rows of the kernel matrix and
 improves the dual over them alone, with what each class gets from them in all (sum_i beta_ki over the set) held fixed;
 then all scores follow, F += (change of beta) K_rows. Two ways to improve it: Frank-Wolfe (sections 5.1 and 5.2), and
-steps along cycles of classes (`structsvm._cycles`). After each round the linear programme of Frank-Wolfe over all
-examples gives the best biases and with them the exact duality gap (`structsvm._circulation`).
+steps along cycles of classes (`structsvm.kernel._cycles`). After each round the linear programme of Frank-Wolfe over
+all examples gives the best biases and with them the exact duality gap (`structsvm.kernel._circulation`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from structsvm._circulation import Circulation
-from structsvm._cycles import Arcs, CycleSteps
-from structsvm._row_cache import RowCache
+from structsvm.kernel._circulation import Circulation
+from structsvm.kernel._cycles import Arcs, CycleSteps
+from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import Interval, Options
 from structsvm.solvers.kernel import KernelRun, KernelSolver, check_size
 
@@ -191,7 +191,7 @@ class WestonWatkinsState:
 
 
 class Rounds:
-    """Working sets, one a round, with the interface of `structsvm._schedules.Schedule`; a subclass improves them.
+    """Working sets, one a round, with the interface of `structsvm.dual._schedules.Schedule`; a subclass improves them.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from structsvm.cli import main
 from structsvm.cli.alignment import stand_ins
 from structsvm.datasets import make_alignment, write_alignments
-from structsvm.substitution_matrix import SubstitutionMatrix
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
 pytest.importorskip("Bio")
 # What click will replace in its next major version, the text stream of standard output.

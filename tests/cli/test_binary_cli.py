@@ -8,7 +8,7 @@ from command_line import run_here as run
 
 import structsvm
 from structsvm.datasets import make_banana
-from structsvm.svmlight import write_svmlight
+from structsvm.features.svmlight import write_svmlight
 from structsvm.tasks import HullerClassifier, LaSVMClassifier, SGDQNClassifier, TrackingClassifier
 
 # Click 8.4 says so; how output is written is tested with the command line for sequences.

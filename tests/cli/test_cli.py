@@ -14,9 +14,9 @@ import pytest
 from command_line import COMMAND, run
 
 import structsvm
-from structsvm.columns import read_columns
 from structsvm.datasets import fetch_conll2000, make_sequences
 from structsvm.datasets._simulate import write_columns
+from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1, token_accuracy
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import SequenceLabeler

@@ -10,7 +10,7 @@ from command_line import run_here as run
 
 import structsvm
 from structsvm.cli.multiclass import clouds
-from structsvm.svmlight import write_svmlight
+from structsvm.features.svmlight import write_svmlight
 from structsvm.tasks import CrammerSingerClassifier, LaRankClassifier
 
 # Click 8.4 says so; how output is written is tested with the command line for sequences.

@@ -12,9 +12,9 @@ import pytest
 from command_line import COMMAND, run
 
 import structsvm
-from structsvm.bag_lines import read_bags, write_bags
 from structsvm.datasets import make_ambig_house
 from structsvm.metrics import meaning_scores
+from structsvm.structures.bag_lines import read_bags, write_bags
 
 
 @pytest.fixture(scope="module")

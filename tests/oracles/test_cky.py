@@ -14,9 +14,9 @@ from tree_reference import ReferenceGrammar, as_text, catalan, random_grammar, r
 
 from structsvm import CuttingPlane, LaRank, StructuredSVM
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.oracles.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
+from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
+from structsvm.structures.trees import parse_tree
 from structsvm.testing import check_oracle
-from structsvm.trees import parse_tree
 
 LOSSES = ("zero_one", "hamming", "f1")
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
@@ -395,7 +395,7 @@ def test_caps_are_named():
 
 
 def test_the_cap_on_rules(monkeypatch):
-    monkeypatch.setattr("structsvm.oracles.grammar.MAX_RULES", 3)
+    monkeypatch.setattr("structsvm.structures.grammar.MAX_RULES", 3)
     Grammar("S -> S S S S | 'a'")
     with pytest.raises(ValueError, match="a grammar of 4 rules is above the cap of 3 rules"):
         Grammar("S -> S S | 'a' | 'b' | 'c'")

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structsvm import LaRank
+from structsvm.features.tokens import Tokens
 from structsvm.oracles.greedy import GreedyOracle
-from structsvm.tokens import Tokens
 
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 ORDERS = [0, 1, 2, 5, 12]

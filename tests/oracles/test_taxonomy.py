@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from taxonomy_reference import ReferenceTaxonomy, random_edges
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, Perceptron, StructuredSVM
-from structsvm._dual import DualState
+from structsvm.dual._dual import DualState
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
-from structsvm.taxonomy import Taxonomy
+from structsvm.structures.taxonomy import Taxonomy
 from structsvm.testing import check_oracle
 
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]

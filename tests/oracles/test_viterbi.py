@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from structsvm import LaRank, UnsupportedFormulation
+from structsvm.features.tokens import Tokens
 from structsvm.oracles._viterbi import MAX_CHART_BYTES
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.tokens import Tokens
 
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from structsvm.features import FeatureEncoder
-from structsvm.templates import FUNCTIONS, parse_templates
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.templates import FUNCTIONS, parse_templates
 
 
 def reference_templates(text, sequences):

@@ -21,14 +21,14 @@ from structsvm import (
     StructuredSVM,
     UnsupportedFormulation,
 )
-from structsvm.features import FeatureEncoder
+from structsvm.features.encoder import FeatureEncoder
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.structures.taxonomy import Taxonomy
+from structsvm.structures.trees import parse_tree
 from structsvm.tasks import SequenceLabeler
-from structsvm.taxonomy import Taxonomy
-from structsvm.trees import parse_tree
 
 
 class Multiclass(Oracle):

@@ -1,6 +1,7 @@
 """Declared parameters: what is accepted, what the messages say, scikit-learn's contract."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_messages(solver, message):
         LaRank(n_reprocess=2.0, schedule="fixed"),
         Perceptron(average=np.True_),
     ],
-    ids=str,
+    ids=lambda solver: re.sub(" at 0x[0-9A-F]+", "", str(solver)),
 )
 def test_numbers_of_numpy_are_numbers(solver):
     solver.validate()

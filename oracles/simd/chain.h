@@ -1,0 +1,289 @@
+/* Max-plus dynamic programmes over a label chain of order 1 or 2.
+ *
+ * T tokens, K labels in rows of `stride` floats; columns beyond K hold -inf in the lattice. E[t] is the
+ * lattice: emission scores, -inf where a label may not stand. L[g] is the row of losses against the
+ * true label g: without a true labelling `gold` is NULL and no loss is added, so that training and
+ * prediction are one code.
+ *
+ * A state is (g, c): the label c of this token, and for order 2 the label g of the token before, where
+ * the label K means "before the first token". A block of states has G rows of `stride` floats: G = 1
+ * for order 1, G = K + 1 for order 2. The states that lead to (g, c) are
+ *     order 1: (0, a),  score A[a][c];           order 2: (a, g),  score A[g][a][c],
+ * for P labels a (P = K, or K + 1). With `step` and `shift` the same loop serves both orders.
+ */
+#ifndef STRUCTSVM_CHAIN_H
+#define STRUCTSVM_CHAIN_H
+
+#include <stdlib.h>
+
+#include "rows.h"
+
+typedef struct {
+    int64_t K, stride, G, P;
+    int64_t step, shift;    /* predecessor a of group g stands at a * step + g * shift */
+    const float *A;         /* (G, P, stride) transition scores, the mask added */
+    const float *start;     /* (stride) */
+    const float *end;       /* (stride) */
+    const float *loss;      /* (K, stride): true label, label */
+} chain_scores;
+
+/* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. */
+static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
+                                   const int32_t *indices, const float *values, int64_t T,
+                                   const float *init, int64_t init_step, float *E) {
+    for (int64_t t = 0; t < T; t++) {
+        int64_t a = indptr[t], b = indptr[t + 1];
+        if (t + 1 < T)      /* the next token's rows lie anywhere in memory: ask for them while these are summed */
+            for (int64_t e = b; e < indptr[t + 2]; e++) rows_prefetch(W + indices[e] * stride, stride);
+        rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,
+                 init + t * init_step, E + t * stride);
+    }
+}
+
+/* out[c] = extra[c] + extra2[c] + max_a before[a] + A[a][c], for nv vectors (extra2 may be NULL). */
+ROWS_INLINE void chain_max_part(const float *before, int64_t step, const float *A, int64_t P, int64_t stride,
+                                const float *extra, const float *extra2, float *out, const int nv) {
+    rows_v m0 = rows_all(-INFINITY), m1 = m0, m2 = m0;
+    for (int64_t a = 0; a < P; a++) {
+        rows_v x = rows_all(before[a * step]);
+        const float *row = A + a * stride;
+        m0 = rows_max(x + *(const rows_v *)row, m0);
+        if (nv > 1) m1 = rows_max(x + *(const rows_v *)(row + 8), m1);
+        if (nv > 2) m2 = rows_max(x + *(const rows_v *)(row + 16), m2);
+    }
+    if (extra2 != NULL) {
+        m0 += *(const rows_v *)extra2;
+        if (nv > 1) m1 += *(const rows_v *)(extra2 + 8);
+        if (nv > 2) m2 += *(const rows_v *)(extra2 + 16);
+    }
+    *(rows_v *)out = m0 + *(const rows_v *)extra;
+    if (nv > 1) *(rows_v *)(out + 8) = m1 + *(const rows_v *)(extra + 8);
+    if (nv > 2) *(rows_v *)(out + 16) = m2 + *(const rows_v *)(extra + 16);
+}
+
+ROWS_INLINE void chain_max(const float *before, int64_t step, const float *A, int64_t P, int64_t stride,
+                           const float *extra, const float *extra2, float *out) {
+#define PART(NV) \
+    chain_max_part(before, step, A + c, P, stride, extra + c, extra2 == NULL ? NULL : extra2 + c, out + c, NV)
+    int64_t c = 0;
+    for (; c + 3 * LANES <= stride; c += 3 * LANES) PART(3);
+    if (stride - c == 2 * LANES) PART(2);
+    if (stride - c == LANES) PART(1);
+#undef PART
+}
+
+ROWS_INLINE void chain_first(const chain_scores *s, const float *E, const float *loss, float *V) {
+    int64_t stride = s->stride, last = (s->G - 1) * stride;
+    for (int64_t j = 0; j < last; j++) V[j] = -INFINITY;
+    for (int64_t j = 0; j < stride; j++) V[last + j] = E[j] + s->start[j] + (loss == NULL ? 0.0f : loss[j]);
+}
+
+/* One token further: V = block of scores of the best labellings that end in each state. */
+ROWS_INLINE void chain_step(const chain_scores *s, const float *before, const float *E, const float *loss, float *V) {
+    int64_t stride = s->stride, groups = s->G == 1 ? 1 : s->K;
+    for (int64_t g = 0; g < groups; g++)
+        chain_max(before + g * s->shift, s->step, s->A + g * s->P * stride, s->P, stride, E, loss, V + g * stride);
+    if (s->G > 1)
+        for (int64_t j = 0; j < stride; j++) V[groups * stride + j] = -INFINITY;
+}
+
+/* The predecessor a through which state (g, c) got its maximum: the smallest where several did. */
+ROWS_INLINE int64_t chain_back(const chain_scores *s, const float *before, int64_t g, int64_t c, float *best, float *sums) {
+    const float *b = before + g * s->shift, *A = s->A + g * s->P * s->stride + c;
+    int64_t n = (s->P + LANES - 1) / LANES * LANES, a = 0;
+    for (; a < s->P; a++) sums[a] = b[a * s->step] + A[a * s->stride];
+    for (; a < n; a++) sums[a] = -INFINITY;
+    a = rows_argmax(sums, NULL, n, best);
+    return a < s->P ? a : s->P - 1;     /* scores that overflowed to NaN must not lead out of the table */
+}
+
+/* From state (g, c) of token t to its predecessor. Only at token 0 the group is K; scores that overflowed
+ * could claim otherwise, and K is not a label. */
+ROWS_INLINE void chain_move(const chain_scores *s, int64_t t, int64_t a, int64_t *g, int64_t *c) {
+    if (s->G == 1) {
+        *c = a;
+    } else {
+        *c = *g;
+        *g = t == 1 ? s->K : a < s->K ? a : s->K - 1;
+    }
+}
+
+/* Best last state of a block: its group and label, the score with the end row. */
+ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t T, int64_t *g, int64_t *c) {
+    float best = -INFINITY, x;
+    *g = T == 1 ? s->G - 1 : 0;
+    *c = 0;
+    for (int64_t k = 0; k < s->G; k++) {
+        int64_t at = rows_argmax(V + k * s->stride, s->end, s->stride, &x);
+        if (x > best) best = x, *g = k, *c = at < s->K ? at : s->K - 1;
+    }
+    return best;
+}
+
+/* The best labelling (with `gold`: loss added), into path. V holds T blocks: maxima only; the way back
+ * finds each argument again, which is cheaper than writing T * K of them down. */
+static float chain_best(const chain_scores *s, const float *E, const int32_t *gold, int64_t T,
+                                    float *V, float *sums, int32_t *path) {
+    int64_t stride = s->stride, block = s->G * stride, g, c;
+    float best, ignored;
+#define LOSS(t) (gold == NULL ? NULL : s->loss + gold[t] * stride)
+    chain_first(s, E, LOSS(0), V);
+    for (int64_t t = 1; t < T; t++)
+        chain_step(s, V + (t - 1) * block, E + t * stride, LOSS(t), V + t * block);
+#undef LOSS
+    best = chain_last(s, V + (T - 1) * block, T, &g, &c);
+    for (int64_t t = T - 1; t >= 0; t--) {
+        path[t] = (int32_t)c;
+        if (t == 0) break;
+        int64_t a = chain_back(s, V + (t - 1) * block, g, c, &ignored, sums);
+        chain_move(s, t, a, &g, &c);
+    }
+    return best;
+}
+
+/* The programme with a count of errors: V[t][d] is the block of the best labellings of tokens 0..t with
+ * exactly d labels other than gold (at least d, for d = cap). Any function of the count can then be
+ * traded off against the score. best[d] is the best whole labelling's score, -inf where there is none.
+ *     V[t][d][c] = E[t][c] + max_a (V[t-1][d - [c != gold]][a] + A[a][c])
+ * V has T * (cap + 1) blocks. */
+static void chain_count(const chain_scores *s, const float *E, const int32_t *gold, int64_t T,
+                                    int64_t cap, float *V, float *best) {
+    int64_t stride = s->stride, block = s->G * stride, layer = (cap + 1) * block, g, c;
+    for (int64_t t = 0; t < T; t++) {
+        float *now = V + t * layer;
+        for (int64_t d = 0; d <= cap; d++) {
+            float *v = now + d * block;
+            if (d > t + 1) {
+                for (int64_t j = 0; j < block; j++) v[j] = -INFINITY;
+            } else if (t > 0) {
+                chain_step(s, now - layer + d * block, E + t * stride, NULL, v);
+            } else if (d == 0) {
+                chain_first(s, E, NULL, v);
+            } else {
+                for (int64_t j = 0; j < block; j++) v[j] = -INFINITY;
+            }
+        }
+        /* v[d] holds the maxima that keep the count d; labels other than gold come from count d - 1. */
+        for (int64_t d = cap; d >= 0; d--)
+            for (int64_t k = 0; k < s->G; k++) {
+                float *v = now + d * block + k * stride, keep = v[gold[t]];
+                for (int64_t j = 0; j < stride; j++) {
+                    float less = d > 0 ? (v - block)[j] : -INFINITY;
+                    v[j] = d == cap && v[j] > less ? v[j] : less;
+                }
+                v[gold[t]] = keep;
+            }
+    }
+    for (int64_t d = 0; d <= cap; d++) best[d] = chain_last(s, V + (T - 1) * layer + d * block, T, &g, &c);
+}
+
+/* The labelling behind best[d] of chain_count. */
+static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t T, int64_t cap,
+                                         int64_t d, const float *V, float *sums, int32_t *path) {
+    int64_t block = s->G * s->stride, layer = (cap + 1) * block, g, c, a, b;
+    float score, other;
+    chain_last(s, V + (T - 1) * layer + d * block, T, &g, &c);
+    for (int64_t t = T - 1; t >= 0; t--) {
+        path[t] = (int32_t)c;
+        if (t == 0) break;
+        const float *before = V + (t - 1) * layer;
+        int wrong = d > 0 && c != gold[t];  /* d = 0 is gold itself, unless scores overflowed */
+        a = chain_back(s, before + (d - wrong) * block, g, c, &score, sums);
+        if (wrong && d == cap) {
+            b = chain_back(s, before + d * block, g, c, &other, sums);
+            if (other > score) a = b, wrong = 0;
+        }
+        d -= wrong;
+        chain_move(s, t, a, &g, &c);
+    }
+}
+
+/* The k best labellings, best first; returns how many there are (fewer where the chain has fewer).
+ * score and back have T * G * stride * k entries; back is (predecessor label) * k + (rank there).
+ * Lists of a state's k best are merged from its P predecessors' lists, each already sorted. */
+static int64_t chain_kbest(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score,
+                           int64_t *back, int64_t *heads, int32_t *paths, float *totals) {
+    int64_t stride = s->stride, states = s->G * stride;
+    for (int64_t j = 0; j < T * states * k; j++) score[j] = -INFINITY;
+    for (int64_t c = 0; c < s->K; c++) score[((s->G - 1) * stride + c) * k] = E[c] + s->start[c];
+    for (int64_t t = 1; t < T; t++) {
+        const float *before = score + (t - 1) * states * k;
+        for (int64_t g = 0; g < (s->G == 1 ? 1 : s->K); g++)
+            for (int64_t c = 0; c < s->K; c++) {
+                float *out = score + (t * states + g * stride + c) * k;
+                int64_t *from = back + (t * states + g * stride + c) * k;
+                memset(heads, 0, s->P * sizeof(int64_t));
+                for (int64_t r = 0; r < k; r++) {
+                    float best = -INFINITY;
+                    int64_t top = -1;
+                    for (int64_t a = 0; a < s->P; a++) {
+                        if (heads[a] == k) continue;
+                        float x = before[(a * s->step + g * s->shift) * k + heads[a]] + s->A[(g * s->P + a) * stride + c];
+                        if (x > best) best = x, top = a;
+                    }
+                    if (top < 0) break;
+                    out[r] = best + E[t * stride + c];
+                    from[r] = top * k + heads[top]++;
+                }
+            }
+    }
+    const float *last = score + (T - 1) * states * k;
+    int64_t *taken = heads, n = 0;
+    taken = (int64_t *)calloc(states, sizeof(int64_t));
+    if (taken == NULL) return -1;
+    for (; n < k; n++) {
+        float best = -INFINITY;
+        int64_t top = -1;
+        for (int64_t q = 0; q < states; q++) {
+            if (taken[q] == k || q % stride >= s->K) continue;
+            float x = last[q * k + taken[q]] + s->end[q % stride];
+            if (x > best) best = x, top = q;
+        }
+        if (top < 0) break;
+        int64_t rank = taken[top]++, g = top / stride, c = top % stride;
+        totals[n] = best;
+        for (int64_t t = T - 1; t >= 0; t--) {
+            paths[n * T + t] = (int32_t)c;
+            if (t == 0) break;
+            int64_t b = back[(t * states + g * stride + c) * k + rank];
+            rank = b % k;
+            c = s->G == 1 ? b / k : g;
+            g = s->G == 1 ? 0 : b / k;
+        }
+    }
+    free(taken);
+    return n;
+}
+
+/* out[t][c] = score of the best labelling with label c at token t (max-marginals): the forward maxima V
+ * (from chain_best without gold) plus the backward ones B, of which two blocks are kept. */
+static void chain_max_marginals(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out) {
+    int64_t stride = s->stride, block = s->G * stride;
+    float *now = B, *next = B + block;
+    for (int64_t q = 0; q < block; q++) now[q] = s->end[q % stride];
+    for (int64_t t = T - 1; t >= 0; t--) {
+        for (int64_t c = 0; c < stride; c++) {
+            float best = -INFINITY;
+            for (int64_t g = 0; g < s->G; g++) {
+                float x = V[t * block + g * stride + c] + now[g * stride + c];
+                if (x > best) best = x;
+            }
+            out[t * stride + c] = best;
+        }
+        if (t == 0) break;
+        float *swap = next;
+        next = now;
+        now = swap;
+        for (int64_t q = 0; q < block; q++) now[q] = -INFINITY;
+        for (int64_t g = 0; g < (s->G == 1 ? 1 : s->K); g++)
+            for (int64_t a = 0; a < s->P; a++) {
+                float *b = now + a * s->step + g * s->shift;
+                for (int64_t c = 0; c < s->K; c++) {
+                    float x = s->A[(g * s->P + a) * stride + c] + E[t * stride + c] + next[g * stride + c];
+                    if (x > *b) *b = x;
+                }
+            }
+    }
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* Greedy inference over a label sequence: each label chosen given the `order` labels before it. */
+#ifndef STRUCTSVM_GREEDY_H
+#define STRUCTSVM_GREEDY_H
+
+#include "rows.h"
+
+/* The rows of the labels before token t: lag s stands at (s - 1) (K + 1) + label, label K before the start. */
+ROWS_INLINE void greedy_history(const int32_t *labels, int64_t t, int64_t order, int64_t K, int64_t first, int32_t *rows) {
+    for (int64_t s = 1; s <= order; s++)
+        rows[s - 1] = (int32_t)(first + (s - 1) * (K + 1) + (t >= s ? labels[t - s] : K));
+}
+
+/* out = init + the token's rows + the history's rows. `labels` are those of the sequence, of which only
+ * the ones before t are read; `rows` is room for `order` indices. */
+static void greedy_score(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
+                         const int32_t *index, const float *values, int64_t n, const int32_t *labels,
+                         int64_t t, const float *init, int32_t *rows, float *out) {
+    greedy_history(labels, t, order, K, first, rows);
+    rows_sum(W, stride, index, values, n, init, out);
+    rows_sum(W, stride, rows, NULL, order, out, out);
+}
+
+/* Label one sequence left to right on its own predictions. init + t * init_step is token t's row of 0 and
+ * -inf; mask (or NULL) has a row per label before, then one for the first token, one for the last.
+ * Returns the first token at which no label may stand, or -1. */
+static int64_t greedy_decode(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
+                             const int64_t *indptr, const int32_t *indices, const float *values, int64_t T,
+                             const float *init, int64_t init_step, const float *mask, int32_t *rows,
+                             float *out, float *scores, int32_t *labels) {
+    for (int64_t t = 0; t < T; t++) {
+        float best;
+        int64_t a = indptr[t];
+        greedy_score(W, stride, K, order, first, indices + a, values == NULL ? NULL : values + a,
+                     indptr[t + 1] - a, labels, t, init + t * init_step, rows, out);
+        if (mask != NULL) {
+            const float *m = mask + (t > 0 ? labels[t - 1] : K) * stride, *l = mask + (K + 1) * stride;
+            for (int64_t j = 0; j < stride; j++) out[j] += m[j] + (t == T - 1 ? l[j] : 0.0f);
+        }
+        if (scores != NULL) memcpy(scores + t * stride, out, stride * sizeof(float));
+        int64_t c = rows_argmax(out, NULL, stride, &best);
+        labels[t] = (int32_t)(c < K ? c : K - 1);
+        if (!(best > -INFINITY)) return t;
+    }
+    return -1;
+}
+
+#endif

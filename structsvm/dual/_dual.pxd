@@ -1,0 +1,51 @@
+from structsvm._problem cimport Cut, Problem
+from structsvm._typedefs cimport int32_t, int64_t
+from structsvm.dual._weights cimport WeightState
+
+
+cdef struct WorkingSet:
+    int32_t n
+    int32_t capacity
+    double total        # sum of alpha; LaRank's beta of the true output
+    Cut* cuts
+    double* gram        # packed lower triangle: gram[r (r + 1) / 2 + c] = <psi_r, psi_c>, c <= r
+
+
+cdef inline double gram_at(const WorkingSet* s, Py_ssize_t r, Py_ssize_t c) noexcept nogil:
+    if r < 0 or c < 0:
+        return 0.0
+    return s.gram[r * (r + 1) // 2 + c] if c <= r else s.gram[c * (c + 1) // 2 + r]
+
+
+cdef class DualState(WeightState):
+    cdef readonly int64_t n_cuts            # constraints with alpha > 0
+    cdef readonly int64_t n_patterns        # examples with at least one of them
+    cdef readonly double tau                # a direction with less slope is left alone
+    cdef readonly int64_t patience          # solutions of its working set that a cut of alpha = 0 stays for
+    cdef object base                        # None, or float64 weights that training started from
+    cdef double[::1] box                    # (n,) upper bound of each example's sum of alpha
+    cdef double[::1] ridge                  # (n,) curvature added along that sum
+    cdef int64_t[::1] support               # (n_patterns used) examples with cuts, in any order
+    cdef int64_t[::1] position              # (n,) index into support, or -1
+    cdef WorkingSet* sets
+    cdef Py_ssize_t n_sets
+    cdef double* slope                      # scratch: b - <w, psi> of one working set's cuts
+    cdef Py_ssize_t slope_capacity
+
+    cdef int process(self, Py_ssize_t i) except -1 nogil
+    cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
+    cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
+
+    cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
+    cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil
+    cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
+    cdef int flush(self) except -1
+    cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil
+    cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil
+    cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil
+    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) noexcept nogil
+    cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil
+    cdef int solve_set(self, Py_ssize_t i) except -1 nogil
+    cdef int take(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil
+    cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil
+    cdef void clear(self) noexcept nogil

@@ -1,0 +1,661 @@
+"""The explicit-w dual state, and the steps that every schedule is made of.
+
+The dual point is a sparse alpha >= 0 over cuts, grouped by example; w = sum alpha psi is kept up to
+date. For example i with box B_i and ridge r_i (linear penalty: C_i and 0; quadratic: infinity and
+1 / C_i; hard margin: infinity and 0) the dual objective is
+
+    sum_c alpha_c b_c - 1/2 |sum_c alpha_c psi_c|^2 - 1/2 sum_i r_i t_i^2,   t_i = sum_{c of i} alpha_c <= B_i.
+
+Every step moves mass between two cuts of one example, or between a cut and the zero constraint (the
+true output, written ORIGIN below, whose coefficient beta = t_i may grow up to B_i). The slope of cut c
+is d_c = b_c - <w, psi_c>, that of ORIGIN r_i t_i; moving lambda from o to c gains
+
+    lambda (d_c - d_o) - lambda^2 / 2 |psi_c - psi_o|^2   (+ r_i in the curvature if ORIGIN takes part).
+
+This is SmoStep (thesis, algorithm 17) in the coordinates of DESIGN section 1.
+"""
+
+from libc.math cimport INFINITY, isfinite
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+import numpy as np
+
+from structsvm._prefetch cimport prefetch
+from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
+from structsvm._random cimport random_below
+from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
+from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
+
+from structsvm.dual._rounds import violations
+from structsvm.dual._weights import checked_array, half_norm
+
+cdef Py_ssize_t ORIGIN = -1
+cdef Py_ssize_t NOTHING = -2
+
+# Inner products of constraints that a training state may ask for, beside a thousand for each of them.
+cdef int64_t MANY_PRODUCTS = 10**7
+
+
+cdef inline bint same(const Cut* a, const Cut* b) noexcept nogil:
+    return (a.n_words == b.n_words and a.b == b.b and a.scale == b.scale
+            and memcmp(a.words, b.words, a.n_words * sizeof(int32_t)) == 0)
+
+
+cdef int no_memory() except -1 nogil:
+    with gil:
+        raise MemoryError("no memory for another constraint")
+
+
+cdef int unbounded(Py_ssize_t i) except -1 nogil:
+    with gil:
+        raise ValueError(
+            f"the dual is unbounded: example {i} has a constraint with a zero joint feature, "
+            "so no weights can satisfy it; use penalty='linear' or 'quadratic'")
+
+
+cdef class DualState(WeightState):
+    """A feasible point of the dual, its weights, and the steps on it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The bound problem.
+    C : ndarray of shape (n_samples,), float64
+        Weight of each example's slack, finite and >= 0. An example of weight 0 takes no part.
+    seed, averaging : see `WeightState`.
+    base : ndarray of shape (n_features,), float64, optional
+        Weights w0 to start from. The objective is then 1/2 |w - w0|^2 + sum_i C_i xi_i.
+    """
+
+    def __cinit__(self, Problem problem not None, *args, **kwargs):
+        self.sets = <WorkingSet*>calloc(max(problem.n_samples, 1), sizeof(WorkingSet))
+        if self.sets == NULL:
+            raise MemoryError()
+        self.n_sets = problem.n_samples
+
+    def __dealloc__(self):
+        # The garbage collector may have taken the problem away already.
+        self.clear()
+        free(self.sets)
+        free(self.slope)
+
+    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
+                 int64_t patience=0):
+        super().__init__(problem, seed=seed, averaging=averaging, base=base)
+        cdef Py_ssize_t n = problem.n_samples
+        self.patience = patience
+        weight = np.array(C)
+        if n != self.n_sets or C.shape[0] != n:
+            raise ValueError(f"C has {C.shape[0]} entries for {n} examples")
+        if not (np.isfinite(weight).all() and (weight >= 0.0).all()):
+            raise ValueError("C must be finite and not negative")
+        self.base = None if base is None else np.array(base, dtype=np.float64)
+        self.ridge = np.zeros(n)
+        if problem.penalty == PENALTY_QUADRATIC:
+            self.ridge = np.divide(1.0, weight, out=np.zeros(n), where=weight > 0.0)
+        if problem.penalty == PENALTY_QUADRATIC or problem.penalty == PENALTY_HARD:
+            weight[weight > 0.0] = np.inf
+        self.box = weight
+        self.support = np.empty(n, dtype=np.int64)
+        self.position = np.full(n, -1, dtype=np.int64)
+        # Below this slope the weights' own rounding decides: leave the direction alone.
+        self.tau = 1e-6 if problem.weight_dtype == np.float32 else 1e-12
+
+    # ---- the steps of the schedules -------------------------------------------------------------
+
+    cdef int process_new(self, Py_ssize_t i) except -1 nogil:
+        """Algorithm 18: a fresh example; mass from the true output to the most violating one."""
+        if self.sets[i].n > 0:
+            return 0
+        return self.process(i)
+
+    cdef int process_old(self) except -1 nogil:
+        """Algorithm 19: a random support pattern; the steepest direction over all its outputs."""
+        if self.n_patterns == 0:
+            return 0
+        return self.process(self.support[random_below(&self.random, self.n_patterns)])
+
+    cdef int optimize(self, int n) except -1 nogil:
+        """Algorithm 20, n times: a random support pattern; the steepest direction inside its working set.
+
+        Up to ten patterns are drawn at once, so that their working sets, which lie anywhere in memory, are
+        fetched while others are worked on. One that has lost its last cut meanwhile is passed over.
+        """
+        cdef Py_ssize_t picks[10]
+        cdef Py_ssize_t i, to, origin
+        cdef int k, m
+        cdef double high, low
+        while n > 0 and self.n_patterns > 0:
+            m = min(n, 10)
+            n -= m
+            for k in range(m):
+                picks[k] = self.support[random_below(&self.random, self.n_patterns)]
+                prefetch(&self.sets[picks[k]])
+                self.problem.c_prefetch(picks[k], 0)
+            for k in range(m):
+                prefetch(self.sets[picks[k]].cuts)
+                prefetch(self.sets[picks[k]].gram)
+                self.problem.c_prefetch(picks[k], 1)
+            for k in range(m):
+                if self.sets[picks[k]].n > 0:
+                    prefetch(self.sets[picks[k]].cuts[0].words)
+            for k in range(m):
+                i = picks[k]
+                self.slopes(i, False)
+                to = self.highest(i, &high)
+                origin = self.lowest(i, &low)
+                if to != origin and high - low > self.tau:
+                    self.pair_step(i, to, origin, high - low)
+        return 0
+
+    cdef int reprocess(self) except -1 nogil:
+        """A random support pattern; all the pair steps that its working set asks for, without decoding."""
+        if self.n_patterns == 0:
+            return 0
+        return self.optimize_set(self.support[random_below(&self.random, self.n_patterns)])
+
+    cdef int optimize_set(self, Py_ssize_t i) except -1 nogil:
+        """All the pair steps that example i's working set asks for, without decoding."""
+        if self.sets[i].n == 0:
+            return 0
+        self.slopes(i, False)
+        return self.solve_set(i)
+
+    cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
+        """One loss-augmented decode; then SMO over the working set while its scores are at hand."""
+        cdef Cut cut
+        cdef double violation, high
+        self.visit(i, &cut, &violation)
+        self.slopes(i, True)
+        self.highest(i, &high)
+        if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
+            self.insert(i, &cut)
+            self.slope[self.sets[i].n - 1] = violation
+        return self.solve_set(i)
+
+    cdef int process(self, Py_ssize_t i) except -1 nogil:
+        cdef Cut cut
+        cdef Py_ssize_t to, origin
+        cdef double violation, high, low
+        self.visit(i, &cut, &violation)
+        self.slopes(i, True)
+        origin = self.lowest(i, &low)
+        to = self.highest(i, &high)
+        if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
+            if violation - low <= self.tau:
+                return 0
+            to = self.insert(i, &cut)
+            high = violation
+        if to == origin or high - low <= self.tau:
+            return 0
+        return self.pair_step(i, to, origin, high - low)
+
+    cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+        self.n_argmax += 1
+        self.problem.c_separate(i, self.w, cut, violation)
+        if violation[0] != violation[0]:
+            return overflow(self.problem.first + i)
+        self.n_visits += 1
+        self.cost += self.problem.c_cost(i)
+        return 0
+
+    # ---- working sets ---------------------------------------------------------------------------
+
+    cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.sets[i].n):
+            if same(&self.sets[i].cuts[k], cut):
+                return k
+        return NOTHING
+
+    cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil:
+        """Copy a cut with alpha = 0 to the end of example i's working set; return its place."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k = s.n, capacity
+        cdef Cut* new
+        cdef void* block
+        if s.n == s.capacity:
+            capacity = 2 * s.capacity if s.capacity > 0 else 2
+            block = realloc(s.cuts, capacity * sizeof(Cut))
+            if block == NULL:
+                no_memory()
+            s.cuts = <Cut*>block
+            block = realloc(s.gram, capacity * (capacity + 1) // 2 * sizeof(double))
+            if block == NULL:
+                no_memory()
+            s.gram = <double*>block
+            s.capacity = <int32_t>capacity
+        if k == self.slope_capacity:
+            # Two halves: the slopes, and room for the multipliers that solve_set starts from.
+            block = realloc(self.slope, 4 * (k + 1) * sizeof(double))
+            if block == NULL:
+                no_memory()
+            self.slope = <double*>block
+            self.slope_capacity = 2 * (k + 1)
+        new = &s.cuts[k]
+        new[0] = cut[0]
+        new.alpha = new.drift = 0.0
+        new.idle = 0
+        new.words = <int32_t*>malloc(cut.n_words * sizeof(int32_t))
+        if new.words == NULL:
+            no_memory()
+        memcpy(new.words, cut.words, cut.n_words * sizeof(int32_t))
+        self.problem.c_inners(i, s.cuts, k + 1, new, s.gram + k * (k + 1) // 2)
+        if k == 0:
+            self.position[i] = self.n_patterns
+            self.support[self.n_patterns] = i
+            self.n_patterns += 1
+        s.n += 1
+        self.n_cuts += 1
+        return k
+
+    cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
+        """Drop cut k; the last cut takes its place."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t last = s.n - 1, c
+        cdef int64_t other
+        if s.cuts[k].drift != 0.0:
+            self.problem.c_add(i, &s.cuts[k], s.cuts[k].drift, self.u)
+        free(s.cuts[k].words)
+        if k != last:
+            for c in range(k):
+                s.gram[k * (k + 1) // 2 + c] = s.gram[last * (last + 1) // 2 + c]
+            for c in range(k + 1, last):
+                s.gram[c * (c + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + c]
+            s.gram[k * (k + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + last]
+            s.cuts[k] = s.cuts[last]
+            self.slope[k] = self.slope[last]
+        s.n -= 1
+        self.n_cuts -= 1
+        if s.n == 0:
+            s.total = 0.0
+            self.n_patterns -= 1
+            other = self.support[self.n_patterns]
+            self.support[self.position[i]] = other
+            self.position[other] = self.position[i]
+            self.position[i] = -1
+        return 0
+
+    cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil:
+        """slope[k] = b_k - <w, psi_k> for every cut of example i."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k
+        if s.n == 0:
+            return 0
+        self.problem.c_dots(i, s.cuts, s.n, self.w, fresh, self.slope)
+        for k in range(s.n):
+            self.slope[k] = s.cuts[k].b - self.slope[k]
+            self.cost += <double>s.cuts[k].n_words
+        return 0
+
+    # ---- directions and moves -------------------------------------------------------------------
+
+    cdef Py_ssize_t highest(self, Py_ssize_t i, double* slope) noexcept nogil:
+        """Where mass should go: the cut of highest slope, or ORIGIN."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, best = ORIGIN
+        slope[0] = self.ridge[i] * s.total
+        for k in range(s.n):
+            if self.slope[k] > slope[0]:
+                slope[0] = self.slope[k]
+                best = k
+        return best
+
+    cdef Py_ssize_t lowest(self, Py_ssize_t i, double* slope) noexcept nogil:
+        """Where mass should come from: the cut of lowest slope with alpha > 0, or ORIGIN with room."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, best = NOTHING
+        slope[0] = INFINITY
+        if s.total < self.box[i]:
+            slope[0] = self.ridge[i] * s.total
+            best = ORIGIN
+        for k in range(s.n):
+            if s.cuts[k].alpha > 0.0 and self.slope[k] < slope[0]:
+                slope[0] = self.slope[k]
+                best = k
+        return best
+
+    cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) noexcept nogil:
+        """Shift the best amount of mass from `origin` to `to` (algorithm 17); return the amount.
+
+        Infinity, and nothing is shifted, where the dual has no bound in that direction.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double curvature, rounding, amount, room
+        curvature = gram_at(s, to, to) + gram_at(s, origin, origin)
+        rounding = 1e-14 * curvature
+        curvature -= 2.0 * gram_at(s, to, origin)
+        if to == ORIGIN or origin == ORIGIN:
+            curvature += self.ridge[i]
+        room = s.cuts[origin].alpha if origin != ORIGIN else self.box[i] - s.total
+        # Two cuts with the same psi, but for rounding: all the mass goes to the better one.
+        amount = slope / curvature if curvature > rounding else room
+        if amount >= room:
+            amount = room
+        if not isfinite(amount):
+            return INFINITY
+        if origin != ORIGIN:
+            s.cuts[origin].alpha = s.cuts[origin].alpha - amount if amount < room else 0.0
+        else:
+            s.total = s.total + amount if amount < room else self.box[i]
+        if to != ORIGIN:
+            s.cuts[to].alpha += amount
+        else:
+            s.total -= amount
+        self.dual += amount * (slope - 0.5 * amount * curvature)
+        return amount
+
+    cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil:
+        """One move, carried out on w at once; cuts that vanish are removed."""
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double amount = self.move(i, to, origin, slope)
+        if amount == INFINITY:
+            if s.cuts[to].alpha == 0.0:
+                self.remove(i, to)
+            return unbounded(i)
+        if to != ORIGIN:
+            self.update(i, &s.cuts[to], amount)
+        if origin != ORIGIN:
+            self.update(i, &s.cuts[origin], -amount)
+            if s.cuts[origin].alpha == 0.0:
+                self.remove(i, origin)
+        return 0
+
+    cdef int solve_set(self, Py_ssize_t i) except -1 nogil:
+        """SMO over one working set, given its slopes: the most violating pair, until none is left.
+
+        The moves go to w in the end, one update a cut: the Gram matrix keeps the slopes meanwhile.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, to, origin
+        cdef int _, n_steps = 20 + 10 * s.n
+        cdef double high, low, amount = 0.0, change
+        cdef double* before = self.slope + self.slope_capacity
+        if s.n == 0:
+            return 0
+        for k in range(s.n):
+            before[k] = s.cuts[k].alpha
+        for _ in range(n_steps):
+            to = self.highest(i, &high)
+            origin = self.lowest(i, &low)
+            if to == origin or high - low <= self.tau:
+                break
+            amount = self.move(i, to, origin, high - low)
+            if amount == INFINITY:
+                break
+            for k in range(s.n):
+                self.slope[k] -= amount * (gram_at(s, to, k) - gram_at(s, origin, k))
+        for k in range(s.n - 1, -1, -1):
+            change = s.cuts[k].alpha - before[k]
+            if change != 0.0:
+                self.update(i, &s.cuts[k], change)
+            if s.cuts[k].alpha > 0.0:
+                s.cuts[k].idle = 0
+            elif s.cuts[k].idle == self.patience:
+                self.remove(i, k)
+            else:
+                s.cuts[k].idle += 1
+        if amount == INFINITY:
+            return unbounded(i)
+        return 0
+
+    cdef int take(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil:
+        """Algorithm 1 of SVMstruct, lines 7 to 9: a cut that is violated by more than the slack and epsilon joins
+        its working set, and the dual is optimised over that set. Returns whether it did."""
+        cdef double high, violation
+        self.slopes(i, False)
+        self.highest(i, &high)
+        self.problem.c_dots(i, cut, 1, self.w, False, &violation)
+        violation = cut.b - violation
+        if violation - high <= max(epsilon, self.tau) or self.find(i, cut) != NOTHING:
+            return 0
+        self.insert(i, cut)
+        self.slopes(i, False)
+        self.solve_set(i)
+        return 1
+
+    cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil:
+        """What example i adds to the gap of the dual over the working sets alone, given its slopes d.
+
+        With |w|^2 = sum alpha <w, psi>, primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
+            linear       C xi - sum_k alpha_k d_k,
+            quadratic    xi^2 / (2 r) + r t^2 / 2 - sum_k alpha_k d_k.
+        For a hard margin, where no bound exists, xi + sum_k alpha_k (xi - d_k): 0 at the optimum alone.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double slack = 0.0, used = 0.0
+        cdef Py_ssize_t k
+        for k in range(s.n):
+            slack = max(slack, self.slope[k])
+            used += s.cuts[k].alpha * self.slope[k]
+        if self.ridge[i] > 0.0:
+            return 0.5 * slack * slack / self.ridge[i] + 0.5 * self.ridge[i] * s.total * s.total - used
+        if self.box[i] < INFINITY:
+            return self.box[i] * slack - used
+        return slack * (1.0 + s.total) - used
+
+    # ---- the running average ----------------------------------------------------------------
+
+    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
+        """As in `WeightState`, but the average is kept in numbers, one a cut: they reach the sum of vectors
+        when the cut is removed or the average is asked for."""
+        self.problem.c_add(i, cut, coef, self.w)
+        self.n_updates += 1
+        if self.averaging != AVERAGE_NONE:
+            cut.drift += coef * self.tick()
+        return 0
+
+    cdef int flush(self) except -1:
+        cdef Py_ssize_t i, k
+        if self.averaging == AVERAGE_NONE:
+            return 0
+        for i in range(self.problem.n_samples):
+            for k in range(self.sets[i].n):
+                if self.sets[i].cuts[k].drift != 0.0:
+                    self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
+                    self.sets[i].cuts[k].drift = 0.0
+        return 0
+
+    def restart_average(self):
+        self.flush()
+        super().restart_average()
+
+    def averaged(self):
+        self.flush()
+        return super().averaged()
+
+    # ---- exact values ---------------------------------------------------------------------------
+
+    def settle(self):
+        """Recompute w and the dual objective from alpha in float64, and put the state in order.
+
+        Every pass ends with this: rounding does not pile up, and a state that was saved and loaded
+        goes on exactly as one that was not.
+
+        Returns
+        -------
+        dual : float
+            The dual objective at alpha (and at the constant ``base``, if there is one).
+        """
+        cdef Py_ssize_t i, k, n_patterns = 0
+        cdef WorkingSet* s
+        cdef double linear = 0.0, ridge = 0.0
+        cdef float64_t[::1] exact = np.zeros(self.problem.n_features)
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            self.position[i] = -1
+            if s.n == 0:
+                continue
+            self.position[i] = n_patterns
+            self.support[n_patterns] = i
+            n_patterns += 1
+            s.total = 0.0
+            for k in range(s.n):
+                linear += s.cuts[k].alpha * s.cuts[k].b
+                s.total += s.cuts[k].alpha
+                self.problem.c_accumulate(i, &s.cuts[k], s.cuts[k].alpha, &exact[0])
+            # Rounding of the sum must not reopen a box that is full.
+            if s.total > self.box[i] * (1.0 - 1e-12):
+                s.total = self.box[i]
+            ridge += self.ridge[i] * s.total * s.total
+        sums = np.asarray(exact)
+        self.dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
+        if self.base is not None:
+            self.dual -= sum_of_products(self.base, exact)
+            sums += self.base
+        self.weights[:] = sums
+        return self.dual
+
+    def primal(self, w=None, violation=None):
+        """Return the primal objective at `w` (default: the state's weights).
+
+        `violation` is what `violations` returns for these weights. By default it is asked for here, and its
+        ``n_samples`` arg max calls are counted in `n_argmax`.
+
+        With a hard margin only feasible weights have a finite value, and those of a solver never quite are:
+        there it is the value at w / m, which predicts the same, where m > 0 is the least margin. Infinite
+        if an example is on the wrong side.
+        """
+        weights = self.weights if w is None else self.problem._check_weights(w)
+        if violation is None:
+            violation = violations(self.problem, weights)
+            self.n_argmax += self.problem.n_samples
+        slack = np.where(np.asarray(self.box) > 0.0, np.maximum(violation, 0.0), 0.0)
+        if self.problem.penalty == PENALTY_HARD:
+            worst = slack.max(initial=0.0)
+            if worst == 0.0:
+                return half_norm(weights, self.base)
+            # Around other weights than 0, scaling would not keep the objective's centre.
+            if worst >= 1.0 or self.base is not None:
+                return np.inf
+            return half_norm(weights, self.base) / (1.0 - worst) ** 2
+        if self.problem.penalty == PENALTY_QUADRATIC:
+            ridge = np.asarray(self.ridge)
+            losses = np.divide(0.5 * slack * slack, ridge, out=np.zeros_like(slack), where=ridge > 0.0)
+        else:
+            losses = np.multiply(self.box, slack)
+        return half_norm(weights, self.base) + float(losses.sum())
+
+    def _vectors(self):
+        return {}  # w follows from alpha, bit for bit after `settle`; the average begins anew with a pass
+
+    def _take_vectors(self, state):
+        pass
+
+    def get_state(self):
+        cdef Py_ssize_t i, k, c = 0, at = 0
+        cdef WorkingSet* s
+        state = super().get_state()
+        cdef int64_t[::1] example = np.empty(self.n_cuts, dtype=np.int64)
+        cdef int64_t[::1] bounds = np.zeros(self.n_cuts + 1, dtype=np.int64)
+        cdef float64_t[:, ::1] numbers = np.empty((self.n_cuts, 3))
+        cdef int64_t[::1] idle = np.empty(self.n_cuts, dtype=np.int64)
+        cdef int32_t[::1] words
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            for k in range(s.n):
+                example[c] = i
+                bounds[c + 1] = bounds[c] + s.cuts[k].n_words
+                numbers[c, 0], numbers[c, 1], numbers[c, 2] = s.cuts[k].alpha, s.cuts[k].b, s.cuts[k].scale
+                idle[c] = s.cuts[k].idle
+                c += 1
+        words = np.empty(bounds[self.n_cuts], dtype=np.int32)
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            for k in range(s.n):
+                memcpy(&words[0] + at, s.cuts[k].words, s.cuts[k].n_words * sizeof(int32_t))
+                at += s.cuts[k].n_words
+        state.update(
+            cut_example=np.asarray(example), cut_bounds=np.asarray(bounds),
+            cut_numbers=np.asarray(numbers), cut_words=np.asarray(words),
+            cost=np.array([self.cost]),
+        )
+        if self.patience > 0:
+            state["cut_idle"] = np.asarray(idle)
+        if self.base is not None:
+            state["base"] = self.base.copy()
+        return state
+
+    def set_state(self, state):
+        cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, None)
+        cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
+        cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
+        cdef const float64_t[:, ::1] numbers = checked_array(state, "cut_numbers", np.float64, (n_cuts, 3))
+        cdef const int64_t[::1] idle = np.zeros(n_cuts, dtype=np.int64)
+        if self.patience > 0:
+            idle = checked_array(state, "cut_idle", np.int64, (n_cuts,))
+        cdef int32_t[::1] words = np.array(checked_array(state, "cut_words", np.int32, None), ndmin=1)
+        cdef Cut cut
+        cdef int32_t nothing = 0
+        cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
+        cdef double[::1] total = np.zeros(self.problem.n_samples)
+        cdef int64_t[::1] count = np.zeros(self.problem.n_samples, dtype=np.int64)
+        cdef int64_t products = 0
+        base = state.get("base")
+        if base is not None:
+            base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
+        cost = float(checked_array(state, "cost", np.float64, (1,))[0])
+        # Everything is looked at before anything is taken over.
+        for c in range(n_cuts):
+            i = example[c]
+            if not (0 <= i < self.problem.n_samples and 0 <= bounds[c] < bounds[c + 1] <= words.shape[0]):
+                raise ValueError(f"cut {c} of the training state does not belong to this problem")
+            cut.alpha, cut.b, cut.scale = numbers[c, 0], numbers[c, 1], numbers[c, 2]
+            cut.n_words = bounds[c + 1] - bounds[c]
+            cut.words = first + bounds[c]
+            total[i] += cut.alpha
+            count[i] += 1
+            products += count[i]
+            if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
+                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
+                    and total[i] <= self.box[i] * (1.0 + 1e-9)):
+                raise ValueError(f"cut {c} of the training state does not fit example {i}")
+        if products > MANY_PRODUCTS + 1000 * n_cuts:
+            raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
+                             "memory")
+        super().set_state(state)
+        self.base = base
+        self.cost = cost
+        self.clear()
+        for c in range(n_cuts):
+            cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
+            cut.n_words = bounds[c + 1] - bounds[c]
+            cut.words = first + bounds[c]
+            k = self.insert(example[c], &cut)
+            self.sets[example[c]].cuts[k].alpha = numbers[c, 0]
+            self.sets[example[c]].cuts[k].idle = idle[c]
+        self.settle()
+
+    cdef void clear(self) noexcept nogil:
+        cdef Py_ssize_t i, k
+        for i in range(self.n_sets):
+            for k in range(self.sets[i].n):
+                free(self.sets[i].cuts[k].words)
+            free(self.sets[i].cuts)
+            free(self.sets[i].gram)
+            self.sets[i].n = self.sets[i].capacity = 0
+            self.sets[i].total = 0.0
+            self.sets[i].cuts = NULL
+            self.sets[i].gram = NULL
+        self.n_cuts = self.n_patterns = 0
+
+    def constraints(self):
+        """Return ``(examples, b, rows)``: the kept constraints <w, psi> >= b, psi as rows of (indices, values)."""
+        cdef Py_ssize_t i, k
+        cdef float64_t[::1] psi = np.zeros(self.problem.n_features)
+        examples, b, rows = [], [], []
+        for i in range(self.problem.n_samples):
+            for k in range(self.sets[i].n):
+                self.problem.c_accumulate(i, &self.sets[i].cuts[k], 1.0, &psi[0])
+                indices = np.flatnonzero(psi)
+                rows.append((indices, np.asarray(psi)[indices]))
+                np.asarray(psi)[indices] = 0.0
+                examples.append(i)
+                b.append(self.sets[i].cuts[k].b)
+        return np.array(examples, dtype=np.int64), np.array(b), rows
+
+    def alphas(self):
+        """Return ``(examples, alpha)``: the multipliers of all constraints, by example."""
+        state = self.get_state()
+        return state["cut_example"], state["cut_numbers"][:, 0].copy()

@@ -1,0 +1,97 @@
+"""One round of the oracle: a block of examples, decoded at weights that stay as they are.
+
+What a batch solver, a certificate and a worker of a cluster have in common. A round's outcome for an example
+depends on the example and the weights alone, so it is the same wherever and in whatever portions it is computed.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
+
+import numpy as np
+
+from structsvm._problem cimport Cut, Problem
+from structsvm._typedefs cimport array_data, float64_t, int32_t, int64_t, ndarray
+from structsvm.dual._weights cimport overflow
+
+cdef int64_t LOOK = 32      # examples between two looks at signals
+
+
+cdef ndarray lent(Problem problem, weights):
+    """The weights in the problem's type; the caller keeps the array alive while it uses the address."""
+    weights = problem._check_weights(weights)
+    problem.lend(weights)
+    return weights
+
+
+cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+    if i % LOOK == 0:
+        with gil:
+            PyErr_CheckSignals()
+            if problem.stopped:
+                raise KeyboardInterrupt("the round was stopped")
+    problem.c_separate(i, w, cut, violation)
+    if violation[0] != violation[0]:
+        overflow(problem.first + i)
+    return 0
+
+
+def violations(Problem problem not None, weights):
+    """How much the most violated constraint of each example is violated: float64 array (n_samples,)."""
+    cdef ndarray array = lent(problem, weights)
+    cdef const void* w = array_data(array)
+    cdef float64_t[::1] out = np.empty(problem.n_samples)
+    cdef Py_ssize_t i
+    cdef Cut cut
+    with nogil:
+        for i in range(problem.n_samples):
+            separate(problem, i, w, &cut, &out[i])
+    return np.asarray(out)
+
+
+def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop):
+    """The most violated constraints of examples start .. stop - 1.
+
+    Returns
+    -------
+    violations : ndarray of shape (stop - start,), float64
+    terms : ndarray of shape (stop - start, 2), float64
+        Right-hand side b and scale of each constraint.
+    bounds : ndarray of shape (stop - start + 1,), int64
+        Where each constraint's words begin; an example that violates nothing has none.
+    words : ndarray of int32
+    """
+    cdef ndarray array = lent(problem, weights)
+    cdef const void* w = array_data(array)
+    cdef Py_ssize_t k, n = stop - start
+    cdef float64_t[::1] violation = np.empty(n)
+    cdef float64_t[:, ::1] terms = np.zeros((n, 2))
+    cdef int64_t[::1] bounds = np.zeros(n + 1, dtype=np.int64)
+    cdef int32_t[::1] out
+    cdef int32_t* words = NULL
+    cdef void* more
+    cdef int64_t size = 0, capacity = 0
+    cdef Cut cut
+    try:
+        with nogil:
+            for k in range(n):
+                separate(problem, start + k, w, &cut, &violation[k])
+                if violation[k] > 0.0 and cut.n_words > 0:
+                    if size + cut.n_words > capacity:
+                        capacity = 2 * (size + cut.n_words)
+                        more = realloc(words, capacity * sizeof(int32_t))
+                        if more == NULL:
+                            with gil:
+                                raise MemoryError("no memory for the constraints of a round")
+                        words = <int32_t*>more
+                    memcpy(words + size, cut.words, cut.n_words * sizeof(int32_t))
+                    size += cut.n_words
+                    terms[k, 0] = cut.b
+                    terms[k, 1] = cut.scale
+                bounds[k + 1] = size
+        out = np.empty(size, dtype=np.int32)
+        if size > 0:
+            memcpy(&out[0], words, size * sizeof(int32_t))
+    finally:
+        free(words)
+    return np.asarray(violation), np.asarray(terms), np.asarray(bounds), np.asarray(out)

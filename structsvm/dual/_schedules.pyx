@@ -1,0 +1,416 @@
+"""The compiled loops: which step comes next.
+
+A schedule walks over the examples in passes, each pass in a fresh random order, and can be left and
+taken up again between any two examples. It never looks at a clock, except where a user asks for it.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY
+from libc.time cimport CLOCKS_PER_SEC, clock
+
+import time
+
+import numpy as np
+
+from structsvm._problem cimport Cut
+from structsvm._random cimport random_shuffle, random_unit
+from structsvm._typedefs cimport int64_t
+from structsvm.dual._dual cimport DualState, WorkingSet, gram_at
+from structsvm.dual._state cimport State
+from structsvm.kernel._lasvm cimport LaSVM
+
+# Work between two looks at signals and at the time, in seconds.
+cdef double LOOK_SECONDS = 0.01
+cdef Py_ssize_t LONGEST_BLOCK = 64      # pieces of it: the first long one may follow many short ones
+
+
+# Least share of the odds for each operation of the adaptive schedule.
+cdef double ETA = 1e-3
+
+
+cdef class Schedule:
+    """Passes over the examples in random order; `visit` is what a subclass does with one example.
+
+    A visit may take many calls, each a bounded piece of work: `visit` returns 1 to be called again with
+    the same example, 0 when done with it.
+
+    Examples that belong together (the state's ``groups``: the tokens of a sentence) stay together
+    and in order; the groups are shuffled.
+    """
+
+    cdef State state
+    cdef int64_t[::1] order         # examples in the order of this pass
+    cdef readonly Py_ssize_t next   # how many of them have been visited
+    cdef int64_t[::1] groups
+    cdef int64_t[::1] shuffled      # the groups' order in this pass
+    cdef Py_ssize_t block           # calls of visit between two looks at the time
+
+    def __init__(self, State state):
+        self.state = state
+        self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
+        n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
+        self.shuffled = np.arange(self.groups.shape[0] - 1, dtype=np.int64)
+        self.order = np.empty(n, dtype=np.int64)
+        self.next = n
+        self.block = 1
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        return 0
+
+    def get_state(self):
+        """What a schedule carries from pass to pass, as float64 array."""
+        return np.empty(0)
+
+    def set_state(self, numbers):
+        """Take over an array of `get_state`; ValueError if it does not fit."""
+        self._carried(numbers, 0)
+
+    def _carried(self, numbers, size):
+        numbers = np.asarray(numbers)
+        if numbers.shape != (size,) or numbers.dtype != np.float64 or not np.isfinite(numbers).all():
+            raise ValueError(f"the schedule of the training state must be {size} finite float64 numbers, "
+                             f"as {type(self).__name__} writes them")
+        if (numbers < 0.0).any():
+            raise ValueError("the schedule of the training state has negative numbers")
+        return numbers
+
+    def start_pass(self):
+        """Shuffle; the pass begins with the next `run`."""
+        cdef Py_ssize_t g, at = 0
+        cdef int64_t i
+        for g in range(self.shuffled.shape[0]):
+            self.shuffled[g] = g
+        if self.shuffled.shape[0] > 0:
+            random_shuffle(&self.state.random, &self.shuffled[0], self.shuffled.shape[0])
+        for g in range(self.shuffled.shape[0]):
+            for i in range(self.groups[self.shuffled[g]], self.groups[self.shuffled[g] + 1]):
+                self.order[at] = i
+                at += 1
+        self.next = 0
+        if at > 0:
+            self.state.expect(&self.order[0], at)
+
+    def run(self, double seconds):
+        """Visit examples for about `seconds`; return whether the pass is complete.
+
+        An exception (from a user's oracle, or Ctrl-C) leaves a whole state behind: the example at
+        which it came counts as not visited.
+        """
+        cdef Py_ssize_t n = self.order.shape[0], _
+        cdef double now = time.monotonic(), deadline = now + seconds, before, share
+        while self.next < n:
+            with nogil:
+                for _ in range(self.block):
+                    if self.visit(self.order[self.next]) == 0:
+                        self.next += 1
+                        if self.next == n:
+                            break
+            PyErr_CheckSignals()
+            before = now
+            now = time.monotonic()
+            # The next block should take LOOK_SECONDS; its size has no influence on what is computed.
+            share = LOOK_SECONDS / max(now - before, 1e-9)
+            self.block = <Py_ssize_t>min(max(1.0, self.block * share), 2.0 * self.block, <double>LONGEST_BLOCK)
+            if self.next < n and now >= deadline:
+                return False
+        return True
+
+    @property
+    def n_samples(self):
+        return self.order.shape[0]
+
+
+cdef class PerceptronSchedule(Schedule):
+    """Algorithm 6 of the thesis."""
+
+    cdef double step
+
+    def __init__(self, State state, double step=1.0):
+        super().__init__(state)
+        self.step = step
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        return self.state.perceptron_step(i, self.step)
+
+
+cdef class FixedSchedule(Schedule):
+    """Algorithm 21: ProcessNew, then `n_old` ProcessOld and `n_optimize` Optimize, one by ten as long as they last.
+
+    Both may be fractions, which are kept until they make a whole step: averages over examples.
+    """
+
+    cdef double n_old, n_optimize
+    cdef double old_due, optimize_due
+    cdef bint begun
+
+    def __init__(self, State state, double n_old, double n_optimize):
+        super().__init__(state)
+        self.n_old, self.n_optimize = n_old, n_optimize
+
+    def get_state(self):
+        return np.array([self.old_due, self.optimize_due])
+
+    def set_state(self, numbers):
+        old, optimize = self._carried(numbers, 2)
+        if old >= 1.0 or optimize >= 1.0:  # no visit leaves a whole step
+            raise ValueError(f"the schedule of the training state has {max(old, optimize):.3g} steps still to do")
+        self.old_due, self.optimize_due = old, optimize
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef int n
+        if not self.begun:
+            self.state.process_new(i)
+            self.begun = True
+            self.old_due += self.n_old
+            self.optimize_due += self.n_optimize
+        else:
+            if self.old_due >= 1.0:
+                self.state.process_old()
+                self.old_due -= 1.0
+            if self.optimize_due >= 1.0:
+                n = <int>min(10.0, self.optimize_due)
+                self.state.optimize(n)
+                self.optimize_due -= n
+        if self.old_due >= 1.0 or self.optimize_due >= 1.0:
+            return 1
+        self.begun = False
+        return 0
+
+
+cdef class AdaptiveSchedule(Schedule):
+    """Algorithm 22: operations drawn with odds proportional to their recent gain per second.
+
+    No operation's odds fall below ETA of the whole: theorem 9 asks for such a bound, and without it a pass
+    over a dual without a maximum (a hard margin that cannot be had) would never end.
+
+    Ten Optimize count as one operation. Unless `use_clock`, a second is 1e9 units of the state's
+    cost model, so that equal seeds give equal models.
+    """
+
+    cdef double floor
+    cdef double rates[3]
+    cdef bint use_clock
+
+    def __init__(self, State state, *, double floor=0.05, bint use_clock=False):
+        super().__init__(state)
+        self.floor = floor
+        self.use_clock = use_clock
+        self.rates[0] = self.rates[1] = self.rates[2] = 1.0
+
+    cdef double now(self) noexcept nogil:
+        return clock() / <double>CLOCKS_PER_SEC if self.use_clock else 1e-9 * self.state.cost
+
+    def get_state(self):
+        return np.array([self.rates[0], self.rates[1], self.rates[2]])
+
+    def set_state(self, numbers):
+        self.rates[0], self.rates[1], self.rates[2] = self._carried(numbers, 3)
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        """One operation; the visit ends with the ProcessNew."""
+        cdef int s = 0
+        cdef double least = ETA * (self.rates[0] + self.rates[1] + self.rates[2])
+        cdef double new = max(self.rates[0], least), old = max(self.rates[1], least)
+        cdef double pick = random_unit(&self.state.random) * (new + old + max(self.rates[2], least))
+        cdef double dual = self.state.dual, begin = self.now()
+        if pick < new:
+            s = 0
+            self.state.process_new(i)
+        elif pick < new + old:
+            s = 1
+            self.state.process_old()
+        else:
+            s = 2
+            self.state.optimize(10)
+        self.rates[s] = max(
+            0.05 * (self.state.dual - dual) / max(self.now() - begin, 1e-9) + 0.95 * self.rates[s],
+            self.floor)
+        return 1 if s != 0 else 0
+
+
+cdef class DecodeOnceSchedule(Schedule):
+    """Decode an example once, solve its working set; then n_reprocess working sets of old examples.
+
+    The old ones are support patterns chosen at random, and solved without decoding.
+    """
+
+    cdef double n_reprocess
+    cdef double due         # working sets still to be solved; a fraction is left to the next visit
+    cdef bint decoded
+
+    def __init__(self, State state, double n_reprocess):
+        super().__init__(state)
+        self.n_reprocess = n_reprocess
+
+    def get_state(self):
+        return np.array([self.due])
+
+    def set_state(self, numbers):
+        due = self._carried(numbers, 1)[0]
+        if due > self.n_reprocess + 1.0:  # no visit leaves more
+            raise ValueError(f"the schedule of the training state has {due:.3g} working sets still to solve")
+        self.due = due
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        if not self.decoded:
+            self.state.decode_once(i)
+            self.decoded = True
+            self.due += self.n_reprocess
+        else:
+            self.state.reprocess()
+            self.due -= 1.0
+        if self.due >= 1.0:
+            return 1
+        self.decoded = False
+        return 0
+
+
+cdef class OnlineSchedule(Schedule):
+    """Algorithms 13 and 14: Process an example that the state selects, then Reprocess.
+
+    Reprocess is called `n_reprocess` times on average, and with `delta_max` at least once and then until delta <=
+    `delta_max` (section 4.2.5). A pass ends after `max_visits` examples.
+    """
+
+    cdef LaSVM machine
+    cdef double n_reprocess, delta_max, due
+    cdef Py_ssize_t max_visits
+    cdef bint begun
+
+    def __init__(self, LaSVM state, *, double n_reprocess=1.0, double delta_max=np.inf, max_visits=None):
+        super().__init__(state)
+        self.machine = state
+        self.n_reprocess, self.delta_max = n_reprocess, delta_max
+        self.max_visits = self.order.shape[0] if max_visits is None else max_visits
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t chosen, n = self.order.shape[0]
+        cdef bint moved = True
+        if not self.begun:
+            chosen = self.next + self.machine.select(&self.order[self.next], n - self.next)
+            self.order[self.next], self.order[chosen] = self.order[chosen], self.order[self.next]
+            self.machine.process_new(self.order[self.next])
+            self.begun = True
+            # delta is that of the last Reprocess.
+            self.due += max(self.n_reprocess, 1.0) if self.delta_max < INFINITY else self.n_reprocess
+        else:
+            moved = self.machine.process_old()
+            self.due = max(self.due - 1.0, 0.0)
+        if self.due >= 1.0 or (moved and self.machine.delta > self.delta_max):
+            return 1
+        self.begun = False
+        if self.next + 1 >= self.max_visits:
+            self.next = n - 1
+        return 0
+
+
+cdef class WorkingSetSchedule(Schedule):
+    """SVMstruct (Tsochantaridis and others 2004, algorithm 1): after each new constraint the whole working set."""
+
+    cdef bint decoded
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef double dual = self.state.dual
+        if self.decoded:
+            self.state.sweep()
+        else:
+            self.state.process_any(i)
+        self.decoded = self.state.dual > dual
+        return self.decoded
+
+
+cdef class FrankWolfeSchedule(Schedule):
+    """Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) on the dual.
+
+    A step moves example i's part of alpha towards one corner of its simplex, C times the most violated
+    constraint or 0, by the length that gains most. With g = C xi - sum_k alpha_k d_k (the example's part of the
+    duality gap) and D = C psi - sum_k alpha_k psi_k it gains length g - length^2 |D|^2 / 2.
+
+    After the step to a decoded corner come up to `n_cached` steps to the best corner of the working set, without
+    decoding, as long as they promise a good part of what the decoded one did (Osokin and others 2016, the cache).
+    With `gap_sampling` a pass draws examples with odds proportional to their last known part of the gap (there,
+    section 3.1); none falls below a tenth of the mean, because what is known grows stale.
+    """
+
+    cdef DualState dual
+    cdef int n_cached
+    cdef bint gap_sampling
+    cdef double[::1] gaps       # what each example was last seen to add to the gap
+
+    def __init__(self, DualState state, *, int n_cached=0, bint gap_sampling=False):
+        super().__init__(state)
+        self.dual = state
+        self.n_cached = n_cached
+        self.gap_sampling = gap_sampling
+        self.gaps = np.zeros(self.order.shape[0])
+
+    def get_state(self):
+        return np.array(self.gaps)
+
+    def set_state(self, numbers):
+        self.gaps = self._carried(numbers, self.order.shape[0]).copy()
+
+    def start_pass(self):
+        super().start_pass()
+        if not self.gap_sampling or self.dual.n_visits == 0:
+            return
+        gaps = np.asarray(self.gaps)
+        ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
+        if ends.shape[0] > 0 and ends[-1] > 0.0:
+            drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
+            self.order = np.minimum(np.searchsorted(ends, drawn * ends[-1], side="right"), len(ends) - 1)
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef Cut cut
+        cdef double violation, high, gap, least
+        cdef Py_ssize_t corner
+        cdef int _
+        self.dual.visit(i, &cut, &violation)
+        if self.dual.box[i] == 0.0:
+            return 0
+        self.dual.slopes(i, True)
+        corner = self.dual.highest(i, &high)
+        if cut.n_words > 0 and violation - high > self.dual.tau and self.dual.find(i, &cut) < 0:
+            corner = self.dual.insert(i, &cut)
+            self.dual.slope[corner] = violation
+        self.gaps[i] = gap = max(self.dual.restricted_gap(i), 0.0)
+        self.step(i, corner, gap)
+        least = 0.1 * gap
+        for _ in range(self.n_cached):
+            if self.dual.sets[i].n == 0:
+                break
+            self.dual.slopes(i, False)
+            corner = self.dual.highest(i, &high)
+            gap = self.dual.restricted_gap(i)
+            if gap <= least or gap <= self.dual.tau * self.dual.box[i]:
+                break
+            self.step(i, corner, gap)
+        return 0
+
+    cdef int step(self, Py_ssize_t i, Py_ssize_t corner, double gap) except -1 nogil:
+        """Move towards a corner: a cut's place in the working set, or -1 for 0."""
+        cdef WorkingSet* s = &self.dual.sets[i]
+        cdef double C = self.dual.box[i], curvature = 0.0, length = 1.0, row, change
+        cdef Py_ssize_t k, m
+        # |D|^2 from the Gram matrix; only the corner itself may have alpha = 0.
+        for k in range(s.n):
+            row = 0.0
+            for m in range(s.n):
+                row += gram_at(s, k, m) * (s.cuts[m].alpha - (C if m == corner else 0.0))
+            curvature += row * (s.cuts[k].alpha - (C if k == corner else 0.0))
+        if gap < curvature:
+            length = gap / curvature
+        self.dual.dual += length * (gap - 0.5 * length * curvature)
+        s.total = C if length == 1.0 and corner >= 0 else s.total + length * ((C if corner >= 0 else 0.0) - s.total)
+        for k in range(s.n - 1, -1, -1):
+            change = length * ((C if k == corner else 0.0) - s.cuts[k].alpha)
+            if change != 0.0:
+                self.dual.update(i, &s.cuts[k], change)
+            s.cuts[k].alpha = s.cuts[k].alpha + change if length < 1.0 or k == corner else 0.0
+            # What is left of a corner that all steps led away from is rounding: back to 0 with it.
+            if s.cuts[k].alpha < 1e-12 * C:
+                if s.cuts[k].alpha != 0.0:
+                    self.dual.update(i, &s.cuts[k], -s.cuts[k].alpha)
+                    s.total -= s.cuts[k].alpha
+                self.dual.remove(i, k)
+        return 0

@@ -1,0 +1,170 @@
+"""Weights of a problem, the running average of them, and the perceptron's step."""
+
+import numpy as np
+
+from structsvm._problem cimport Cut, Problem
+from structsvm._random cimport random_seed
+from structsvm._typedefs cimport array_data, int64_t, uint64_t
+from structsvm.dual._state cimport State
+
+AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
+
+
+cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
+    cdef Py_ssize_t k, lane, wholes = a.shape[0] - a.shape[0] % 8
+    cdef double lanes[8]        # sums that do not wait for each other
+    cdef double total = 0.0
+    for lane in range(8):
+        lanes[lane] = 0.0
+    for k in range(0, wholes, 8):
+        for lane in range(8):
+            lanes[lane] += a[k + lane] * b[k + lane]
+    for k in range(wholes, a.shape[0]):
+        total += a[k] * b[k]
+    for lane in range(8):
+        total += lanes[lane]
+    return total
+
+
+def half_norm(weights, base=None):
+    """1/2 |w - base|^2 in float64; base None: 0."""
+    total = 0.0
+    for start in range(0, len(weights), 65536):  # pieces that stay in the cache
+        piece = weights[start:start + 65536].astype(np.float64)
+        if base is not None:
+            piece -= base[start:start + 65536]
+        total += sum_of_products(piece, piece)
+    return 0.5 * total
+
+
+cdef int overflow(Py_ssize_t i) except -1 nogil:
+    with gil:
+        raise ValueError(f"example {i}: its scores overflow; scale the features down")
+
+
+cdef class WeightState(State):
+    """Weights of a bound problem, their running average, and the counters.
+
+    Parameters
+    ----------
+    problem : Problem
+        The bound problem.
+    seed : int
+        Seed of the state's own random generator.
+    averaging : {None, "uniform", "linear"}
+        Which average of the weights over examples visited `averaged` returns.
+    base : ndarray of shape (n_features,), optional
+        Weights to start from.
+    """
+
+    def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
+        self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
+        self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
+        problem.lend(self.weights)
+        if base is not None:
+            self.weights[:] = base
+        self.w = array_data(self.weights)
+        self.averaging = AVERAGINGS[averaging]
+        if self.averaging != AVERAGE_NONE:
+            self.average_sum = np.zeros_like(self.weights)
+            self.u = array_data(self.average_sum)
+        random_seed(&self.random, seed)
+
+    cdef double tick(self) noexcept nogil:
+        """What an update made now is multiplied by in the sum from which the average is taken.
+
+        With t visits before this one, the weights w_s after visit s have the average
+            1/T sum_s w_s   = w_T - u / T,             u = sum of updates, each times t,
+            sum_s s w_s / S = w_T - u / S, S = T(T+1)/2, each times t (t + 1) / 2.
+        """
+        cdef double t = <double>(self.n_visits - self.average_from - 1)
+        return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
+
+    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
+        """w += coef psi; the average follows."""
+        self.problem.c_add(i, cut, coef, self.w)
+        self.n_updates += 1
+        if self.averaging != AVERAGE_NONE:
+            self.problem.c_add(i, cut, coef * self.tick(), self.u)
+        return 0
+
+    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
+        """Thesis, algorithm 6: decode; on a mistake add step * dPsi."""
+        cdef Cut cut
+        cdef double violation
+        self.n_argmax += 1
+        self.problem.c_separate(i, self.w, &cut, &violation)
+        self.n_visits += 1
+        if cut.n_words > 0:
+            self.update(i, &cut, step)
+        return 0
+
+    def count_argmax(self, int64_t n):
+        """Count calls of the oracle that were not made by the state itself."""
+        self.n_argmax += n
+
+    def restart_average(self):
+        """Let the average begin here."""
+        self.average_from = self.n_visits
+        if self.average_sum is not None:
+            self.average_sum[:] = 0.0
+
+    def averaged(self):
+        """Return the average of the weights (the last weights if averaging is off)."""
+        cdef double t = <double>(self.n_visits - self.average_from)
+        if self.averaging == AVERAGE_NONE or t == 0.0:
+            return self.weights.copy()
+        if self.averaging == AVERAGE_LINEAR:
+            t *= 0.5 * (t + 1.0)
+        return (self.weights - self.average_sum / t).astype(self.weights.dtype, copy=False)
+
+    def get_state(self):
+        """Return the state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
+        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
+        cdef int k
+        for k in range(4):
+            words[k] = self.random.s[k]
+        state = {
+            "random": np.asarray(words),
+            "counters": np.array([self.n_argmax, self.n_updates, self.n_visits, self.average_from], dtype=np.int64),
+        }
+        return state | self._vectors()
+
+    def _vectors(self):
+        vectors = {"weights": self.weights.copy()}
+        if self.average_sum is not None:
+            vectors["average_sum"] = self.average_sum.copy()
+        return vectors
+
+    def _take_vectors(self, state):
+        weights = checked_array(state, "weights", self.weights.dtype, self.weights.shape)
+        if self.average_sum is not None:
+            self.average_sum[:] = checked_array(
+                state, "average_sum", self.weights.dtype, self.weights.shape)
+        self.weights[:] = weights
+
+    def set_state(self, state):
+        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
+        cdef int k
+        words = checked_array(state, "random", np.uint64, (4,))
+        counters = checked_array(state, "counters", np.int64, (4,))
+        if counters.min() < 0 or counters.max() >= 2**62 or counters[3] > counters[2] or not words.any():
+            raise ValueError("the counters or the random generator of the training state are not sound")
+        self._take_vectors(state)
+        for k in range(4):
+            self.random.s[k] = words[k]
+        self.n_argmax, self.n_updates, self.n_visits, self.average_from = (int(c) for c in counters)
+
+
+def checked_array(state, name, dtype, shape):
+    """Return an array of a training state; ValueError unless it has this dtype and shape (None: any)."""
+    array = state.get(name)
+    if array is None:
+        raise ValueError(f"the training state has no array {name!r}")
+    array = np.asarray(array)
+    if array.dtype != dtype or (shape is not None and array.shape != shape):
+        raise ValueError(f"array {name!r} of the training state has dtype {array.dtype} and shape "
+                         f"{array.shape}, expected {np.dtype(dtype)} and {shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"array {name!r} of the training state holds values that are not finite")
+    return np.ascontiguousarray(array)

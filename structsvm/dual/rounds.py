@@ -1,0 +1,169 @@
+"""What a round of SVMstruct is: questions to the oracle, constraints that join, and the dual over all of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from structsvm.dual._cutting_plane import WorkingSets
+from structsvm.dual._one_slack import ConstraintCache
+from structsvm.dual._rounds import collect
+
+# While nothing is known, every example's answer is the same kind of nonsense: portions of the first round.
+FIRST_PORTIONS = 32
+
+# one_slack: rounds of the oracle that its cache keeps, and steps out of the cache after each round, as long as a
+# constraint is violated by this share of the duality gap.
+CACHED_ROUNDS = 10
+CACHED_STEPS = 10
+CACHED_SHARE = 0.2
+
+
+class RoundSchedule:
+    """Rounds, with the interface of `structsvm.dual._schedules.Schedule`; a subclass says what one is."""
+
+    def __init__(self, solver, state, rounds):
+        self.solver, self.state, self.rounds = solver, state, rounds
+        self.sets = WorkingSets(state)
+        self.n_samples = self.next = rounds.problem.n_samples
+        self.answers: Any = None  # the constraints most violated at the present weights, once they have been asked for
+        self.asked = False  # whether they have been, and were counted
+        self.primal = np.nan  # the primal objective at the present weights, once they have been asked for
+        self.gap = 0.0  # the duality gap there; 0: not known
+        self.joined: int | None = None  # constraints that joined in the last round
+        self.is_optimal = False  # whether the dual over the working sets was then solved to `qp_tol`
+
+    def get_state(self):
+        return np.array([self.asked], dtype=np.float64)
+
+    def set_state(self, numbers):
+        numbers = np.asarray(numbers)
+        if numbers.shape != (1,) or numbers.dtype != np.float64 or numbers[0] not in (0.0, 1.0):
+            raise ValueError("the schedule of the training state must be one number, 0.0 or 1.0")
+        self.asked = bool(numbers[0])
+
+    def get_arrays(self):
+        """Arrays that the schedule carries from round to round."""
+        return {}
+
+    def set_arrays(self, arrays):
+        """Take over arrays of `get_arrays`; ValueError if they do not fit the problem."""
+
+    def start_pass(self):
+        self.next = 0
+
+    def run(self, seconds):
+        """One round, whatever the time (Ctrl-C gets through, and leaves a whole state)."""
+        self.joined = self.round()
+        self.answers, self.asked, self.gap = None, False, 0.0
+        self.next = self.n_samples
+        return True
+
+    def question(self):
+        """The violations at the present weights, and the constraints as `round` takes them."""
+        raise NotImplementedError
+
+    def round(self):
+        """Do a round; returns how many constraints joined."""
+        raise NotImplementedError
+
+    def ask(self):
+        """Put a round's question, once: afterwards `primal` and `gap` are known, if the oracle is exact."""
+        if self.answers is not None:
+            return
+        violation, self.answers = self.question()
+        if not self.asked:
+            self.state.count_argmax(self.n_samples)
+        self.asked = True
+        if self.rounds.problem.is_exact:
+            self.primal = self.state.primal(violation=violation)
+            self.gap = max(self.primal - self.state.dual, 0.0) if np.isfinite(self.primal) else 0.0
+
+    def optimize(self):
+        gap = self.gap if self.solver.tol is not None else 0.0
+        enough = self.solver.qp_tol * (gap or self.state.dual)
+        self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= enough
+
+    def join(self, answers):
+        epsilon = self.solver.epsilon
+        return sum(self.sets.join(i, terms, bounds, words, epsilon) for i, (_, terms, bounds, words) in answers)
+
+
+class NSlackSchedule(RoundSchedule):
+    """Algorithm 1 of the paper."""
+
+    def question(self):
+        answers = self.rounds.collect(self.state.weights)
+        return np.concatenate([violation for _, (violation, *_) in answers]), answers
+
+    def round(self):
+        if self.solver.optimize == "constraint":
+            return self.by_constraint()
+        if self.answers is None and self.state.n_patterns == 0:
+            return self.first_round()
+        self.ask()
+        joined = self.join(self.answers)
+        self.optimize()
+        return joined
+
+    def first_round(self):
+        """In portions, between which the weights change: at w = 0 all answers are the same kind of nonsense."""
+        joined = 0
+        for start, stop in pairwise(np.linspace(0.0, 1.0, FIRST_PORTIONS + 1)):
+            joined += self.join(self.rounds.collect(self.state.weights, start, stop))
+        self.state.count_argmax(self.n_samples)
+        self.optimize()
+        return joined
+
+    def by_constraint(self):
+        """As the paper writes it: one example after the other, the whole dual after each constraint."""
+        joined = 0
+        for i in range(self.n_samples):
+            answer = collect(self.state.problem, self.state.weights, i, i + 1)
+            self.state.count_argmax(1)
+            if self.join([(i, answer)]):
+                joined += 1
+                self.optimize()
+        if joined == 0:
+            self.optimize()
+        return joined
+
+
+class OneSlackSchedule(RoundSchedule):
+    """Algorithm 3 of Joachims, Finley and Yu: constraints on the sum of the slacks; idle ones go after a while.
+
+    After the oracle's constraint come some out of the cache, as long as they are violated by a good part of what
+    the oracle's was.
+    """
+
+    def __init__(self, solver, state, rounds, C):
+        super().__init__(solver, state, rounds)
+        self.C = C
+        self.cache = ConstraintCache(rounds.problem, C, CACHED_ROUNDS)
+
+    def get_arrays(self):
+        return self.cache.get_state()
+
+    def set_arrays(self, arrays):
+        self.cache.set_state(arrays)
+
+    def question(self):
+        answers = self.rounds.collect(self.state.weights)
+        violation = np.concatenate([violation for _, (violation, *_) in answers])
+        return np.array([self.C @ np.maximum(violation, 0.0)]), [outcome for _, outcome in answers]
+
+    def round(self):
+        self.ask()
+        self.cache.put(self.answers)
+        joined = self.join_sum(self.solver.epsilon)
+        self.optimize()
+        for _ in range(CACHED_STEPS):
+            if not self.join_sum(max(self.solver.epsilon, CACHED_SHARE * self.gap)):
+                break
+            self.optimize()
+        return joined
+
+    def join_sum(self, epsilon):
+        return self.sets.join(0, *self.cache.most_violated(self.state.weights), epsilon)

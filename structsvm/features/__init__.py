@@ -1,0 +1,1 @@
+"""Text and records made into encoded tokens."""

@@ -1,0 +1,18 @@
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._tokens import TokenBuffer
+
+@final
+class AttributeBuffer(TokenBuffer):
+    def __init__(
+        self,
+        names: dict[str, int],
+        pairs: dict[str, dict[str, int]],
+        grow: bool,
+        hash_bits: int = 0,
+    ) -> None: ...
+    def counted(self) -> NDArray[np.int64]: ...
+    def add(self, sequence: Any) -> None: ...

@@ -1,0 +1,11 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._strings import Interner
+
+class RaggedLineError(Exception): ...
+class BadUTF8Error(Exception): ...
+
+def parse_columns(
+    data: bytes,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], list[Interner]]: ...

@@ -1,0 +1,175 @@
+"""The reader of column files, for :mod:`structsvm.features.columns`."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free
+
+import numpy as np
+
+from structsvm.features._strings cimport SIGNALS, Interner, copied, hash_bytes, pointer, reserve
+
+cdef extern from *:
+    """
+    /* Strict UTF-8 (no surrogates, no overlong forms), as CPython decodes it. */
+    static int ssvm_valid_utf8(const void *string, size_t n) {
+        const unsigned char *p = (const unsigned char *)string;
+        const unsigned char *end = p + n;
+        while (p < end) {
+            unsigned c = *p++, lo = 0x80, hi = 0xBF;
+            int more;
+            if (c < 0x80) continue;
+            if (c >= 0xC2 && c <= 0xDF) more = 1;
+            else if (c >= 0xE0 && c <= 0xEF) {
+                more = 2;
+                if (c == 0xE0) lo = 0xA0;
+                if (c == 0xED) hi = 0x9F;
+            } else if (c >= 0xF0 && c <= 0xF4) {
+                more = 3;
+                if (c == 0xF0) lo = 0x90;
+                if (c == 0xF4) hi = 0x8F;
+            } else return 0;
+            if (end - p < more || *p < lo || *p > hi) return 0;
+            for (p++; --more; p++) if ((*p & 0xC0) != 0x80) return 0;
+        }
+        return 1;
+    }
+    """
+    int valid_utf8 "ssvm_valid_utf8"(const void *string, size_t n) noexcept nogil
+
+
+class RaggedLineError(Exception):
+    """args: line number, columns wanted, columns found."""
+
+
+class BadUTF8Error(Exception):
+    """args: line number."""
+
+
+def parse_columns(const uint8_t[::1] data):
+    """Parse a column file.
+
+    Columns are separated by runs of spaces and tabs; lines end in LF or CRLF; blank
+    lines end a sequence.
+
+    Returns
+    -------
+    offsets : int64 (n_sequences + 1,)
+    ids : int32 (n_tokens, n_columns)
+    interners : list of Interner, one a column
+
+    Raises
+    ------
+    RaggedLineError, BadUTF8Error
+        With the line number.
+    """
+    cdef int64_t size = data.shape[0], line = 0, wanted = 0, found = 0
+    cdef const char *p = pointer(data)
+    cdef const char *end = p + size
+    cdef const char *s
+    cdef const char *q
+    cdef int64_t *offsets = NULL
+    cdef int32_t *ids = NULL
+    cdef int64_t offsets_capacity = 0, ids_capacity = 0
+    cdef int64_t n_sequences = 0, n_tokens = 0, n_ids = 0
+    cdef PyObject **columns = NULL
+    cdef int64_t columns_capacity = 0
+    cdef bint in_sequence = False
+    cdef uint64_t h
+    cdef int32_t i
+    cdef int status = 0     # 0 fine, 1 ragged, 2 utf-8, 3 memory, 4 too many strings
+    cdef list interners = []
+    try:
+        if reserve(<void **>&offsets, &offsets_capacity, 64, sizeof(int64_t)) < 0:
+            raise MemoryError
+        offsets[0] = 0
+        # The width of the first line with anything on it is the width of the file.
+        q = p
+        while q < end and (q[0] == c" " or q[0] == c"\t" or q[0] == c"\r" or q[0] == c"\n"):
+            q += 1
+        while q < end and q[0] != c"\n":
+            while q < end and (q[0] == c" " or q[0] == c"\t"):
+                q += 1
+            s = q
+            q = _field_end(q, end)
+            wanted += q > s
+            if q < end and q[0] == c"\r":
+                q += 1
+        for _ in range(wanted):
+            interners.append(Interner())
+        if reserve(<void **>&columns, &columns_capacity, wanted, sizeof(PyObject *)) < 0:
+            raise MemoryError
+        for found in range(wanted):
+            columns[found] = <PyObject *>interners[found]
+        with nogil:
+            while p < end and status == 0:
+                line += 1
+                if line % SIGNALS == 0:
+                    with gil:
+                        PyErr_CheckSignals()
+                found = 0
+                if reserve(<void **>&ids, &ids_capacity, n_ids + wanted, sizeof(int32_t)) < 0:
+                    status = 3
+                    break
+                while p < end and p[0] != c"\n":
+                    if p[0] == c" " or p[0] == c"\t" or (
+                            p[0] == c"\r" and (p + 1 == end or p[1] == c"\n")):
+                        p += 1
+                        continue
+                    s = p
+                    p = _field_end(p, end)
+                    if found < wanted:
+                        h = hash_bytes(s, p - s)
+                        i = (<Interner>columns[found]).find(s, p - s, h)
+                        if i < 0:
+                            if not valid_utf8(s, p - s):
+                                status = 2
+                                break
+                            i = (<Interner>columns[found]).add(s, p - s, h)
+                            if i < 0:
+                                status = 3 if i == -1 else 4
+                                break
+                        ids[n_ids + found] = i
+                    found += 1
+                p += 1
+                if status != 0:
+                    break
+                if found == wanted:
+                    n_ids += wanted
+                    n_tokens += 1
+                    in_sequence = True
+                elif found != 0:
+                    status = 1
+                if in_sequence and (found == 0 or p >= end):
+                    in_sequence = False
+                    n_sequences += 1
+                    if reserve(<void **>&offsets, &offsets_capacity, n_sequences + 1, sizeof(int64_t)) < 0:
+                        status = 3
+                        break
+                    offsets[n_sequences] = n_tokens
+        if status == 1:
+            raise RaggedLineError(line, wanted, found)
+        if status == 2:
+            raise BadUTF8Error(line)
+        if status == 3:
+            raise MemoryError
+        if status == 4:
+            raise OverflowError("more than 2**31 - 2 different strings in a column")
+        if wanted == 0:
+            return np.zeros(1, dtype=np.int64), np.zeros((0, 0), dtype=np.int32), []
+        out_offsets = copied(offsets, n_sequences + 1, np.int64, sizeof(int64_t))
+        out_ids = copied(ids, n_ids, np.int32, sizeof(int32_t)).reshape(n_tokens, wanted)
+        return out_offsets, out_ids, interners
+    finally:
+        free(offsets)
+        free(ids)
+        free(columns)
+
+
+cdef inline const char *_field_end(const char *p, const char *end) noexcept nogil:
+    """First separator at or after p; a CR counts as one only at the end of a line."""
+    while p < end and p[0] != c" " and p[0] != c"\t" and p[0] != c"\n":
+        if p[0] == c"\r" and (p + 1 == end or p[1] == c"\n"):
+            break
+        p += 1
+    return p

@@ -1,0 +1,79 @@
+"""Tokens of named features, given as attribute strings or feature dicts: the names are the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._attributes import AttributeBuffer
+from structsvm.features.columns import Vocabulary
+from structsvm.features.numbering import number_features
+from structsvm.features.stored_features import stored_strings
+from structsvm.features.tokens import Tokens
+
+__all__ = ["AttributeVocabulary", "hash_attributes"]
+
+
+class AttributeVocabulary:
+    """The names of features, in the order of their numbers."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        # Numbers by name, and by key and value, for the buffers; made at the first use.
+        self._index: tuple[dict[str, int], dict[str, dict[str, int]]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_index": None}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._names)
+
+    @classmethod
+    def fit(cls, sequences: Iterable[Any], min_count: int) -> tuple[AttributeVocabulary, Tokens]:
+        """Number the features that occur `min_count` times or more, and encode them."""
+        by_arrival: dict[str, int] = {}
+        buffer = AttributeBuffer(by_arrival, {}, True)
+        _gather(buffer, sequences)
+        kept, numbers = number_features(buffer.counted(), min_count)
+        names = list(by_arrival)
+        return cls([names[i] for i in kept.tolist()]), Tokens(*buffer.finish(numbers), len(kept))
+
+    def transform(self, sequences: Iterable[Any]) -> Tokens:
+        """Encode sequences; unknown features are left out."""
+        if self._index is None:
+            self._index = {name: i for i, name in enumerate(self._names)}, {}
+        buffer = AttributeBuffer(*self._index, False)
+        _gather(buffer, sequences)
+        return Tokens(*buffer.finish(), len(self))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Named arrays, for model files."""
+        names = Vocabulary.from_strings(self._names)
+        return {"names": names.data, "name_starts": names.starts}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> AttributeVocabulary:
+        """The inverse of :meth:`to_arrays`; ValueError or KeyError for anything else."""
+        _, names = stored_strings(arrays, "names", "name_starts")
+        if not len(set(names)) == len(names) == n_features:
+            raise ValueError("not a feature encoder: names are missing or repeated")
+        return cls(names)
+
+
+def hash_attributes(sequences: Iterable[Any], bits: int) -> Tokens:
+    """Encode sequences under 2**bits numbers, to which the names of features are hashed."""
+    buffer = AttributeBuffer({}, {}, False, bits)
+    _gather(buffer, sequences)
+    return Tokens(*buffer.finish(), 2**bits)
+
+
+def _gather(buffer: AttributeBuffer, sequences: Iterable[Any]) -> None:
+    for sequence in sequences:
+        buffer.add(sequence.tolist() if isinstance(sequence, np.ndarray) else sequence)

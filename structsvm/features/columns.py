@@ -1,0 +1,278 @@
+"""CoNLL column files.
+
+A column file holds one token a line, as columns between spaces or tabs; blank lines end
+a sequence. :func:`read_columns` reads one into a :class:`Columns`: one int32 id per token
+and column, and one vocabulary per column. Everything later works on the ids.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, BinaryIO, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._columns import BadUTF8Error, RaggedLineError, parse_columns
+from structsvm.features._strings import Interner
+from structsvm.features.ranges import take_ranges
+from structsvm.features.sources import DamagedFileError, load_bytes
+
+__all__ = ["ColumnFileError", "Columns", "Vocabulary", "read_columns"]
+
+
+class ColumnFileError(ValueError):
+    """A column file that cannot be used; the message names file and line."""
+
+
+# ------------------------------------------------------------------------ columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """The different strings of one column, as UTF-8.
+
+    String i is ``data[starts[i]:starts[i + 1]]``.
+
+    Attributes
+    ----------
+    data : uint8 array
+    starts : int64 array of shape (n_strings + 1,)
+    """
+
+    data: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def tolist(self) -> list[str]:
+        """All strings, in the order of their ids."""
+        blob = self.data.tobytes()
+        ends = self.starts.tolist()
+        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+
+    @classmethod
+    def from_strings(cls, strings: Iterable[str]) -> Vocabulary:
+        """From different strings, in the order of their ids."""
+        coded = [s.encode("utf-8", "surrogatepass") for s in strings]
+        starts = np.zeros(len(coded) + 1, dtype=np.int64)
+        np.cumsum([len(s) for s in coded], out=starts[1:])
+        return cls(np.frombuffer(b"".join(coded), dtype=np.uint8), starts)
+
+    def take(self, ids: NDArray[Any]) -> Vocabulary:
+        """The vocabulary of the strings `ids`, in that order."""
+        starts, places = take_ranges(self.starts, ids)
+        return Vocabulary(self.data[places], starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Sequences of tokens, a token a row of strings given by their ids.
+
+    It can be used as a list of sequences, and as an array of them: ``len(columns)``,
+    ``columns[3]`` and iteration give sequences, lists of tokens; a token is a tuple of
+    strings, or, if there is one column only, a string. ``columns[10:20]``, ``columns[[7, 3]]``
+    and ``columns[mask]`` are Columns again, which is what scikit-learn's splitters need.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_sequences + 1,)
+        Sequence s is rows ``offsets[s]:offsets[s + 1]``.
+    ids : int32 array of shape (n_tokens, n_columns)
+    vocabularies : tuple of Vocabulary
+        One a column.
+    name : str
+        Where they come from, for messages.
+    """
+
+    offsets: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    vocabularies: tuple[Vocabulary, ...]
+    name: str = "<columns>"
+
+    def __post_init__(self) -> None:
+        if self.ids.ndim != 2 or self.ids.shape[1] != len(self.vocabularies):
+            raise ValueError("ids must have one column for each vocabulary")
+        if self.ids.dtype != np.int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
+            raise ValueError("ids must be int32 and offsets a vector of int64")
+        if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != len(self.ids):
+            raise ValueError("offsets must go from 0 to the number of tokens")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.ids)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.vocabularies)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(n_sequences,)``. By it scikit-learn takes folds as Columns, not as lists."""
+        return (len(self),)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        """The sequences, each a list of strings (one column) or of tuples of strings."""
+        flat: list[list[str]] = []
+        for vocabulary, ids in zip(self.vocabularies, self.ids.T, strict=True):
+            words = vocabulary.tolist()
+            flat.append([words[i] for i in ids.tolist()])
+        tokens: list[Any]
+        if self.n_columns == 0:
+            tokens = [()] * self.n_tokens
+        else:
+            tokens = flat[0] if self.n_columns == 1 else list(zip(*flat, strict=True))
+        return (tokens[a:b] for a, b in pairwise(self.offsets.tolist()))
+
+    def column(self, j: int) -> list[list[str]]:
+        """Column j (negative: from the right) as one list of strings per sequence."""
+        return list(self.select([j]))
+
+    def select(self, columns: Sequence[int]) -> Columns:
+        """Some of the columns; nothing is copied for a run of them."""
+        chosen = [range(self.n_columns)[j] for j in columns]
+        step = slice(chosen[0], chosen[-1] + 1) if chosen else slice(0, 0)
+        is_run = chosen == list(range(self.n_columns))[step]
+        ids = self.ids[:, step] if is_run else self.ids[:, chosen]
+        return Columns(self.offsets, ids, tuple(self.vocabularies[j] for j in chosen), self.name)
+
+    def drop_last(self) -> Columns:
+        """All columns but the last one, which by convention is the label."""
+        return self.select(range(self.n_columns - 1))
+
+    @overload
+    def __getitem__(self, sequences: int) -> list[Any]: ...
+    @overload
+    def __getitem__(self, sequences: Any) -> Columns: ...
+    def __getitem__(self, sequences: Any) -> Any:
+        """One sequence (int), or some as Columns; a slice of step 1 copies nothing."""
+        if isinstance(sequences, tuple):  # scikit-learn indexes columns[indices, ...]
+            if len(sequences) != 2 or sequences[1] is not Ellipsis:
+                raise TypeError("columns are indexed by sequences only; see select() and column()")
+            sequences = sequences[0]
+        if isinstance(sequences, (int, np.integer)):
+            if not -len(self) <= sequences < len(self):
+                raise IndexError(f"sequence {sequences} of {len(self)}")
+            i = int(sequences) % len(self)
+            return next(iter(self[i : i + 1].compact()))
+        if not isinstance(sequences, slice):
+            return self.take(sequences)
+        i, j, step = sequences.indices(len(self))
+        if step != 1:
+            return self.take(np.arange(i, j, step))
+        j = max(i, j)
+        a, b = self.offsets[i], self.offsets[j]
+        offsets = self.offsets[i : j + 1] - a
+        return Columns(offsets, self.ids[a:b], self.vocabularies, self.name)
+
+    def take(self, sequences: Any) -> Columns:
+        """The sequences of an array of indices (or a boolean mask), in its order."""
+        offsets, rows = take_ranges(self.offsets, sequences)
+        return Columns(offsets, self.ids[rows], self.vocabularies, self.name)
+
+    def compact(self) -> Columns:
+        """The same sequences, with vocabularies of the strings that occur in them.
+
+        A slice of a large file shares the vocabularies of the file. Columns of fewer
+        tokens than strings are made anew; others are returned as they are.
+        """
+        if self.n_tokens >= max([0, *map(len, self.vocabularies)]):
+            return self
+        ids = np.empty(self.ids.shape, dtype=np.int32)
+        vocabularies = []
+        for j, vocabulary in enumerate(self.vocabularies):
+            used, places = np.unique(self.ids[:, j], return_inverse=True)
+            if len(used) and not 0 <= used[0] <= used[-1] < len(vocabulary):
+                raise ValueError(f"{self.name}: column {j} has an id outside its vocabulary")
+            ids[:, j] = places
+            vocabularies.append(vocabulary.take(used))
+        return Columns(self.offsets, ids, tuple(vocabularies), self.name)
+
+    @classmethod
+    def from_sequences(cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>") -> Columns:
+        """From sequences of rows of strings, ``[[("The", "DT"), ("dog", "NN")], ...]``.
+
+        Raises
+        ------
+        ColumnFileError
+            For an empty sequence, or rows of different lengths (names both).
+        """
+        rows: list[Sequence[str]] = []
+        ends = [0]
+        for s, sequence in enumerate(sequences):
+            for t, row in enumerate(sequence):
+                if isinstance(row, str) or not all(isinstance(x, str) for x in row):
+                    raise TypeError(f"{name}: sequence {s}, token {t} must be a row of strings")
+                if rows and len(row) != len(rows[0]):
+                    raise ColumnFileError(
+                        f"{name}: sequence {s}, token {t}: expected {len(rows[0])} columns, found {len(row)}"
+                    )
+                rows.append(row)
+            if len(rows) == ends[-1]:
+                raise ColumnFileError(f"{name}: sequence {s} is empty")
+            ends.append(len(rows))
+        n_columns = len(rows[0]) if rows else 0
+        ids = np.empty((len(rows), n_columns), dtype=np.int32)
+        vocabularies = []
+        for j in range(n_columns):
+            interner = Interner()
+            ids[:, j] = interner.intern([row[j] for row in rows])
+            vocabularies.append(Vocabulary(*interner.to_arrays()))
+        return cls(np.array(ends, dtype=np.int64), ids, tuple(vocabularies), name)
+
+
+def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8") -> Columns:
+    """Read a column file.
+
+    Parameters
+    ----------
+    source : path, binary file or lines of text
+        A path is read as it is when it is compressed with gzip, xz or bzip2; so is a
+        binary file. Lines may be a text file, or any iterable of str.
+    encoding : str
+        Of the bytes. A byte order mark is skipped.
+
+    Returns
+    -------
+    Columns
+
+    Raises
+    ------
+    ColumnFileError
+        Ragged lines, bytes that are not of the encoding, damaged compression, no tokens.
+    OSError
+        The file cannot be opened.
+    """
+    try:
+        data, name, lines = load_bytes(source)
+    except DamagedFileError as error:
+        raise ColumnFileError(str(error)) from error
+    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
+        try:
+            data = data.decode(encoding).encode("utf-8")
+        except UnicodeError as error:
+            start = getattr(error, "start", 0)
+            line = data.count(b"\n", 0, start) + 1
+            raise ColumnFileError(f"{name}:{line}: bytes that are not {encoding}") from None
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    try:
+        offsets, ids, interners = parse_columns(data)
+    except RaggedLineError as error:
+        line, wanted, found = error.args
+        raise ColumnFileError(f"{name}:{line}: expected {wanted} columns, found {found}") from None
+    except BadUTF8Error as error:
+        what = "lone surrogates" if lines else "bytes that are not UTF-8"
+        raise ColumnFileError(f"{name}:{error.args[0]}: {what}") from None
+    if len(ids) == 0:
+        what = "only blank lines" if data else "the file is empty"
+        raise ColumnFileError(f"{name}: no tokens ({what})")
+    vocabularies = tuple(Vocabulary(*interner.to_arrays()) for interner in interners)
+    return Columns(offsets, ids, vocabularies, name)

@@ -1,0 +1,307 @@
+"""The :class:`FeatureEncoder`: users' data as :class:`~structsvm.features.tokens.Tokens`.
+
+Users' data come in four forms: columns of a file under templates, attribute strings or
+feature dicts, dense rows, and CSR rows. All end as one CSR layout over all tokens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features.attributes import AttributeVocabulary, hash_attributes
+from structsvm.features.columns import Columns
+from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
+from structsvm.features.template_features import TemplateVocabulary, hash_templates
+from structsvm.features.templates import TemplateLayout, template_source
+from structsvm.features.tokens import MAX_FEATURES, Tokens
+
+__all__ = ["FeatureEncoder"]
+
+NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
+
+
+class FeatureEncoder:
+    """Numbers the features of users' data.
+
+    Parameters
+    ----------
+    templates : str, path, or None
+        For :class:`~structsvm.features.columns.Columns`: the name of a built-in set (``"rich"``,
+        ``"crf++"``, ``"attributes"``), the text of a template file, or its path. None is
+        ``"rich"`` for Columns; for other data, no templates.
+    min_count : int
+        Features that occur fewer times in the training data are dropped. Numeric columns
+        are kept as they are.
+    hash_bits : int or None
+        k: no vocabulary; names of features are hashed to 2**k numbers, 1 <= k <= 30, and
+        features that meet in one are added up. For streams without a bound.
+
+    Attributes
+    ----------
+    kind : {"columns", "attributes", "numeric"} or None
+        What it was fitted on.
+    n_features : int
+    template_bigram : bool
+        Whether neighbouring labels have weights of their own: what a line ``B`` of the
+        templates says; True for all other data.
+
+    Notes
+    -----
+    Forms of X, in :meth:`fit_transform` and :meth:`transform`:
+
+    columns
+        A ``Columns`` object without the label column. Where `templates` are given, or the
+        encoder was fitted on columns: sequences of tokens that are tuples of strings, too.
+    attributes
+        An iterable of sequences (a generator is encoded as it comes), a sequence a list
+        of tokens, a token either a list, tuple or set of strings, or a dict as
+        python-crfsuite has it: a string v under key k is the feature ``"k:v"`` of value 1,
+        a number or bool is the value of feature ``"k"``, and a dict, list or set under k
+        is taken apart with ``"k:"`` put in front. Zeros are left out, repetitions added up.
+        Without `templates` a tuple ``("dog", "NN")`` is just the attributes "dog" and "NN"
+        of its token; for features of its columns and neighbours, give ``templates="rich"``.
+    numeric
+        A list of 2-D arrays or sparse matrices with one row a token, or one such matrix
+        with ``lengths``. Feature j is column j.
+    """
+
+    def __init__(
+        self,
+        templates: str | os.PathLike[str] | None = None,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+    ) -> None:
+        if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)):
+            raise TypeError(f"min_count must be an int, got {min_count!r}")
+        if min_count < 1:
+            raise ValueError(f"min_count must be at least 1, got {min_count}")
+        if hash_bits is not None:
+            if isinstance(hash_bits, bool) or not isinstance(hash_bits, (int, np.integer)):
+                raise TypeError(f"hash_bits must be an int or None, got {hash_bits!r}")
+            if not 1 <= hash_bits <= 30:
+                raise ValueError(f"hash_bits must be between 1 and 30, got {hash_bits}")
+            if min_count != 1:
+                raise ValueError("hash_bits keeps no counts; it needs min_count=1")
+        self.min_count = int(min_count)
+        self.hash_bits = None if hash_bits is None else int(hash_bits)
+        self.templates = template_source(templates)
+        self.kind: str | None = None
+        self.n_features = 0
+        self._layout: TemplateLayout | None = None
+        self._vocabulary: AttributeVocabulary | TemplateVocabulary | None = None
+
+    # ---------------------------------------------------------------- public verbs
+
+    def fit(self, X: Any, lengths: Any = None) -> FeatureEncoder:
+        """Learn the vocabulary; see :meth:`fit_transform`."""
+        self.fit_transform(X, lengths)
+        return self
+
+    def fit_transform(self, X: Any, lengths: Any = None) -> Tokens:
+        """Learn the vocabulary of training data, and encode them.
+
+        Parameters
+        ----------
+        X : Columns, or iterable of sequences, or matrix with `lengths`
+            See the notes of the class.
+        lengths : sequence of int, optional
+            Rows of each sequence, when X is one matrix.
+
+        Returns
+        -------
+        Tokens
+
+        Raises
+        ------
+        ValueError
+            An empty sequence, a value that is not finite, no sequences at all, templates
+            for tokens without columns; the message names sequence, token and feature.
+        TypeError
+            A token or feature of a type with no meaning.
+        """
+        fresh = FeatureEncoder(None, self.min_count, self.hash_bits)
+        fresh.templates = self.templates
+        tokens = fresh._encode(X, lengths, True)
+        if len(tokens) == 0:
+            raise ValueError("X holds no sequences")
+        fresh.n_features = tokens.n_features
+        self.__dict__.update(fresh.__dict__)  # only now, so that an error changes nothing
+        return tokens
+
+    def transform(self, X: Any, lengths: Any = None) -> Tokens:
+        """Encode data of the kind it was fitted on; unknown features are left out."""
+        if self.kind is None:
+            if self.hash_bits is not None:
+                return self.fit_transform(X, lengths)
+            raise ValueError("this FeatureEncoder is not fitted yet; call fit_transform first")
+        return self._encode(X, lengths, False)
+
+    @property
+    def template_bigram(self) -> bool:
+        return self._layout is None or self._layout.bigram
+
+    @property
+    def n_columns(self) -> int | None:
+        """Columns that the features are made of, without the label; None unless fitted on columns."""
+        return None if self._layout is None else self._layout.n_columns
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of all features, in the order of their numbers (made on each call)."""
+        if self.kind == "numeric":
+            return [str(j) for j in range(self.n_features)]
+        if self.hash_bits is not None:
+            return [f"hash:{j}" for j in range(self.n_features)]
+        return [""] * self.n_features if self._vocabulary is None else self._vocabulary.names
+
+    # ------------------------------------------------------------------- dispatch
+
+    def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
+        if isinstance(X, Columns):
+            return self._encode_columns(X, fit)
+        if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
+            X = np.asarray(X)
+        if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
+            raise TypeError(f"X must hold sequences of tokens, got {type(X).__name__}")
+        if lengths is not None:
+            return self._encode_numeric(split_rows(X, lengths), fit)
+        if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
+            raise ValueError("X is one matrix: lengths= must give the rows of each sequence")
+        iterator = iter(X)
+        first = next(iterator, None)
+        if first is None:
+            if fit:
+                raise ValueError("X holds no sequences")
+            return self._nothing()
+        sequences = chain([first], iterator)
+        if is_numeric(first):
+            return self._encode_numeric(sequences, fit)
+        if self._wants_columns(fit):
+            return self._encode_columns(_columns_of(sequences), fit)
+        return self._encode_attributes(sequences, fit)
+
+    def _wants_columns(self, fit: bool) -> bool:
+        return self.templates is not None if fit else self.kind == "columns"
+
+    def _become(self, kind: str, fit: bool) -> None:
+        if kind != "columns" and self._wants_columns(fit):
+            raise ValueError(f"{NEED_COLUMNS}; X holds {kind} tokens")
+        if fit:
+            self.kind = kind
+        elif self.kind != kind:
+            raise ValueError(f"this FeatureEncoder was fitted on {self.kind}, X holds {kind}")
+
+    def _nothing(self) -> Tokens:
+        zero = np.zeros(1, dtype=np.int64)
+        return Tokens(zero, zero, np.zeros(0, dtype=np.int32), None, self.n_features)
+
+    # ----------------------------------------------------------------- three kinds
+
+    def _encode_numeric(self, sequences: Iterable[Any], fit: bool) -> Tokens:
+        self._become("numeric", fit)
+        return encode_rows(sequences, None if fit else self.n_features)
+
+    def _encode_attributes(self, sequences: Iterable[Any], fit: bool) -> Tokens:
+        self._become("attributes", fit)
+        if self.hash_bits is not None:
+            return hash_attributes(sequences, self.hash_bits)
+        if fit:
+            self._vocabulary, tokens = AttributeVocabulary.fit(sequences, self.min_count)
+            return tokens
+        return cast(AttributeVocabulary, self._vocabulary).transform(sequences)
+
+    def _encode_columns(self, X: Columns, fit: bool) -> Tokens:
+        self._become("columns", fit)
+        X = X.compact()
+        if fit:
+            self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
+        layout = cast(TemplateLayout, self._layout)
+        if X.n_columns != layout.n_columns:
+            raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
+        if self.hash_bits is not None:
+            return hash_templates(layout, X, self.hash_bits)
+        if fit:
+            self._vocabulary, tokens = TemplateVocabulary.fit(layout, X, self.min_count)
+            return tokens
+        return cast(TemplateVocabulary, self._vocabulary).transform(X)
+
+    # -------------------------------------------------------------- serialisation
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The whole state, as a dict for JSON and named arrays."""
+        meta: dict[str, Any] = {
+            "templates": self.templates,
+            "min_count": self.min_count,
+            "hash_bits": self.hash_bits,
+            "kind": self.kind,
+            "n_features": self.n_features,
+        }
+        if self._layout is not None:
+            meta["template_text"] = self._layout.text
+            meta["n_columns"] = self._layout.n_columns
+        return meta, {} if self._vocabulary is None else self._vocabulary.to_arrays()
+
+    @classmethod
+    def from_arrays(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FeatureEncoder:
+        """Rebuild from :meth:`to_arrays`.
+
+        Raises
+        ------
+        ValueError
+            Anything that :meth:`to_arrays` cannot have written.
+        """
+        try:
+            return cls._from_arrays(meta, arrays)
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"not a feature encoder: {error!r}") from error
+
+    @classmethod
+    def _from_arrays(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FeatureEncoder:
+        templates = meta["templates"]
+        if not (templates is None or isinstance(templates, str)):
+            raise ValueError("not a feature encoder: templates must be text")
+        self = cls(None, meta["min_count"], meta["hash_bits"])
+        self.templates = templates
+        n_features, kind = meta["n_features"], meta["kind"]
+        if type(n_features) is not int or not 0 <= n_features <= MAX_FEATURES:
+            raise ValueError("not a feature encoder: n_features is out of range")
+        if kind not in (None, "columns", "attributes", "numeric"):
+            raise ValueError(f"not a feature encoder: kind {kind!r}")
+        self.kind, self.n_features = kind, n_features
+        hashed = self.hash_bits is not None and kind in ("attributes", "columns")
+        if hashed and n_features != 2 ** (self.hash_bits or 0):
+            raise ValueError("not a feature encoder: n_features does not fit hash_bits")
+        if kind == "attributes" and not hashed:
+            self._vocabulary = AttributeVocabulary.from_arrays(arrays, n_features)
+        if kind == "columns":
+            n_columns = meta["n_columns"]
+            if type(n_columns) is not int or n_columns < 0:
+                raise ValueError("not a feature encoder: n_columns is out of range")
+            self._layout = TemplateLayout.build(meta["template_text"], "<model>", n_columns)
+            if not hashed:
+                self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, n_features)
+        return self
+
+
+def _columns_of(sequences: Iterable[Any]) -> Columns:
+    """Sequences of tuples of strings as the columns that templates read."""
+
+    def checked() -> Iterator[list[tuple[str, ...]]]:
+        for s, sequence in enumerate(sequences):
+            if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
+                raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
+            tokens = list(sequence)
+            for t, token in enumerate(tokens):
+                if not isinstance(token, tuple) or not all(isinstance(x, str) for x in token):
+                    raise ValueError(
+                        f"sequence {s}, token {t}: {NEED_COLUMNS}; got {token!r:.40} of type {type(token).__name__}"
+                    )
+            yield tokens
+
+    return Columns.from_sequences(checked(), "X")

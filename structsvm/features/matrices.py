@@ -1,0 +1,117 @@
+"""Tokens that are rows of numbers: which forms of matrices are taken, how they are cut and encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._tokens import TokenBuffer
+from structsvm.features.tokens import MAX_FEATURES, Tokens
+
+__all__ = ["encode_rows", "is_numeric", "is_sparse", "split_rows"]
+
+
+def is_sparse(x: Any) -> bool:
+    """A scipy sparse matrix or array, told by what it has (scipy is slow to import)."""
+    return hasattr(x, "tocsr") or all(hasattr(x, a) for a in ("indptr", "indices", "data"))
+
+
+def is_numeric(sequence: Any) -> bool:
+    """Whether the tokens of a sequence are rows of numbers."""
+    if isinstance(sequence, np.ndarray):
+        return sequence.dtype.kind not in "OUS"
+    if isinstance(sequence, (list, tuple)):
+        return bool(sequence) and isinstance(sequence[0], np.ndarray) and is_numeric(sequence[0])
+    return is_sparse(sequence)
+
+
+def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
+    """Sequences of rows of `width` columns (None: as the first has them); feature j is column j."""
+    buffer = TokenBuffer()
+    for s, sequence in enumerate(sequences):
+        (n, d), add = _numeric_rows(sequence, s)
+        if width is None:
+            width = d
+        if d != width:
+            raise ValueError(f"sequence {s} has {d} columns, expected {width}")
+        if n == 0:
+            raise ValueError(f"sequence {s} is empty")
+        add(buffer)
+    if width is not None and width > MAX_FEATURES:
+        raise OverflowError("more than 2**31 - 1 features")
+    return Tokens(*buffer.finish(), width or 0)
+
+
+def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
+    """The shape of a sequence of rows, and how to add it to a TokenBuffer."""
+    if is_sparse(sequence):
+        indptr, indices, values, shape = _csr_arrays(sequence)
+        n, d = shape
+        if len(indptr) != n + 1:
+            raise ValueError(f"sequence {s}: a sparse matrix with a wrong indptr")
+        return (n, d), lambda buffer: buffer.add_csr(indptr, indices, values, d, 0, n)
+    try:
+        rows = np.asarray(sequence)
+    except ValueError:
+        raise ValueError(f"sequence {s} has rows of different lengths") from None
+    if rows.dtype.kind not in "fiub" or rows.ndim != 2:
+        raise TypeError(
+            f"sequence {s} must be a 2-D array of numbers, one row a token, got an array of "
+            f"{rows.dtype} with {rows.ndim} dimensions"
+        )
+    narrow = _float32(rows)
+    return (rows.shape[0], rows.shape[1]), lambda buffer: buffer.add_dense(narrow)
+
+
+def _float32(x: Any) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what becomes infinite is reported with its place
+        return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def _csr_arrays(x: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
+    if getattr(x, "format", "csr") != "csr" and hasattr(x, "tocsr"):
+        x = x.tocsr()
+    if np.asarray(x.data).dtype.kind not in "fiub" or len(x.shape) != 2:
+        raise TypeError("a sparse matrix must be 2-D and hold real numbers")
+    indptr = np.ascontiguousarray(x.indptr, dtype=np.int64)
+    indices = np.ascontiguousarray(x.indices, dtype=np.int64)
+    return indptr, indices, _float32(x.data), (int(x.shape[0]), int(x.shape[1]))
+
+
+def split_rows(x: Any, lengths: Any) -> Iterable[Any]:
+    """The rows of one matrix, as one matrix a sequence."""
+    sizes = np.asarray(lengths)
+    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
+        raise TypeError("lengths must be a list of int")
+    sparse = is_sparse(x)
+    if sparse and getattr(x, "format", "csr") != "csr":
+        x = x.tocsr()
+    n_rows = x.shape[0] if sparse else len(x)
+    for s in np.flatnonzero(sizes <= 0)[:1]:
+        raise ValueError(f"sequence {s} is empty (lengths[{s}] is {sizes[s]})")
+    if sizes.sum() != n_rows:
+        raise ValueError(f"lengths add up to {sizes.sum()}, X has {n_rows} rows")
+    ends = np.cumsum(sizes).tolist()
+    if not sparse:
+        x = np.asarray(x)
+        return [x[a:b] for a, b in pairwise([0, *ends])]
+    return [_Rows(x, a, b) for a, b in pairwise([0, *ends])]
+
+
+class _Rows:
+    """Rows begin:end of a CSR matrix, without copying its entries."""
+
+    def __init__(self, x: Any, begin: int, end: int) -> None:
+        if len(x.indptr) != x.shape[0] + 1:
+            raise ValueError("a sparse matrix with a wrong indptr")
+        first, last = int(x.indptr[begin]), int(x.indptr[end])
+        if not 0 <= first <= last <= len(x.indices):
+            raise ValueError("indptr of a sparse matrix must rise and stay in range")
+        self.indptr = np.asarray(x.indptr[begin : end + 1], dtype=np.int64) - first
+        self.indices = x.indices[first:last]
+        self.data = x.data[first:last]
+        self.shape = (end - begin, x.shape[1])

@@ -1,0 +1,94 @@
+"""Files in svmlight's form: a label and ``index:value`` pairs a line."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.features.sources import load_text
+
+__all__ = ["SvmlightFileError", "parse_svmlight", "read_svmlight", "write_svmlight"]
+
+
+class SvmlightFileError(ValueError):
+    """A file in svmlight's form that cannot be read; the message names file and line."""
+
+
+def read_svmlight(source):
+    """Read examples.
+
+    Parameters
+    ----------
+    source : path or binary file
+        Compressed with gzip, xz or bzip2 or not. Each line holds an example: its label, and ``index:value`` pairs
+        between blanks, indices from 1; what follows ``#`` is left out, and so are empty lines.
+
+    Returns
+    -------
+    X : csr_array of shape (n_samples, largest index), float32
+    labels : ndarray of shape (n_samples,)
+        Of int64 where all are whole numbers (``+1`` and ``1.0`` are 1), of str otherwise.
+
+    Raises
+    ------
+    SvmlightFileError
+        For a line of another form, a value that is no finite number, an index below 1 or twice, no examples.
+    """
+    text, name = load_text(source, SvmlightFileError, "{}, line {}")
+    rows = [(k, line) for k, line in enumerate(text.split("\n"), start=1) if line.partition("#")[0].strip()]
+    if not rows:
+        raise SvmlightFileError(f"{name}: holds no examples")
+    X, labels = parse_svmlight(rows, name)
+    try:
+        numbers = [float(label) for label in labels]
+        if all(number.is_integer() and abs(number) < 2**53 for number in numbers):
+            return X, np.array(numbers, dtype=np.int64)
+    except ValueError:
+        pass
+    return X, np.array(labels)
+
+
+def parse_svmlight(rows, name):
+    """Return ``(X, labels)`` of numbered lines ``(number, line)`` of a file; labels are strings."""
+    from scipy.sparse import csr_array
+
+    labels, counts, indices, values = [], [0], [], []
+    for k, line in rows:
+        label, *pairs = line.partition("#")[0].split()
+        try:
+            split = [pair.split(":") for pair in pairs]
+            new = [int(index) for index, _ in split]
+            values += [float(value) for _, value in split]
+        except ValueError:
+            raise SvmlightFileError(
+                f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}"
+            ) from None
+        if new and (min(new) < 1 or max(new) >= 2**31):
+            raise SvmlightFileError(f"{name}, line {k}: an index that is not in 1 .. 2**31 - 1")
+        if len(set(new)) != len(new):
+            raise SvmlightFileError(f"{name}, line {k}: an index stands there twice")
+        indices += new
+        labels.append(label)
+        counts.append(len(indices))
+    with np.errstate(over="ignore"):  # what becomes infinite is reported with its line
+        numbers = np.array(values, dtype=np.float32)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        k, _ = rows[int(np.searchsorted(counts, bad[0], side="right")) - 1]
+        raise SvmlightFileError(f"{name}, line {k}: a value that is no finite float32 number")
+    columns = np.array(indices, dtype=np.int32) - 1
+    shape = (len(labels), int(columns.max(initial=-1)) + 1)
+    X = csr_array((numbers, columns, np.array(counts, dtype=np.int32)), shape)
+    X.sort_indices()
+    return X, labels
+
+
+def write_svmlight(path, X, labels):
+    """Write examples; values as short as float32 allows, zeros left out."""
+    from scipy.sparse import csr_array
+
+    rows = csr_array(X, dtype=np.float32)
+    rows.eliminate_zeros()
+    with open(path, "w", encoding="utf-8") as file:
+        for label, first, last in zip(labels, rows.indptr, rows.indptr[1:]):
+            pairs = zip(rows.indices[first:last], rows.data[first:last])
+            file.write(" ".join([str(label), *(f"{j + 1}:{value}" for j, value in pairs)]) + "\n")

@@ -1,0 +1,228 @@
+"""Features that templates make of columns: their numbers, or the numbers that they are hashed to.
+
+A feature is a space of its layout and a code for each source of the space: codes below
+left + right are the boundaries of a sequence, those above the strings of the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._strings import Interner, hash_strings
+from structsvm.features._templates import TemplateTable, gather_templates
+from structsvm.features.columns import Columns, Vocabulary
+from structsvm.features.numbering import number_features
+from structsvm.features.stored_features import stored_array, stored_strings
+from structsvm.features.templates import FUNCTIONS, TemplateLayout
+from structsvm.features.tokens import Tokens
+
+__all__ = ["TemplateVocabulary", "hash_templates"]
+
+
+class TemplateVocabulary:
+    """The features of templates, as codes.
+
+    Parameters
+    ----------
+    layout : TemplateLayout
+    strings : list of Vocabulary
+        The strings of each source, those that a feature needs.
+    ids : list of int32 arrays
+        The numbers of the features of each space.
+    codes : list of int32 arrays of shape (features, sources)
+        What these features are made of.
+    """
+
+    def __init__(
+        self,
+        layout: TemplateLayout,
+        strings: list[Vocabulary],
+        ids: list[NDArray[np.int32]],
+        codes: list[NDArray[np.int32]],
+    ) -> None:
+        self._layout, self._strings, self._ids, self._codes = layout, strings, ids, codes
+        self._lookup: tuple[list[Interner], list[TemplateTable]] | None = None  # made at the first use
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lookup": None}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ids))
+
+    @property
+    def names(self) -> list[str]:
+        """The features as CRF++ writes them, in the order of their numbers."""
+        layout = self._layout
+        names = [""] * len(self)
+        words = [[*layout.boundaries, *v.tolist()] for v in self._strings]
+        for (literals, _), space, ids, codes in zip(layout.keys, layout.spaces, self._ids, self._codes, strict=True):
+            columns = [
+                [words[source][c] + literal for c in codes[:, k].tolist()]
+                for k, (source, literal) in enumerate(zip(space, literals[1:], strict=True))
+            ]
+            for place, i in enumerate(ids.tolist()):
+                names[i] = literals[0] + "".join([column[place] for column in columns])
+        return names
+
+    @classmethod
+    def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
+        """Number the features that occur `min_count` times or more, and encode them."""
+        strings, found, statistics = _features_met(layout, X)
+        none = np.zeros(0, np.int64)
+        kept, numbers = number_features(
+            np.concatenate([none, *(counts for counts, _, _ in statistics)]),
+            min_count,
+            np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),
+        )
+        ends = np.cumsum([0, *(len(counts) for counts, _, _ in statistics)]).tolist()
+        maps = [numbers[a:b] for a, b in pairwise(ends)]
+        ids = [m[m >= 0] for m in maps]
+        codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
+        strings, codes = _without_unused(layout, strings, codes)
+        return cls(layout, strings, ids, codes), _gather(layout, X, found, maps, len(kept))
+
+    def transform(self, X: Columns) -> Tokens:
+        """Encode columns; unknown features are left out."""
+        if self._lookup is None:
+            self._lookup = self._build_lookup()
+        interners, tables = self._lookup
+        padded = []
+        for (j, made), interner in zip(_source_strings(self._layout, X), interners, strict=True):
+            vocabulary = X.vocabularies[j]
+            if made is None:
+                ids = interner.lookup_arrays(vocabulary.data, vocabulary.starts)
+            else:
+                ids = interner.lookup(made)
+            padded.append(self._layout.pad(X, j, ids))
+        found = self._layout.expand(X, padded, tables, False)
+        return _gather(self._layout, X, found, None, len(self))
+
+    def _build_lookup(self) -> tuple[list[Interner], list[TemplateTable]]:
+        interners = [Interner.from_arrays(v.data, v.starts) for v in self._strings]
+        margin = self._layout.left + self._layout.right
+        tables = []
+        for space, codes, ids in zip(self._layout.spaces, self._codes, self._ids, strict=True):
+            # No array much larger than the features it serves.
+            table = TemplateTable([len(interners[i]) + margin for i in space], 64 + 64 * len(ids))
+            table.insert(codes, ids)
+            tables.append(table)
+        return interners, tables
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Named arrays, for model files."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for i, vocabulary in enumerate(self._strings):
+            arrays[f"strings_{i}"] = vocabulary.data
+            arrays[f"string_starts_{i}"] = vocabulary.starts
+        for i, (ids, codes) in enumerate(zip(self._ids, self._codes, strict=True)):
+            arrays[f"feature_ids_{i}"] = ids
+            arrays[f"feature_codes_{i}"] = codes
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, layout: TemplateLayout, arrays: dict[str, NDArray[Any]], n_features: int
+    ) -> TemplateVocabulary:
+        """The inverse of :meth:`to_arrays`; ValueError or KeyError for anything else."""
+        strings = [stored_strings(arrays, f"strings_{i}", f"string_starts_{i}")[0] for i in range(len(layout.sources))]
+        all_ids, all_codes = [], []
+        for i, space in enumerate(layout.spaces):
+            ids = stored_array(arrays, f"feature_ids_{i}", np.int32, 1)
+            codes = stored_array(arrays, f"feature_codes_{i}", np.int32, 2)
+            if codes.shape != (len(ids), len(space)):
+                raise ValueError(f"not a feature encoder: shape of feature_codes_{i}")
+            all_ids.append(ids)
+            all_codes.append(codes)
+        everything = np.concatenate([*all_ids, np.zeros(0, np.int32)])
+        if len(everything) != n_features:
+            raise ValueError("not a feature encoder: n_features does not fit the features")
+        if len(everything) and not 0 <= everything.min() <= everything.max() < n_features:
+            raise ValueError("not a feature encoder: feature_ids are out of range")
+        if not np.bincount(everything, minlength=n_features).all():
+            raise ValueError("not a feature encoder: feature_ids are repeated")
+        self = cls(layout, strings, all_ids, all_codes)
+        self._lookup = self._build_lookup()  # checks every code
+        return self
+
+
+def hash_templates(layout: TemplateLayout, X: Columns, bits: int) -> Tokens:
+    """Encode columns under 2**bits numbers: a chained hash of template text and strings."""
+    strings, found, statistics = _features_met(layout, X)
+    ends = Vocabulary.from_strings(layout.boundaries)
+    hashes = [np.concatenate([hash_strings(v.data, v.starts) for v in (ends, vocabulary)]) for vocabulary in strings]
+    texts = Vocabulary.from_strings([repr(key) for key in layout.keys])
+    maps = []
+    for start, space, (_, _, codes) in zip(
+        hash_strings(texts.data, texts.starts), layout.spaces, statistics, strict=True
+    ):
+        h = np.full(len(codes), start, dtype=np.uint64)
+        for k, source in enumerate(space):
+            h = (h ^ hashes[source][codes[:, k]]) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        maps.append((h >> np.uint64(64 - bits)).astype(np.int32))
+    return _gather(layout, X, found, maps, 2**bits)
+
+
+def _features_met(layout: TemplateLayout, X: Columns) -> tuple[list[Vocabulary], list[Any], list[Any]]:
+    """The strings of each source, the feature of each template at each token, and each space's statistics."""
+    strings, padded = [], []
+    for j, made in _source_strings(layout, X):
+        vocabulary = X.vocabularies[j]
+        ids = np.arange(len(vocabulary), dtype=np.int32)
+        if made is not None:
+            interner = Interner()
+            ids = interner.intern(made)
+            vocabulary = Vocabulary(*interner.to_arrays())
+        strings.append(vocabulary)
+        padded.append(layout.pad(X, j, ids))
+    sizes = [len(v) + layout.left + layout.right for v in strings]
+    tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
+    found = layout.expand(X, padded, tables, True)
+    return strings, found, [table.statistics() for table in tables]
+
+
+def _source_strings(layout: TemplateLayout, X: Columns) -> Iterator[tuple[int, list[str | None] | None]]:
+    """The column of each source, and what its function makes of the column's strings (None: it takes them as are)."""
+    words: dict[int, list[str]] = {}
+    for function, j in layout.sources:
+        if function == "x":
+            yield j, None
+        else:
+            if j not in words:
+                words[j] = X.vocabularies[j].tolist()
+            yield j, FUNCTIONS[function](words[j])
+
+
+def _without_unused(
+    layout: TemplateLayout, strings: list[Vocabulary], codes: list[NDArray[np.int32]]
+) -> tuple[list[Vocabulary], list[NDArray[np.int32]]]:
+    """Drop the strings of no feature; boundary codes stay what they are."""
+    margin = layout.left + layout.right
+    used = [np.zeros(len(v) + margin, dtype=bool) for v in strings]
+    for space, table in zip(layout.spaces, codes, strict=True):
+        for k, source in enumerate(space):
+            used[source][table[:, k]] = True
+    for mask in used:
+        mask[:margin] = True
+    renumber = [(np.cumsum(mask) - 1).astype(np.int32) for mask in used]
+    kept = [v.take(np.flatnonzero(mask[margin:])) for v, mask in zip(strings, used, strict=True)]
+    renumbered = []
+    for space, table in zip(layout.spaces, codes, strict=True):
+        new = np.empty_like(table)
+        for k, source in enumerate(space):
+            new[:, k] = renumber[source][table[:, k]]
+        renumbered.append(new)
+    return kept, renumbered
+
+
+def _gather(
+    layout: TemplateLayout, X: Columns, found: list[Any], maps: list[NDArray[np.int32]] | None, n_features: int
+) -> Tokens:
+    """Tokens of the features found, under each space's map of them."""
+    chosen = [None if maps is None else maps[space] for space in layout.template_space]
+    return Tokens(X.offsets, *gather_templates(found, chosen, X.n_tokens), n_features)

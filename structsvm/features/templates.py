@@ -1,0 +1,394 @@
+"""Feature templates: which strings of which neighbours make up a feature.
+
+A template file is CRF++'s. Beside CRF++'s ``%x[row,column]`` there are functions of the string in
+that place, ``%lower[0,0]`` say (:data:`FUNCTIONS`). They are computed once per *distinct* string.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._templates import TemplateTable, pad_column
+from structsvm.features.columns import Columns
+
+__all__ = [
+    "BUILT_IN_TEMPLATES",
+    "FUNCTIONS",
+    "Item",
+    "Template",
+    "TemplateError",
+    "TemplateLayout",
+    "built_in_templates",
+    "parse_templates",
+    "read_templates",
+    "template_source",
+]
+
+MAX_ROW = 100
+MAX_TEMPLATES = 1024
+
+
+class TemplateError(ValueError):
+    """A template that cannot be used; the message names file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One ``%function[row,column]``; function "x" is the string itself."""
+
+    function: str
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One unigram template: ``literals[0] item[0] literals[1] item[1] ... literals[-1]``."""
+
+    literals: tuple[str, ...]
+    items: tuple[Item, ...]
+    line: int = 0
+
+    @property
+    def space(self) -> tuple[Any, ...]:
+        """What the feature's name depends on. Templates of one space share features."""
+        return self.literals, tuple((item.function, item.column) for item in self.items)
+
+    def __str__(self) -> str:
+        parts = [self.literals[0]]
+        for item, literal in zip(self.items, self.literals[1:], strict=True):
+            parts.append(f"%{item.function}[{item.row},{item.column}]{literal}")
+        return "".join(parts)
+
+
+_ITEM = re.compile(r"%([a-z]+[0-9]*)\[(-?[0-9]{1,9}),([0-9]{1,9})\]")
+
+
+def parse_templates(text: str, name: str = "templates") -> tuple[list[Template], bool]:
+    """Parse the text of a CRF++ template file.
+
+    Parameters
+    ----------
+    text : str
+        Lines ``U00:%x[-2,0]``, ``U05:%x[-1,0]/%x[0,0]``, or ``B`` alone; ``#`` starts a
+        comment line. As in CRF++, templates with the same text around the same columns
+        share their features, so that ``U:%x[-1,0]`` and ``U:%x[1,0]`` make a bag of words.
+    name : str
+        For messages.
+
+    Returns
+    -------
+    templates : list of Template
+    bigram : bool
+        Whether there is a line ``B``: a weight for each pair of neighbouring labels.
+
+    Raises
+    ------
+    TemplateError
+        Names file and line.
+    """
+    templates: list[Template] = []
+    bigram = False
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        where = f"{name}:{number}"
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("B"):
+            if line != "B":
+                raise TemplateError(f"{where}: {line!r}: of the bigram templates only 'B' alone is supported")
+            bigram = True
+            continue
+        if not line.startswith("U"):
+            raise TemplateError(f"{where}: {line!r}: a template starts with 'U' or is 'B'")
+        templates.append(_parse_unigram(line, number, where))
+    if len(templates) > MAX_TEMPLATES:
+        raise TemplateError(f"{name}: more than {MAX_TEMPLATES} templates")
+    return templates, bigram
+
+
+def _parse_unigram(line: str, number: int, where: str) -> Template:
+    literals: list[str] = []
+    items: list[Item] = []
+    end = 0
+    for match in _ITEM.finditer(line):
+        literals.append(line[end : match.start()])
+        end = match.end()
+        item = Item(match[1], int(match[2]), int(match[3]))
+        if item.function != "x" and item.function not in FUNCTIONS:
+            known = ", ".join(["x", *FUNCTIONS])
+            raise TemplateError(f"{where}: {line!r}: no function {item.function!r} (there are {known})")
+        if abs(item.row) > MAX_ROW:
+            raise TemplateError(f"{where}: {line!r}: row {item.row} is not within +-{MAX_ROW}")
+        items.append(item)
+    literals.append(line[end:])
+    if any("%" in literal for literal in literals):
+        raise TemplateError(f"{where}: {line!r}: wanted %x[row,column] after '%'")
+    return Template(tuple(literals), tuple(items), number)
+
+
+def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
+    """Read a template file, see :func:`parse_templates`."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TemplateError(f"{os.fspath(path)}: bytes that are not UTF-8 ({error})") from None
+    return parse_templates(text, os.fspath(path))
+
+
+def template_source(templates: Any) -> str | None:
+    """A built-in name or the text of templates; a path is read."""
+    if templates is None or templates in BUILT_IN_TEMPLATES:
+        return None if templates is None else str(templates)
+    if isinstance(templates, str) and ("\n" in templates or "%" in templates or templates == "B"):
+        parse_templates(templates)
+        return templates
+    if isinstance(templates, (str, os.PathLike)):
+        if not os.path.exists(templates):
+            known = ", ".join(BUILT_IN_TEMPLATES)
+            raise TemplateError(
+                f"templates {os.fspath(templates)!r} are neither built in ({known}), nor the "
+                "text of templates, nor a file"
+            )
+        parsed, bigram = read_templates(templates)
+        lines = [str(template) for template in parsed] + ["B"] * bigram
+        return "\n".join(lines) + "\n"
+    raise TypeError(f"templates must be a str, a path or None, got {type(templates).__name__}")
+
+
+# ------------------------------------------------------------------ built-in sets
+
+# CRF++'s chunking example: word and tag windows with bigrams, and tag trigrams.
+_WORDS = """
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-1,0]/%x[0,0]
+U06:%x[0,0]/%x[1,0]
+"""
+_TAGS = """
+U10:%x[-2,1]
+U11:%x[-1,1]
+U12:%x[0,1]
+U13:%x[1,1]
+U14:%x[2,1]
+U15:%x[-2,1]/%x[-1,1]
+U16:%x[-1,1]/%x[0,1]
+U17:%x[0,1]/%x[1,1]
+U18:%x[1,1]/%x[2,1]
+U20:%x[-2,1]/%x[-1,1]/%x[0,1]
+U21:%x[-1,1]/%x[0,1]/%x[1,1]
+U22:%x[0,1]/%x[1,1]/%x[2,1]
+"""
+# What a word looks like: at most 16 features, as a function that finds nothing gives none.
+_SPELLING = """
+U30:%lower[0,0]
+U31:%prefix1[0,0]
+U32:%prefix2[0,0]
+U33:%prefix3[0,0]
+U34:%prefix4[0,0]
+U35:%suffix1[0,0]
+U36:%suffix2[0,0]
+U37:%suffix3[0,0]
+U38:%suffix4[0,0]
+U39:%shape[0,0]
+U40:%shape[-1,0]
+U41:%shape[1,0]
+U42:%shape[-1,0]/%shape[0,0]
+U43:%digit[0,0]
+U44:%capital[0,0]
+U45:%hyphen[0,0]
+"""
+BUILT_IN_TEMPLATES = ("rich", "crf++", "attributes")
+
+
+def built_in_templates(name: str, n_columns: int) -> str:
+    """The text of a built-in template set for data with `n_columns` columns.
+
+    ``"rich"``
+        Words in a window of +-2 with bigrams, the spelling of the current word and shapes
+        of its neighbours; if there is a second column, tags in a window of +-2 with
+        bigrams and trigrams; of further columns a window of +-1.
+    ``"crf++"``
+        CRF++'s chunking example, for a word and a tag column (words alone: the word part).
+    ``"attributes"``
+        Every column of the current token.
+    """
+    if name == "attributes":
+        return "\n".join(f"U{j:02d}:%x[0,{j}]" for j in range(n_columns)) + "\nB\n"
+    if name not in BUILT_IN_TEMPLATES:
+        raise TemplateError(f"no templates {name!r} (there are {', '.join(BUILT_IN_TEMPLATES)})")
+    text = _WORDS + (_TAGS if n_columns > 1 else "")
+    if name == "rich":
+        text += _SPELLING
+        for j in range(2, n_columns):
+            text += "".join(f"U5{row + 1}c{j}:%x[{row},{j}]\n" for row in (-1, 0, 1))
+    return text + "B\n"
+
+
+# ----------------------------------------------------- functions of a string
+# Each maps the strings of a vocabulary to strings, or to None for "no feature".
+
+Function = Callable[[list[str]], list["str | None"]]
+
+
+def _prefix(k: int) -> Function:
+    return lambda words: [w[:k] if len(w) >= k else None for w in words]
+
+
+def _suffix(k: int) -> Function:
+    return lambda words: [w[-k:] if len(w) >= k else None for w in words]
+
+
+class _ShapeTable(dict[int, str]):
+    """str.translate table: X upper case, x other letters, d digits, the rest as it is."""
+
+    def __missing__(self, code: int) -> str:
+        c = chr(code)
+        if c.isdigit():
+            kind = "d"
+        elif c.isalpha():
+            kind = "X" if c.isupper() or c.istitle() else "x"
+        else:
+            kind = c
+        self[code] = kind
+        return kind
+
+
+_RUN = re.compile(r"(.)\1+", re.DOTALL)
+
+
+def _shape(words: list[str]) -> list[str | None]:
+    table = _ShapeTable()
+    short: dict[str, str] = {}  # many words have one long shape
+    shapes: list[str | None] = []
+    for word in words:
+        long = word.translate(table)
+        shape = short.get(long)
+        if shape is None:
+            shape = short[long] = _RUN.sub(r"\1", long)
+        shapes.append(shape)
+    return shapes
+
+
+def _digit(words: list[str]) -> list[str | None]:
+    some = re.compile(r"\d").search
+    return ["all" if w.isdigit() else "some" if some(w) else None for w in words]
+
+
+def _capital(words: list[str]) -> list[str | None]:
+    kinds: list[str | None] = []
+    for w in words:
+        if w == w.lower():
+            kinds.append(None)
+        elif w.isupper() and len(w) > 1:
+            kinds.append("all")
+        else:
+            kinds.append("first" if w[0].isupper() else "inside")
+    return kinds
+
+
+FUNCTIONS: dict[str, Function] = {
+    "lower": lambda words: [w.lower() for w in words],
+    "shape": _shape,
+    **{f"prefix{k}": _prefix(k) for k in (1, 2, 3, 4, 5, 6)},
+    **{f"suffix{k}": _suffix(k) for k in (1, 2, 3, 4, 5, 6)},
+    "digit": _digit,
+    "capital": _capital,
+    "hyphen": lambda words: ["some" if "-" in w else None for w in words],
+}
+
+
+# -------------------------------------------------------------------------- layout
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateLayout:
+    """Templates sorted into what the tables need.
+
+    ``sources`` are the (function, column) pairs that are read; a space is a list of
+    sources, one for each item of its templates; ``keys`` tell spaces apart.
+    """
+
+    text: str
+    n_columns: int
+    bigram: bool
+    templates: list[Template]
+    template_space: list[int]
+    keys: list[tuple[Any, ...]]
+    spaces: list[list[int]]
+    sources: list[tuple[str, int]]
+    left: int
+    right: int
+
+    @classmethod
+    def resolve(cls, templates: str | None, n_columns: int) -> TemplateLayout:
+        if templates is None or templates in BUILT_IN_TEMPLATES:
+            name = templates or "rich"
+            return cls.build(built_in_templates(name, n_columns), name, n_columns)
+        return cls.build(templates, "templates", n_columns)
+
+    @classmethod
+    def build(cls, text: str, name: str, n_columns: int) -> TemplateLayout:
+        templates, bigram = parse_templates(text, name)
+        keys: dict[tuple[Any, ...], int] = {}
+        sources: dict[tuple[str, int], int] = {}
+        spaces: list[list[int]] = []
+        template_space = []
+        for template in templates:
+            for item in template.items:
+                if item.column >= n_columns:
+                    raise TemplateError(
+                        f"{name}:{template.line}: {str(template)!r}: column {item.column} of "
+                        f"data with {n_columns} columns (counted from 0, without the label)"
+                    )
+                sources.setdefault((item.function, item.column), len(sources))
+            if template.space not in keys:
+                keys[template.space] = len(keys)
+                spaces.append([sources[item.function, item.column] for item in template.items])
+            template_space.append(keys[template.space])
+        rows = [item.row for template in templates for item in template.items]
+        return cls(
+            text,
+            n_columns,
+            bigram,
+            templates,
+            template_space,
+            list(keys),
+            spaces,
+            list(sources),
+            max([0, *(-row for row in rows)]),
+            max([0, *rows]),
+        )
+
+    @property
+    def boundaries(self) -> list[str]:
+        """Strings of the codes below left + right."""
+        before = [f"_B-{d + 1}" for d in range(self.left)]
+        return before + [f"_B+{d + 1}" for d in range(self.right)]
+
+    def pad(self, X: Columns, j: int, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The codes of column j, when string i of its vocabulary has the id ids[i]."""
+        codes = np.where(ids < 0, np.int32(-1), ids + np.int32(self.left + self.right))
+        return pad_column(X.ids[:, j], codes, X.offsets, self.left, self.right)
+
+    def expand(self, X: Columns, padded: list[Any], tables: list[TemplateTable], grow: bool) -> list[NDArray[np.int32]]:
+        """The feature of each template at each token."""
+        found = []
+        for template, space in zip(self.templates, self.template_space, strict=True):
+            out = np.empty(X.n_tokens, dtype=np.int32)
+            columns = [padded[source] for source in self.spaces[space]]
+            rows = [item.row for item in template.items]
+            tables[space].expand(columns, rows, X.offsets, self.left, self.right, out, grow)
+            found.append(out)
+        return found

@@ -1,0 +1,23 @@
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.dual._state import State
+from structsvm.kernel._expansion import Expansion
+from structsvm.kernel._kernels import Gram
+from structsvm.kernel._row_cache import RowCache
+
+class KernelPerceptron(State):
+    @property
+    def cache(self) -> RowCache: ...
+    @property
+    def vectors(self) -> Expansion: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def n_vectors(self) -> int: ...
+    def __init__(
+        self, gram: Gram, y: ArrayLike, n_labels: int, *, cache_size: float = 200.0, seed: int = 0
+    ) -> None: ...
+    def coefficients(
+        self, average: bool = False
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...

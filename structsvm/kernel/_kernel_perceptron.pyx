@@ -1,0 +1,78 @@
+"""The multiclass kernel perceptron, plain and averaged (thesis, algorithm 2; Freund and Schapire 1998)."""
+
+import numpy as np
+
+from structsvm._random cimport random_seed
+from structsvm._typedefs cimport int32_t, int64_t, uint64_t
+from structsvm.dual._state cimport State
+from structsvm.kernel._expansion cimport ClassVectors, Expansion
+from structsvm.kernel._kernels cimport Gram
+from structsvm.kernel._row_cache cimport RowCache
+
+
+cdef class KernelPerceptron(State):
+    """An expansion that grows by an example whenever it is predicted wrongly.
+
+    With t visits before it, an update of size d adds t d to a second number u of its vector, and after T visits the
+    average of the expansions after each of them has the coefficients beta - u / T.
+
+    Parameters
+    ----------
+    gram, y, n_labels, cache_size, seed : see `KernelDual`
+    """
+
+    cdef readonly RowCache cache
+    cdef readonly Expansion vectors     # with u in the place of derivatives
+    cdef readonly Py_ssize_t n_labels
+    cdef int32_t[::1] y
+    cdef double[::1] score
+
+    def __init__(self, Gram gram not None, y, Py_ssize_t n_labels, *, double cache_size=200.0, uint64_t seed=0):
+        self.n_samples, self.n_labels = gram.n_rows, n_labels
+        self.y = np.array(y, dtype=np.int32)
+        self.cache = RowCache(gram, cache_size)
+        self.vectors = Expansion(n_labels, gram.n_rows)
+        self.score = np.empty(n_labels)
+        random_seed(&self.random, seed)
+
+    cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
+        self.cache.expect(order, n)
+        return 0
+
+    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
+        """Predict; on a mistake move `step` from the predicted label to the true one. Ties are mistakes."""
+        cdef Py_ssize_t slot = self.cache.slot[i], label, b = -1
+        cdef int32_t true = self.y[i], best = -1
+        if slot < 0:
+            b = self.cache.find_fresh(i)
+        self.vectors.sums(self.cache.fresh_row(b) if slot < 0 else self.cache.row(slot), &self.score[0])
+        self.n_argmax += 1
+        self.n_visits += 1
+        for label in range(self.n_labels):
+            if label != true and (best < 0 or self.score[label] > self.score[best]):
+                best = <int32_t>label
+        if best < 0 or self.score[best] < self.score[true]:
+            return 0
+        if slot < 0:
+            slot = self.cache.n_members
+            self.cache.enter(b)
+        self.change(slot, true, step)
+        return self.change(slot, best, -step)
+
+    cdef int change(self, Py_ssize_t slot, int32_t label, double step) except -1 nogil:
+        cdef int32_t place = self.vectors.find(slot, label)
+        cdef ClassVectors* c = &self.vectors.classes[label]
+        if place < 0:
+            place = self.vectors.add(slot, label, 0.0)
+        c.beta[place] += step
+        c.g[place] += step * (self.n_visits - 1)
+        return 0
+
+    @property
+    def n_vectors(self):
+        return self.vectors.n_vectors
+
+    def coefficients(self, average=False):
+        """``(members, slots, labels, beta)`` as of `KernelDual.coefficients`, of the last expansion or the average."""
+        slots, labels, beta, u = self.vectors.listed()
+        return self.cache.members, slots, labels, beta - u / self.n_visits if average and self.n_visits else beta

@@ -1,0 +1,59 @@
+"""Training examples with a kernel: what the solvers of kernel machines see."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.checksum import checksum
+from structsvm.kernel._kernels import Gram
+
+
+class KernelProblem:
+    """Examples, their kernel and their labels, with losses and similarities of labels.
+
+    Parameters
+    ----------
+    gram : Gram
+    y : ndarray of shape (n_samples,), int32
+        Numbers of the true labels.
+    n_labels : int
+    loss : ndarray of shape (n_labels, n_labels), optional
+        Delta(y_i, y); None: zero-one.
+    attributes : ndarray or scipy sparse matrix of shape (n_labels, n_attributes), optional
+        L of the joint kernel ``k(x, x') <L(y), L(y')>``; None: the identity.
+
+    Attributes
+    ----------
+    similarity : scipy CSR matrix of shape (n_labels, n_labels), or None
+        ``L L'``.
+    """
+
+    is_exact = True
+    formulation = {"rescaling": "margin", "penalty": "linear"}
+
+    def __init__(self, gram: Gram, y, n_labels, *, loss=None, attributes=None):
+        self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
+        self.similarity = None
+        if attributes is not None:
+            from scipy.sparse import csr_array
+
+            sparse = csr_array(attributes, dtype=np.float64)
+            self.similarity = csr_array(sparse @ sparse.T)
+            self.similarity.sort_indices()
+
+    @property
+    def n_samples(self):
+        return self.gram.n_rows
+
+    @property
+    def n_features(self):
+        return self.gram.rows.n_features
+
+    def fingerprint(self):
+        """A checksum that tells these training data, their losses and their kernel from others."""
+        kernel = self.gram.kernel
+        numbers = np.array([kernel.gamma, kernel.degree, kernel.coef0], dtype=np.float64)
+        data = self.gram.rows.data
+        parts = [data.data, data.indices, data.indptr] if self.gram.rows.is_sparse else [data]
+        parts += [self.y, numbers, np.frombuffer(repr(kernel.name).encode(), dtype=np.uint8)]
+        return checksum(parts if self.loss is None else [*parts, self.loss])

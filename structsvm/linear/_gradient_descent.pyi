@@ -1,0 +1,49 @@
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.dual._state import State
+from structsvm.kernel._kernels import Rows
+
+LOSSES: Mapping[str, int]
+
+def loss_values(loss: str, margins: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+class GradientDescent(State):
+    @property
+    def rows(self) -> Rows: ...
+    @property
+    def n_machines(self) -> int: ...
+    @property
+    def skip(self) -> int: ...
+    @property
+    def ridge(self) -> float: ...
+    @property
+    def t0(self) -> float: ...
+    @property
+    def t(self) -> float: ...
+    @property
+    def rescaling(self) -> NDArray[np.floating]: ...
+    def __init__(
+        self,
+        rows: Rows,
+        y: ArrayLike,
+        n_labels: int,
+        weight: ArrayLike,
+        *,
+        ridge: float,
+        t0: float,
+        loss: str = "squared_hinge",
+        second_order: bool = True,
+        intercept: bool = True,
+        average: bool = False,
+        seed: int = 0,
+    ) -> None: ...
+    def run(self, order: NDArray[np.int64]) -> None: ...
+    def restart_average(self) -> None: ...
+    def primal(self, order: NDArray[np.int64] | None = None, *, averaged: bool = False) -> float: ...
+    def weights(self, averaged: bool = False) -> NDArray[np.floating]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None: ...

@@ -1,0 +1,408 @@
+"""SVMSGD2 and SGD-QN: stochastic gradient descent on the primal of linear machines (thesis, sections 3.1 and 3.2).
+
+    min_w  lambda / 2 |w|^2 + 1/n sum_i s_i l(y_i <w, x_i>)
+
+A visit moves w by - gain(t) l'(y <w, x>) y B x (algorithm 8, line 4). The regularisation is one more example that is
+visited once in `skip` times with `skip` times the weight (table 3.2), by an implicit step: w / (1 + skip gain lambda B)
+instead of (1 - skip gain lambda B) w, which agrees to first order and is stable for any gain.
+
+B is lambda^-1 for SVMSGD2. For SGD-QN it follows a leaky average h of the diagonal of the Hessian,
+
+    h_k <- h_k + 2/r (lambda + c [x]_k^2 - h_k),  c = (l'(s') - l'(s)) / (s' - s),  B_kk = min(SCALE / h_k, 1 / lambda),
+
+with the margins s and s' of an example before and after its step: c x x' + lambda is the secant Hessian of that
+example's cost. Equation (3.7) of the thesis averages [w' - w]_k / [g(w') - g(w)]_k instead, which is
+(lambda + c <x, B x> / B_kk)^-1: for dense examples the same for all features as long as B is. The factor SCALE is for
+theorem 1, which asks that all eigenvalues of H B be above 1/2: those of H diag(H)^-1 are 1 in the mean.
+
+All labels (one against the rest) are trained while an example is at hand, each with weights of its own.
+"""
+
+from libc.math cimport pow
+
+import numpy as np
+
+from structsvm._prefetch cimport prefetch
+from structsvm._random cimport random_seed
+from structsvm._typedefs cimport array_data, int32_t, int64_t, ndarray, uint64_t
+from structsvm.dual._state cimport State
+from structsvm.kernel._kernels cimport Rows
+
+from structsvm.dual._weights import checked_array
+
+cdef extern from "descent.h" nogil:
+    ctypedef struct descent:
+        double (*dot_float)(const float* x, const float* w, int64_t d) noexcept nogil
+        double (*dot_double)(const double* x, const double* w, int64_t d) noexcept nogil
+        void (*move_float)(float* w, const float* B, const float* x, int64_t d, double step) noexcept nogil
+        void (*move_double)(double* w, const double* B, const double* x, int64_t d, double step) noexcept nogil
+        void (*add_float)(double* u, const float* B, const float* x, int64_t d, double step) noexcept nogil
+        void (*add_double)(double* u, const double* B, const double* x, int64_t d, double step) noexcept nogil
+        void (*decay_float)(float* w, const float* B, double* u, int64_t d, double amount, double when) noexcept nogil
+        void (*decay_double)(double* w, const double* B, double* u, int64_t d, double amount,
+                             double when) noexcept nogil
+        void (*curve_float)(float* h, float* B, const float* x, int64_t d, double ridge, double curvature, double rate,
+                            double scale, double least, double most) noexcept nogil
+        void (*curve_double)(double* h, double* B, const double* x, int64_t d, double ridge, double curvature,
+                             double rate, double scale, double least, double most) noexcept nogil
+    const descent* descent_best()
+
+cdef enum Loss:
+    HINGE
+    SQUARED_HINGE
+    SMOOTH_HINGE
+    SMOOTH_SQUARED_HINGE
+
+LOSSES = {
+    "hinge": HINGE,
+    "squared_hinge": SQUARED_HINGE,
+    "smooth_hinge": SMOOTH_HINGE,
+    "smooth_squared_hinge": SMOOTH_SQUARED_HINGE,
+}
+
+# Visits between two regularisation steps on dense data (c of section 3.1.2); with a share s of numbers that are not
+# zero c / s; but so many of them in a pass at least.
+cdef double SKIP = 16.0
+cdef double LEAST_OFTEN = 16.0
+
+# B is this over the estimated curvature, and at least this share of 1 / lambda (algorithm 8, line 8).
+cdef double SCALE = 8.0
+cdef double LEAST = 1e-2
+
+# The power of the gain's decay where weights are averaged (Bottou 2010).
+cdef double AVERAGED_POWER = 0.75
+
+# Dense rows of more bytes than this in all are visited in runs of neighbours, which memory delivers about twice as fast
+# as rows in random order; the runs are shuffled.
+cdef Py_ssize_t LARGE = 1 << 22
+cdef Py_ssize_t RUN = 16
+
+# How many rows ahead a row is fetched, how many bytes of it, and bytes in a cache line.
+cdef Py_ssize_t ROWS_AHEAD = 4
+cdef Py_ssize_t AHEAD = 4096
+cdef Py_ssize_t LINE = 64
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef inline double value_of(Loss loss, double s) noexcept nogil:
+    """l(s); with u = max(0, 1 - s) u, u^2 / 2, and for smoothed losses the integral of their slope."""
+    cdef double u = 1.0 - s
+    if u <= 0.0:
+        return 0.0
+    if loss == HINGE:
+        return u
+    if loss == SQUARED_HINGE:
+        return 0.5 * u * u
+    if loss == SMOOTH_HINGE:
+        return 0.5 * u * u if u < 1.0 else u - 0.5
+    return u * u * u / 6.0 if u < 1.0 else 0.5 * u * u - 0.5 * u + 1.0 / 6.0
+
+
+cdef inline double slope_of(Loss loss, double s) noexcept nogil:
+    """- l'(s): 1 or u; smoothed min(u, 1), and u^2 / 2 up to u = 1, u - 1/2 beyond."""
+    cdef double u = 1.0 - s
+    if u <= 0.0:
+        return 0.0
+    if loss == HINGE:
+        return 1.0
+    if loss == SQUARED_HINGE:
+        return u
+    if loss == SMOOTH_HINGE:
+        return min(u, 1.0)
+    return 0.5 * u * u if u < 1.0 else u - 0.5
+
+
+def loss_values(loss, margins):
+    """``l(s)`` and ``l'(s)`` of an array of margins."""
+    cdef Loss kind = LOSSES[loss]
+    return (np.array([value_of(kind, s) for s in margins]), np.array([-slope_of(kind, s) for s in margins]))
+
+
+cdef class GradientDescent(State):
+    """Weights of linear machines, one against the rest, and the steps on them.
+
+    Parameters
+    ----------
+    rows : Rows
+    y : ndarray of shape (n_samples,), int32
+        Numbers of labels. Of two labels the second is y = 1, and there is one machine.
+    n_labels : int
+    weight : ndarray of shape (n_samples,), float64
+        Factor on each example's loss.
+    ridge : float
+        lambda.
+    t0 : float
+        The gain of visit t is ``1 / (t + t0)``; of averaged weights ``(1 + t / t0)^(-3/4) / t0``.
+    loss : {"hinge", "squared_hinge", "smooth_hinge", "smooth_squared_hinge"}
+    second_order : bool
+        SGD-QN, or SVMSGD2.
+    intercept : bool
+        Whether examples have one more feature, of value 1.
+    average : bool
+    seed : int
+
+    Attributes
+    ----------
+    skip : int
+        Visits between two regularisation steps.
+    """
+
+    cdef readonly Rows rows
+    cdef readonly Py_ssize_t n_machines
+    cdef readonly Py_ssize_t skip
+    cdef readonly double ridge
+    cdef readonly double t0
+    cdef readonly double t              # visits before this one
+    cdef const descent* fast
+    cdef Loss loss
+    cdef bint second_order, intercept, average, estimate
+    cdef Py_ssize_t width               # of the weights of a machine
+    cdef Py_ssize_t due                 # visits since the last regularisation step
+    cdef double r
+    cdef int32_t[::1] y
+    cdef double[::1] weight
+    cdef object arrays                  # what the pointers below point into
+    cdef void* w                        # (n_machines, width)
+    cdef void* h
+    cdef void* B
+    cdef double* u                      # sums of when times the change of w, or NULL
+    cdef double n_averaged
+    cdef const int64_t* order
+    cdef Py_ssize_t n_order
+    cdef Py_ssize_t at
+
+    def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
+                 loss="squared_hinge", bint second_order=True, bint intercept=True, bint average=False,
+                 uint64_t seed=0):
+        cdef double filled
+        n = rows.n_rows
+        self.rows, self.n_samples, self.width = rows, n, rows.n_features + 1
+        self.y, self.weight = np.array(y, dtype=np.int32), np.array(weight, dtype=np.float64)
+        if self.y.shape[0] != n or self.weight.shape[0] != n:
+            raise ValueError(f"y has {self.y.shape[0]} and weight {self.weight.shape[0]} entries for {n} examples")
+        filled = rows.data.nnz / max(n * rows.n_features, 1) if rows.is_sparse else 1.0
+        self.skip = max(<Py_ssize_t>min(SKIP / max(filled, 1e-9), n / LEAST_OFTEN), 1)
+        if not rows.is_sparse and rows.data.nbytes > LARGE:
+            self.groups = np.append(np.arange(0, n, RUN), n)
+        self.n_machines = 1 if n_labels == 2 else n_labels
+        self.ridge, self.t0, self.loss = ridge, t0, LOSSES[loss]
+        self.second_order, self.intercept, self.average = second_order, intercept, average
+        self.fast = descent_best()
+        dtype, shape = np.float32 if rows.is_single else np.float64, (self.n_machines, self.width)
+        arrays = [np.zeros(shape, dtype), np.full(shape, ridge, dtype), np.full(shape, 1.0 / ridge, dtype)]
+        self.arrays = [*arrays, np.zeros(shape) if average else None]
+        self.w, self.h = array_data(arrays[0]), array_data(arrays[1])
+        self.B = array_data(arrays[2])
+        self.u = <double*>array_data(self.arrays[3]) if average else NULL
+        self.r = t0 / self.skip
+        random_seed(&self.random, seed)
+
+    # ---- visits ---------------------------------------------------------------------------------
+
+    cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
+        self.order, self.n_order, self.at = order, n, 0
+        return 0
+
+    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
+        """Algorithm 8, one round; the gain, not `step`, is its length."""
+        if self.at + ROWS_AHEAD < self.n_order:
+            self.fetch(self.order[self.at + ROWS_AHEAD])
+        self.at += 1
+        if self.rows.is_single:
+            visit(self, i, <float*>NULL)
+        else:
+            visit(self, i, <double*>NULL)
+        self.n_argmax += self.n_machines
+        self.n_visits += 1
+        return 0
+
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil:
+        """Ask for the beginning of a dense row."""
+        cdef Py_ssize_t k, size = self.rows.n_features * (sizeof(float) if self.rows.is_single else sizeof(double))
+        if not self.rows.is_sparse:
+            for k in range(min(size, AHEAD) // LINE):
+                prefetch(<const char*>self.rows.values + i * size + k * LINE)
+
+    cdef double gain(self) noexcept nogil:
+        return pow(1.0 + self.t / self.t0, -AVERAGED_POWER) / self.t0 if self.average else 1.0 / (self.t + self.t0)
+
+    def run(self, const int64_t[::1] order):
+        """Visit examples in this order."""
+        cdef Py_ssize_t k
+        if order.shape[0] == 0:
+            return
+        self.expect(&order[0], order.shape[0])
+        with nogil:
+            for k in range(order.shape[0]):
+                self.perceptron_step(order[k], 1.0)
+
+    def restart_average(self):
+        """The average is that of the weights after each visit from now on."""
+        if self.average:
+            self.arrays[3][:] = 0.0
+        self.n_averaged = 0.0
+
+    # ---- what has been learnt -------------------------------------------------------------------
+
+    def primal(self, const int64_t[::1] order=None, *, averaged=False):
+        """The objective over all examples, or over chosen ones; summed over machines.
+
+        Weights are the last ones, or the average.
+        """
+        cdef Py_ssize_t k, n = self.n_samples if order is None else order.shape[0]
+        cdef double total = 0.0
+        cdef ndarray w = self.weights(averaged)
+        cdef void* data = array_data(w)
+        with nogil:
+            for k in range(n):
+                if self.rows.is_single:
+                    total += losses(self, order[k] if order is not None else k, <const float*>data)
+                else:
+                    total += losses(self, order[k] if order is not None else k, <const double*>data)
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported by whoever uses the weights
+            return 0.5 * self.ridge * float(np.sum(w.astype(np.float64) ** 2)) + total / max(n, 1)
+
+    def weights(self, averaged=False):
+        """Array (n_machines, n_features + 1); the last column is the intercept."""
+        w = self.arrays[0].copy()
+        if averaged and self.average and self.n_averaged > 0.0:
+            w -= (self.arrays[3] / self.n_averaged).astype(w.dtype)
+        return w
+
+    def get_state(self):
+        """What a stream goes on from, as a dict of arrays (see `set_state`); an average is of one batch alone."""
+        numbers = [self.t, self.t0, self.r, <double>self.estimate]
+        return {"weights": self.arrays[0].copy(), "curvature": self.arrays[1].copy(),
+                "rescaling": self.arrays[2].copy(), "numbers": np.array(numbers)}
+
+    def set_state(self, state):
+        """Take over a dict of `get_state`; ValueError if it is not sound, or of other machines."""
+        t, t0, r, estimate = checked_array(state, "numbers", np.float64, (4,))
+        if t < 0.0 or t0 <= 0.0 or r < 0.0:
+            raise ValueError(f"the training state has t = {t:g}, t0 = {t0:g}, r = {r:g}")
+        for array, name in zip(self.arrays, ("weights", "curvature", "rescaling")):
+            array[:] = checked_array(state, name, array.dtype, array.shape)
+        self.t, self.t0, self.r, self.estimate = t, t0, r, estimate != 0.0
+
+    @property
+    def rescaling(self):
+        """The diagonals of B: array (n_machines, n_features + 1)."""
+        return self.arrays[2].copy()
+
+
+# ---- one example, in the type of its numbers -----------------------------------------------------
+
+
+cdef inline double dot(GradientDescent m, Py_ssize_t i, const real* w) noexcept nogil:
+    """<w, x_i>."""
+    cdef Py_ssize_t d = m.rows.n_features
+    cdef int64_t e
+    cdef double total = 0.0
+    cdef const real* values = <const real*>m.rows.values
+    if m.rows.is_sparse:
+        for e in range(m.rows.indptr[i], m.rows.indptr[i + 1]):
+            total += <double>values[e] * w[m.rows.indices[e]]
+    elif real is float:
+        total = m.fast.dot_float(values + i * d, w, d)
+    else:
+        total = m.fast.dot_double(values + i * d, w, d)
+    return total + w[d] if m.intercept else total
+
+
+cdef inline void move(GradientDescent m, Py_ssize_t i, real* w, double* u, const real* B, double step,
+                      double when) noexcept nogil:
+    """w += step B x_i; u += when times that."""
+    cdef Py_ssize_t d = m.rows.n_features
+    cdef int64_t e
+    cdef const real* values = <const real*>m.rows.values
+    if m.rows.is_sparse:
+        for e in range(m.rows.indptr[i], m.rows.indptr[i + 1]):
+            w[m.rows.indices[e]] += <real>(step * B[m.rows.indices[e]] * values[e])
+        if u != NULL:
+            for e in range(m.rows.indptr[i], m.rows.indptr[i + 1]):
+                u[m.rows.indices[e]] += when * step * B[m.rows.indices[e]] * values[e]
+    elif real is float:
+        m.fast.move_float(w, B, values + i * d, d, step)
+        if u != NULL:
+            m.fast.add_float(u, B, values + i * d, d, when * step)
+    else:
+        m.fast.move_double(w, B, values + i * d, d, step)
+        if u != NULL:
+            m.fast.add_double(u, B, values + i * d, d, when * step)
+    if m.intercept:
+        w[d] += <real>(step * B[d])
+        if u != NULL:
+            u[d] += when * step * B[d]
+
+
+cdef void curve(GradientDescent m, Py_ssize_t i, real* h, real* B, double c, double rate) noexcept nogil:
+    """h_k += rate (lambda + c x_k^2 - h_k); B = SCALE / h, bounded."""
+    cdef Py_ssize_t k, d = m.rows.n_features
+    cdef int64_t e
+    cdef double least = LEAST / m.ridge, most = 1.0 / m.ridge
+    cdef const real* values = <const real*>m.rows.values
+    if m.rows.is_sparse:
+        for k in range(d):
+            h[k] += <real>(rate * (m.ridge - h[k]))
+        for e in range(m.rows.indptr[i], m.rows.indptr[i + 1]):
+            h[m.rows.indices[e]] += <real>(rate * c * values[e] * values[e])
+        for k in range(d):
+            B[k] = <real>max(min(SCALE / h[k], most), least)
+    elif real is float:
+        m.fast.curve_float(h, B, values + i * d, d, m.ridge, c, rate, SCALE, least, most)
+    else:
+        m.fast.curve_double(h, B, values + i * d, d, m.ridge, c, rate, SCALE, least, most)
+    h[d] += <real>(rate * (m.ridge + c - h[d]))
+    B[d] = <real>max(min(SCALE / h[d], most), least)
+
+
+cdef int visit(GradientDescent m, Py_ssize_t i, real* _) except -1 nogil:
+    cdef Py_ssize_t k, at
+    cdef real* w = <real*>m.w
+    cdef real* h = <real*>m.h
+    cdef real* B = <real*>m.B
+    cdef double* u
+    cdef double sign, s, after, slope, c, gain = m.gain()
+    for k in range(m.n_machines):
+        at = k * m.width
+        u = NULL if m.u == NULL else m.u + at
+        sign = 1.0 if m.y[i] == (1 if m.n_machines == 1 else k) else -1.0
+        s = sign * dot(m, i, w + at)
+        slope, c = m.weight[i] * slope_of(m.loss, s), 0.0
+        if slope != 0.0:
+            move(m, i, w + at, u, B + at, gain * slope * sign, m.n_averaged)
+        if m.estimate:
+            if slope != 0.0:
+                after = sign * dot(m, i, w + at)
+                if after != s:
+                    c = (slope - m.weight[i] * slope_of(m.loss, after)) / (after - s)
+            curve(m, i, h + at, B + at, c, min(1.0, 2.0 / m.r))
+    if m.estimate:
+        m.r += 1.0
+        m.estimate = False
+    m.due += 1
+    if m.due == m.skip or m.at == m.n_order:
+        for k in range(m.n_machines):
+            at = k * m.width
+            u = NULL if m.u == NULL else m.u + at
+            if real is float:
+                m.fast.decay_float(w + at, B + at, u, m.width, m.due * gain * m.ridge, m.n_averaged)
+            else:
+                m.fast.decay_double(w + at, B + at, u, m.width, m.due * gain * m.ridge, m.n_averaged)
+        m.due, m.estimate = 0, m.second_order
+    m.t += 1.0
+    m.n_averaged += 1.0
+    return 0
+
+
+cdef double losses(GradientDescent m, Py_ssize_t i, const real* w) noexcept nogil:
+    """The example's loss, summed over machines."""
+    cdef Py_ssize_t k
+    cdef double total = 0.0, sign
+    for k in range(m.n_machines):
+        sign = 1.0 if m.y[i] == (1 if m.n_machines == 1 else k) else -1.0
+        total += value_of(m.loss, sign * dot(m, i, w + k * m.width))
+    return m.weight[i] * total

@@ -1,0 +1,1 @@
+"""What oracles, tasks, metrics and plots share about one structure, and the readers of its files."""

@@ -1,0 +1,29 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.features.tokens import Tokens
+from structsvm.oracles.chain import LabelChain
+
+class LabelDecoder:
+    @property
+    def K(self) -> int: ...
+    @property
+    def stride(self) -> int: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def n_emission(self) -> int: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def structure(self) -> LabelChain: ...
+    def __init__(self, structure: LabelChain, tokens: Tokens) -> None: ...
+    def decode(
+        self,
+        w: ArrayLike,
+        start: int = 0,
+        stop: int | None = None,
+        allowed: Sequence[NDArray[np.bool_] | None] | None = None,
+    ) -> NDArray[np.int32]: ...

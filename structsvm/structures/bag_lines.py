@@ -1,0 +1,110 @@
+"""JSON lines of sentences with their bags of meaning representations.
+
+A line is an object ``{"sentence": "purple 9 passes out", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}``; the
+sentence may be a list of words, too, and the bag a single meaning. For evaluation, ``"alignment"`` may hold the symbol
+of each word. Lines without a bag can be predicted on.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from structsvm.features.sources import load_bytes
+from structsvm.strict_json import parse_json
+from structsvm.structures.meanings import as_meaning
+
+__all__ = ["BagLines", "read_bags", "write_bags"]
+
+
+class BagLines(NamedTuple):
+    """What a file holds, line by line; None stands for what a line does not say.
+
+    `places` are the names of the lines in messages: "train.jsonl, line 3".
+    """
+
+    sentences: list
+    bags: list
+    alignments: list
+    places: list
+
+
+def read_bags(source, *, bags=True) -> BagLines:
+    """Read JSON lines; compressed files are read as they are.
+
+    Parameters
+    ----------
+    source : path, file or iterable of lines
+    bags : bool, default=True
+        Whether every line must have a bag.
+
+    Returns
+    -------
+    BagLines
+
+    Raises
+    ------
+    ValueError
+        Naming file and line, for a line that is no such object, has an empty bag, or a meaning that is none.
+    """
+    content, name, _ = load_bytes(source)
+    found = BagLines([], [], [], [])
+    for number, line in enumerate(content.splitlines(), start=1):
+        if not line.strip():
+            continue
+        place = f"{name}, line {number}"
+        try:
+            sentence, bag, alignment = _parts(parse_json(line), bags)
+        except RecursionError:
+            raise ValueError(f"{place}: nested too deeply") from None
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{place}: {error}") from None
+        found.sentences.append(sentence)
+        found.bags.append(bag)
+        found.alignments.append(alignment)
+        found.places.append(place)
+    if not found.sentences:
+        raise ValueError(f"{name}: holds no sentences")
+    return found
+
+
+def _parts(value, needs_bag):
+    if not isinstance(value, dict) or "sentence" not in value:
+        raise ValueError('not an object with a "sentence"')
+    sentence, bag, alignment = value["sentence"], value.get("bag"), value.get("alignment")
+    words = sentence.split() if isinstance(sentence, str) else sentence
+    if not _is_text_list(words) or not words:
+        raise ValueError('"sentence" must be text, or a list of words')
+    bag = [bag] if isinstance(bag, str) else bag
+    if bag is None and needs_bag:
+        raise ValueError('no "bag" of meaning representations')
+    if bag is not None:
+        if not _is_text_list(bag) or not bag:
+            raise ValueError('"bag" must be a list of meaning representations, one at least')
+        for meaning in bag:
+            as_meaning(meaning)
+    if alignment is not None and (not _is_text_list(alignment) or len(alignment) != len(words)):
+        raise ValueError(f'"alignment" must be a list of {len(words)} symbols, one a word')
+    return sentence, bag, alignment
+
+
+def _is_text_list(value):
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def write_bags(path, sentences, bags, alignments=None):
+    """Write sentences, bags and, if given, alignments as JSON lines.
+
+    Raises
+    ------
+    ValueError
+        If they differ in number.
+    """
+    columns = {"sentence": sentences, "bag": bags} | ({} if alignments is None else {"alignment": alignments})
+    if len({len(column) for column in columns.values()}) != 1:
+        raise ValueError(f"lengths differ: {', '.join(f'{len(c)} of {name}' for name, c in columns.items())}")
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(
+            json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
+            for row in zip(*columns.values(), strict=True)
+        )

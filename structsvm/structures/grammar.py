@@ -1,0 +1,571 @@
+"""Context-free grammars: rules, their text, and the tables that a CKY chart is filled from.
+
+A rule's right-hand side holds nonterminals (`str`) and terminals (`Terminal`). Trees speak the same language: their
+nodes are nonterminals, their words terminals. Rules with more than two children are binarised, in one of two ways:
+
+- exactly (``h=None``): ``A -> B C D`` becomes ``A -> B <C D>`` and ``<C D> -> C D``. Rules with the same end share
+  it, each rule keeps one weight, and the trees are those of the grammar as it was given;
+- with horizontal Markovisation (``h`` = 0, 1, 2 ...): ``A -> B <A|B>`` and ``<A|B> -> C D``, where an intermediate
+  knows its parent and the `h` children before it. Each binary rule has a weight, and rules that were never seen are put
+  together from parts of those that were.
+
+Vertical Markovisation annotates labels with their ancestors' (`annotate`): ``NP`` under ``S`` is ``NP^S``. What stands
+before the first ``^`` is the label's *category*, all that losses and span features see of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.structures.trees import Tree
+
+__all__ = ["Grammar", "Rule", "Terminal", "annotate", "format_rule", "parse_rules", "plain", "rules_of"]
+
+START = "start symbol"  # a left-hand side that no label can be
+MAX_RULES = 1_000_000
+MAX_CHAINS = 100_000
+# Span features: tables (category, terminal) and lengths, as in cky.h.
+N_TABLES, N_LENGTHS = 5, 9
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal symbol: what the words of a sentence are."""
+
+    name: str
+
+    def __str__(self) -> str:
+        quote = '"' if "'" in self.name else "'"
+        return f"{quote}{self.name}{quote}"
+
+
+class Rule(NamedTuple):
+    """A production ``lhs -> rhs``."""
+
+    lhs: str
+    rhs: tuple[str | Terminal, ...]
+
+    def __str__(self) -> str:
+        return f"{self.lhs} -> {' '.join(map(str, self.rhs))}"
+
+
+# ---- rules and trees ----------------------------------------------------------------------------
+
+
+def rules_of(tree: Tree) -> list[Rule]:
+    """The rules of a tree's nodes, in preorder."""
+    return [
+        Rule(node.label, tuple(child.label if isinstance(child, Tree) else Terminal(child) for child in node.children))
+        for node in tree.preorder()
+    ]
+
+
+def annotate(tree: Tree, v: int) -> Tree:
+    """The tree whose labels name their v - 1 nearest ancestors: ``NP^S`` (v=2), ``NP^S^TOP`` (v=3)."""
+    if v == 1:
+        return tree
+    names: list[str] = []
+    stack: list[tuple[Tree, tuple[str, ...]]] = [(tree, ())]
+    while stack:
+        node, ancestors = stack.pop()
+        if "^" in node.label:
+            raise ValueError(f"the label {node.label!r} has a '^', which vertical Markovisation uses itself; rename it")
+        names.append("^".join((node.label, *ancestors)))
+        below = (node.label, *ancestors)[: v - 1]
+        stack.extend((child, below) for child in reversed(node.children) if isinstance(child, Tree))
+    return _renamed(tree, names)
+
+
+def plain(tree: Tree) -> Tree:
+    """The tree with categories for labels: what `annotate` has added is taken away."""
+    return _renamed(tree, [category_of(node.label) for node in tree.preorder()])
+
+
+def _renamed(tree: Tree, names: list[str]) -> Tree:
+    """The tree with new labels, given in preorder."""
+    of: dict[int, list[str]] = {}
+    for node, name in zip(tree.preorder(), names, strict=True):
+        of.setdefault(id(node), []).append(name)
+    # A node that stands in several places has a name for each of them, in preorder; postorder visits them alike.
+    queues = {key: iter(found) for key, found in of.items()}
+    return tree.map(lambda node, children: Tree(next(queues[id(node)]), children))
+
+
+# ---- rules as text ------------------------------------------------------------------------------
+
+# What a nonterminal of NLTK's may not hold, and what would be taken for an arrow or for an escape.
+_ESCAPED = re.compile(r"[^\w/^<>-]|^[\^<>-]|-(?=>)|/(?=u)")
+_ESCAPE = re.compile(r"/u([0-9a-f]{1,5}|10[0-9a-f]{4})/")
+_COMMENT = re.compile(r"""('[^']*'|"[^"]*")|#.*""")  # outside of quotes
+_WEIGHT = re.compile(r"\[[^\]]*\]")
+_SYMBOL = re.compile(r"""\s*(?:'([^'\s]+)'|"([^"\s]+)"|([^\s'"|]+)|(\|))""")
+
+
+def format_rule(rule: Rule) -> str:
+    """Write a rule as `parse_rules` and NLTK read it.
+
+    A character that NLTK's nonterminals cannot hold is written as ``/u``, its number in hexadecimal and ``/``, which
+    `parse_rules` undoes: ``PRP$`` is ``PRP/u24/``, ``ADVP|PRT`` is ``ADVP/u7c/PRT``.
+
+    Raises
+    ------
+    ValueError
+        A terminal with quotes of both kinds or with white space.
+    """
+    for symbol in rule.rhs:
+        if isinstance(symbol, Terminal) and _SYMBOL.fullmatch(str(symbol)) is None:
+            raise ValueError(f"a grammar's text cannot hold the terminal {symbol.name!r:.80}: quotes or white space")
+    lhs, *rhs = (
+        str(symbol) if isinstance(symbol, Terminal) else _ESCAPED.sub(lambda match: f"/u{ord(match[0]):x}/", symbol)
+        for symbol in (rule.lhs, *rule.rhs)
+    )
+    return f"{lhs} -> {' '.join(rhs)}"
+
+
+def _unescaped(name: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name)
+
+
+def parse_rules(text: str) -> list[Rule]:
+    """Read rules in NLTK's form, ``S -> NP VP | 'a'``: a left-hand side a line, terminals in quotes, ``#`` comments.
+
+    Weights (``[0.5]``) are not read. For escapes in nonterminals see `format_rule`.
+
+    Raises
+    ------
+    ValueError
+        What is no rule, or an empty production; the message names the line.
+    """
+    rules = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        line = _COMMENT.sub(lambda match: match[1] or "", line).strip()
+        if not line:
+            continue
+        lhs, arrow, rest = line.partition("->")
+        lhs = lhs.strip()
+        if not arrow or not lhs or re.search(r"[\s'\"|()]", lhs):
+            raise ValueError(f"line {number}: expected a rule such as S -> NP VP, found {line!r:.80}")
+        alternatives: list[list[str | Terminal]] = [[]]
+        end = 0
+        while end < len(rest.rstrip()):
+            match = _SYMBOL.match(rest, end)
+            if match is None:
+                raise ValueError(f"line {number}: a quote that does not close or holds nothing in {line!r:.80}")
+            single, double, name, bar = match.groups()
+            if name == "->" or (name and _WEIGHT.fullmatch(name)):
+                raise ValueError(f"line {number}: expected a rule without weights, S -> NP VP, found {line!r:.80}")
+            if bar:
+                alternatives.append([])
+            else:
+                alternatives[-1].append(_unescaped(name) if name else Terminal(single or double))
+            end = match.end()
+        for rhs in alternatives:
+            if not rhs:
+                raise ValueError(f"line {number}: an empty production of {lhs!r}; the grammar must be without them")
+            rules.append(Rule(_unescaped(lhs), tuple(rhs)))
+    return rules
+
+
+# ---- the grammar --------------------------------------------------------------------------------
+
+
+class Grammar:
+    """A context-free grammar, numbered and binarised.
+
+    Parameters
+    ----------
+    rules : iterable of Rule
+        Or text for `parse_rules`.
+    start : str or iterable of str, optional
+        Start symbols; default: the left-hand side of the first rule.
+    h : int, optional
+        Horizontal Markovisation: how many children before it an intermediate knows. None: exact.
+    max_unary : int, default=4
+        Longest chain of unary rules between nonterminals, in rules. No category stands twice in a chain.
+    uncounted : iterable of str
+        Categories that losses leave out.
+
+    Attributes
+    ----------
+    rules : list of Rule
+    start : tuple of str
+    nodes : list of str
+        Nonterminals; symbol s is ``nodes[s]``.
+    terminals : list of str
+        Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
+    categories : list of str
+    features : list of Rule
+        What the first weights belong to: rules, binary ones if ``h`` is given; then the start symbols, if there are
+        several, as right-hand sides of `START`.
+    chains : list of tuple of str
+        Chains of unary rules, top first.
+
+    Raises
+    ------
+    ValueError
+        No rules, an empty production, a rule given twice, a start symbol without rules, too many rules or chains, `h`
+        or `max_unary` out of range.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[Rule] | str,
+        start: str | Iterable[str] | None = None,
+        *,
+        h: int | None = None,
+        max_unary: int = 4,
+        uncounted: Iterable[str] = (),
+    ) -> None:
+        self.rules = parse_rules(rules) if isinstance(rules, str) else [Rule(lhs, tuple(rhs)) for lhs, rhs in rules]
+        if not self.rules:
+            raise ValueError("a grammar must have rules")
+        if len(self.rules) > MAX_RULES:
+            raise ValueError(f"a grammar of {len(self.rules)} rules is above the cap of {MAX_RULES} rules")
+        for rule, count in Counter(self.rules).items():
+            if count > 1:
+                raise ValueError(f"the rule {shortened(str(rule))} is given {count} times")
+            if not rule.rhs:
+                raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
+        for name, value in (("h", 0 if h is None else h), ("max_unary", max_unary)):
+            if not isinstance(value, Integral) or value < 0:
+                raise ValueError(f"{name} must be an int of at least 0. Got {value!r} instead.")
+        start = self.rules[0].lhs if start is None else start
+        self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
+        self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
+        symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
+        self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
+        self.terminals = list(dict.fromkeys(symbol.name for symbol in symbols if isinstance(symbol, Terminal)))
+        self.categories = list(dict.fromkeys(map(category_of, self.nodes)))
+        sides = {rule.lhs for rule in self.rules}
+        missing = [symbol for symbol in self.start if symbol not in sides]
+        if missing or not self.start:
+            raise ValueError(f"the start symbol {missing[0]!r} has no rules" if missing else "no start symbol")
+        _Compiler(self)
+
+    # What the compiler fills in.
+    features: list[Rule]
+    chains: list[tuple[str, ...]]
+    arrays: dict[str, NDArray[np.int32]]
+    n_symbols: int
+    binary_number: dict[tuple[int, int, int], int]
+    lexical_number: dict[tuple[int, int], int]
+    intermediate_number: dict[tuple[Any, ...], int]
+    lexical: list[tuple[int, int]]
+
+    @cached_property
+    def node_number(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.nodes)}
+
+    @cached_property
+    def terminal_number(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.terminals)}
+
+    @cached_property
+    def chain_number(self) -> dict[tuple[str, ...], int]:
+        return {chain: k for k, chain in enumerate(self.chains)}
+
+    @cached_property
+    def counted(self) -> NDArray[np.uint8]:
+        """By node: whether losses look at it."""
+        return np.array([category_of(name) not in self.uncounted for name in self.nodes], dtype=np.uint8)
+
+    @property
+    def longest_chain(self) -> int:
+        """Rules in the longest chain."""
+        return max((len(chain) - 1 for chain in self.chains), default=0)
+
+    def __str__(self) -> str:
+        """NLTK's text form, see `format_rule`."""
+        return "\n".join(map(format_rule, self.rules))
+
+    @property
+    def n_rules(self) -> int:
+        """How many of the features are rules."""
+        return len(self.features) - (len(self.start) if len(self.start) > 1 else 0)
+
+    def symbol(self, item: str | Terminal) -> int:
+        """Number of a nonterminal or terminal."""
+        return (
+            len(self.nodes) + self.terminal_number[item.name] if isinstance(item, Terminal) else self.node_number[item]
+        )
+
+    def end_key(self, lhs: str, rhs: tuple[str | Terminal, ...], k: int) -> tuple[Any, ...]:
+        """What the intermediate for children k, k + 1, ... of a rule is known by."""
+        return rhs[k:] if self.h is None else (lhs, rhs[max(0, k - self.h) : k])
+
+    def sentence(self, words: Iterable[str]) -> NDArray[np.int32] | None:
+        """Numbers of terminals; None if one is not the grammar's."""
+        numbers = [self.terminal_number.get(word, -1) for word in words]
+        return None if -1 in numbers else np.array(numbers, dtype=np.int32)
+
+    # ---- trees and derivations ------------------------------------------------------------------
+
+    def encode(self, tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return a tree's terminals (n,) and its derivation (n_nodes, 6) as charts write them.
+
+        Raises
+        ------
+        ValueError
+            For a rule, a chain or a root that the grammar has not.
+        """
+        words: list[int] = []
+        rows: list[list[int]] = []
+        if tree.label not in self.start:
+            raise ValueError(f"the root {tree.label!r} is not a start symbol ({', '.join(self.start)})")
+        # Items are (symbol, children still to be derived, their parent's rule); an item's end is known afterwards.
+        stack: list[Any] = [(tree,)]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, int):  # all of the words of row `item` are there
+                rows[item][2] = len(words)
+                continue
+            row, at = [-1, len(words), -1, -1, -1, -1], len(rows)
+            rows.append(row)
+            stack.append(at)
+            if len(item) == 1:
+                self._encode_top(item[0], row, words, stack)
+            else:
+                lhs, rhs, children, k = item
+                row[0] = self.intermediate_number[self.end_key(lhs, rhs, k)]
+                self._push_pair(row, lhs, rhs, children, k, stack)
+        table = np.array(rows, dtype=np.int32)
+        for row_, split in zip(table, self._splits(table), strict=True):
+            row_[5] = split
+        return np.array(words, dtype=np.int32), table
+
+    def _encode_top(self, node: Tree | str, row: list[int], words: list[int], stack: list[Any]) -> None:
+        if isinstance(node, str):
+            row[0] = self.symbol(Terminal(node))
+            words.append(self.terminal_number[node])
+            return
+        chain = [node.label]
+        while len(node.children) == 1 and isinstance(node.children[0], Tree):
+            node = node.children[0]
+            chain.append(node.label)
+        missing = [label for label in chain if label not in self.node_number]
+        if missing:
+            raise ValueError(f"the label {missing[0]!r} is not in the grammar")
+        row[0] = self.node_number[chain[0]]
+        if len(chain) > 1:
+            if tuple(chain) not in self.chain_number:
+                text = shortened(" -> ".join(chain))
+                raise ValueError(f"the grammar has no chain {text} (max_unary={self.max_unary}, no label twice)")
+            row[3] = self.chain_number[tuple(chain)]
+        if len(node.children) == 1:
+            word = node.children[0]
+            pair = (self.node_number[node.label], self.terminal_number.get(word, -1))  # type: ignore[arg-type]
+            if pair not in self.lexical_number:
+                raise ValueError(f"the grammar has no rule {node.label} -> {Terminal(word)}")  # type: ignore[arg-type]
+            row[4] = self.lexical_number[pair]
+            words.append(pair[1])
+            return
+        rhs = tuple(child.label if isinstance(child, Tree) else Terminal(child) for child in node.children)
+        self._push_pair(row, node.label, rhs, node.children, 0, stack)
+
+    def _push_pair(
+        self, row: list[int], lhs: str, rhs: tuple[str | Terminal, ...], children: Any, k: int, stack: list[Any]
+    ) -> None:
+        """Note the binary rule over children k, k + 1, ... and put its two sides on the stack."""
+        try:
+            left = self.symbol(rhs[k])
+            is_last = k + 2 == len(rhs)
+            right = self.symbol(rhs[-1]) if is_last else self.intermediate_number[self.end_key(lhs, rhs, k + 1)]
+            parent = self.node_number[lhs] if k == 0 else self.intermediate_number[self.end_key(lhs, rhs, k)]
+            row[4] = self.binary_number[parent, left, right]
+        except KeyError:
+            raise ValueError(f"the grammar has no rule {shortened(str(Rule(lhs, rhs)))}") from None
+        stack.append((children[-1],) if is_last else (lhs, rhs, children, k + 1))
+        stack.append((children[k],))
+
+    @staticmethod
+    def _splits(rows: NDArray[np.int32]) -> list[int]:
+        """Where the binary rules of a derivation in preorder split: at the end of the node that follows."""
+        is_binary = np.zeros(len(rows), dtype=bool)
+        is_binary[:-1] = rows[:-1, 2] - rows[:-1, 1] > 1
+        return [int(rows[k + 1, 2]) if binary else -1 for k, binary in enumerate(is_binary)]
+
+    def decode(self, rows: NDArray[np.int32], words: Iterable[Any]) -> Tree:
+        """The tree of a derivation over the words given (one for each terminal; trees may stand for words)."""
+        words = list(words)
+        made: list[list[Any]] = []  # from the right: a list of children a node (one tree, or an intermediate's)
+        for symbol, begin, _, chain, rule, split in rows[::-1].tolist():
+            if rule < 0:
+                made.append([words[begin]])
+                continue
+            children = [words[begin]] if split < 0 else made.pop() + made.pop()
+            if symbol >= len(self.nodes) + len(self.terminals):
+                made.append(children)
+                continue
+            labels = (self.nodes[symbol],) if chain < 0 else self.chains[chain]
+            for label in reversed(labels):
+                children = [Tree(label, children)]
+            made.append(children)
+        return made[0][0]
+
+
+def category_of(label: str) -> str:
+    """The label without the ancestors that `annotate` adds."""
+    return label.partition("^")[0] or label
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+class _Compiler:
+    """Fills in the numbers and tables of a `Grammar`."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.features: list[Rule] = []
+        self.binary: dict[tuple[int, int, int], int] = {}  # (parent, left, right) -> feature
+        self.intermediates: dict[tuple[Any, ...], int] = {}
+        self.names: list[str] = []
+        unary: dict[str, dict[str, int]] = {}  # child -> parent -> feature
+        lexical: dict[tuple[int, int], int] = {}  # (terminal, node) -> feature
+        for rule in grammar.rules:
+            if len(rule.rhs) > 1:
+                self.binarise(rule)
+            elif isinstance(rule.rhs[0], Terminal):
+                number = grammar.terminal_number[rule.rhs[0].name]
+                lexical[number, grammar.node_number[rule.lhs]] = self.feature(rule.lhs, rule.rhs)
+            else:
+                unary.setdefault(rule.rhs[0], {})[rule.lhs] = self.feature(rule.lhs, rule.rhs)
+        starts = {name: self.feature(START, (name,)) if len(grammar.start) > 1 else -1 for name in grammar.start}
+        grammar.features = self.features
+        grammar.intermediate_number = self.intermediates
+        grammar.n_symbols = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
+        if len(self.binary) > MAX_RULES:
+            raise ValueError(f"{len(self.binary)} binary rules are above the cap of {MAX_RULES} rules")
+        chains = self.chains(unary)
+        grammar.chains = list(chains)
+        grammar.arrays = {
+            "category": _ints(self.category_numbers()),
+            "start_feature": _ints([starts.get(name, -2) for name in grammar.nodes]),
+            **self.binary_tables(),
+            **self.lexical_tables(lexical),
+            **self.unary_tables(unary, chains),
+        }
+
+    def category_numbers(self) -> list[int]:
+        number = {name: k for k, name in enumerate(self.grammar.categories)}
+        return [number[category_of(name)] for name in self.grammar.nodes]
+
+    def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:
+        """The number of a new feature."""
+        self.features.append(Rule(lhs, rhs))
+        return len(self.features) - 1
+
+    def intermediate(self, key: tuple[Any, ...]) -> tuple[int, str]:
+        """Number and name of an intermediate."""
+        grammar = self.grammar
+        if key not in self.intermediates:
+            self.intermediates[key] = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
+            exact = grammar.h is None
+            self.names.append(f"<{' '.join(map(str, key if exact else (f'{key[0]}|', *key[1])))}>")
+        number = self.intermediates[key]
+        return number, self.names[number - len(grammar.nodes) - len(grammar.terminals)]
+
+    def binarise(self, rule: Rule) -> None:
+        grammar, (lhs, rhs) = self.grammar, rule
+        parent, parent_name = grammar.node_number[lhs], lhs
+        name: Any
+        whole = self.feature(lhs, rhs) if grammar.h is None else -1
+        for k in range(len(rhs) - 1):
+            is_last = k + 2 == len(rhs)
+            right, name = (
+                (grammar.symbol(rhs[-1]), rhs[-1]) if is_last else self.intermediate(grammar.end_key(lhs, rhs, k + 1))
+            )
+            key = (parent, grammar.symbol(rhs[k]), right)
+            if grammar.h is None:
+                self.binary[key] = whole if k == 0 else -1
+            elif key not in self.binary:
+                self.binary[key] = self.feature(parent_name, (rhs[k], name))
+            parent, parent_name = right, name
+
+    def binary_tables(self) -> dict[str, NDArray[np.int32]]:
+        """Rules by pair of children, pairs by left child; and the ways back."""
+        n = self.grammar.n_symbols
+        rules = np.array([(l, r, p, f) for (p, l, r), f in self.binary.items()], dtype=np.int64).reshape(-1, 4)
+        rules = rules[np.lexsort((rules[:, 2], rules[:, 1], rules[:, 0]))]
+        left, right, parent, feature = rules.T
+        is_new = np.ones(len(rules), dtype=bool)
+        is_new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+        first = np.flatnonzero(is_new)
+        self.grammar.binary_number = {
+            (p, l, r): k for k, (l, r, p) in enumerate(zip(left.tolist(), right.tolist(), parent.tolist(), strict=True))
+        }
+        by_right = np.argsort(right[first], kind="stable")
+        return {
+            "pair_left": _ints(left[first]),
+            "pair_right": _ints(right[first]),
+            "left_ptr": _pointers(left[first], n),
+            "right_ptr": _pointers(right[first], n),
+            "right_pair": _ints(by_right),
+            "rule_ptr": _ints(np.append(first, len(rules))),
+            "rule_pair": _ints(np.cumsum(is_new) - 1),
+            "rule_parent": _ints(parent),
+            "rule_feature": _ints(feature),
+        }
+
+    def lexical_tables(self, lexical: dict[tuple[int, int], int]) -> dict[str, NDArray[np.int32]]:
+        pairs = sorted(lexical)
+        self.grammar.lexical = [(node, terminal) for terminal, node in pairs]
+        self.grammar.lexical_number = {pair: k for k, pair in enumerate(self.grammar.lexical)}
+        return {
+            "lexical_ptr": _pointers(np.array([t for t, _ in pairs], dtype=np.int64), len(self.grammar.terminals)),
+            "lexical_node": _ints([node for _, node in pairs]),
+            "lexical_feature": _ints([lexical[pair] for pair in pairs]),
+        }
+
+    def chains(self, unary: dict[str, dict[str, int]]) -> dict[tuple[str, ...], int]:
+        """Chains without a category twice, shorter ones first, and the number of each one's top rule."""
+        longer: dict[tuple[str, ...], int] = {(name,): -1 for name in self.grammar.nodes}
+        found: dict[tuple[str, ...], int] = {}
+        for _ in range(self.grammar.max_unary):
+            longer = {
+                (parent, *chain): feature
+                for chain in longer
+                for parent, feature in unary.get(chain[0], {}).items()
+                if category_of(parent) not in map(category_of, chain)
+            }
+            found |= longer
+            if len(found) > MAX_CHAINS:
+                raise ValueError(
+                    f"the unary rules make more than {MAX_CHAINS} chains of up to max_unary={self.grammar.max_unary} "
+                    "rules; lower max_unary"
+                )
+        return found
+
+    def unary_tables(
+        self, unary: dict[str, dict[str, int]], chains: dict[tuple[str, ...], int]
+    ) -> dict[str, NDArray[np.int32]]:
+        number = self.grammar.node_number
+        edges = sorted((number[child], number[parent]) for child, parents in unary.items() for parent in parents)
+        at = {chain: k for k, chain in enumerate(chains)}
+        return {
+            "up_ptr": _pointers(np.array([child for child, _ in edges], dtype=np.int64), len(number)),
+            "up_node": _ints([parent for _, parent in edges]),
+            "chain_below": _ints([at.get(chain[1:], -1) for chain in chains]),
+            "chain_top": _ints([number[chain[0]] for chain in chains]),
+            "chain_bottom": _ints([number[chain[-1]] for chain in chains]),
+            "chain_feature": _ints(list(chains.values())),
+        }
+
+
+def _ints(values: Any) -> NDArray[np.int32]:
+    return np.array(values, dtype=np.int32)
+
+
+def _pointers(keys: Any, n: int) -> NDArray[np.int32]:
+    """Where each key 0 .. n - 1 begins among sorted keys."""
+    return _ints(np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=n))]))

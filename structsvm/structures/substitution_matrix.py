@@ -1,0 +1,103 @@
+"""Matrices of substitution scores, and their text form as NCBI's tools and Biopython read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+
+class SubstitutionMatrix:
+    """Scores of pairs of letters.
+
+    Parameters
+    ----------
+    alphabet : str
+        Its letters, all different.
+    values : array-like of shape (n_letters, n_letters)
+        ``values[a, b]``: the score of letter a of x with letter b of z; finite.
+
+    Examples
+    --------
+    >>> from structsvm.structures.substitution_matrix import SubstitutionMatrix
+    >>> matrix = SubstitutionMatrix("AC", [[2, -1], [-1, 3]])
+    >>> matrix["C", "C"], matrix.shape
+    (3.0, (2, 2))
+    """
+
+    def __init__(self, alphabet, values):
+        self.alphabet = str(alphabet)
+        self.values = np.array(values, dtype=np.float64)
+        n = len(self.alphabet)
+        if n == 0 or len(set(self.alphabet)) != n:
+            raise ValueError(f"the alphabet {self.alphabet!r} must hold each of its letters once")
+        if self.values.shape != (n, n):
+            raise ValueError(f"a matrix of {n} letters must be {n} x {n} numbers, got shape {self.values.shape}")
+        if not np.isfinite(self.values).all():
+            a, b = (self.alphabet[k] for k in np.argwhere(~np.isfinite(self.values))[0])
+            raise ValueError(f"the score of {a} with {b} is not finite")
+
+    @property
+    def shape(self):
+        return self.values.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+    def __getitem__(self, pair):
+        a, b = pair
+        for letter in pair:
+            if letter not in self.alphabet or len(letter) != 1:
+                raise KeyError(letter)
+        return float(self.values[self.alphabet.index(a), self.alphabet.index(b)])
+
+    def __repr__(self):
+        return f"SubstitutionMatrix({self.alphabet!r})"
+
+    def to_ncbi(self, *, digits=4, comments=()):
+        """The text form: comment lines with #, a line of letters, then one line a letter."""
+        cells = [[f"{value:.{digits}f}" for value in row] for row in self.values + 0.0]
+        width = 1 + max(len(cell) for row in cells for cell in row)
+        lines = [f"# {comment}" for comment in comments]
+        lines.append(" " + "".join(f"{letter:>{width}}" for letter in self.alphabet))
+        lines += [a + "".join(f"{cell:>{width}}" for cell in row) for a, row in zip(self.alphabet, cells, strict=True)]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_ncbi(cls, text, name="the text"):
+        """The inverse of `to_ncbi`; ValueError, with the line's number, for what is not such a matrix."""
+        alphabet = ""
+        rows: list[list[float]] = []
+        for number, line in enumerate(text.splitlines(), start=1):
+            fields = line.split()
+            if not fields or line.startswith("#"):
+                continue
+            if not alphabet:
+                if any(len(letter) != 1 for letter in fields):
+                    raise ValueError(f"{name}, line {number}: a line of single letters was expected, got {line!r:.80}")
+                alphabet = "".join(fields)
+                continue
+            try:
+                if fields[0] != alphabet[len(rows)] or len(fields) != len(alphabet) + 1:
+                    raise ValueError
+                rows.append([float(field) for field in fields[1:]])
+            except (ValueError, IndexError):
+                raise ValueError(
+                    f"{name}, line {number}: expected the row of {alphabet[len(rows) :][:1]!r} with {len(alphabet)} "
+                    f"numbers, got {line!r:.80}"
+                ) from None
+        if len(rows) != len(alphabet) or not rows:
+            raise ValueError(f"{name}: {len(rows)} rows for {len(alphabet)} letters")
+        return cls(alphabet, rows)
+
+    @classmethod
+    def read(cls, path):
+        """Read a file in NCBI's text form (BLOSUM62 and the like)."""
+        return cls.from_ncbi(Path(path).read_text(encoding="ascii"), str(path))
+
+    def over(self, alphabet, missing=0.0):
+        """The matrix over another alphabet; letters that it does not have score `missing` with all."""
+        place = [self.alphabet.find(letter) for letter in alphabet]
+        known = np.array(place) >= 0
+        values = np.where(np.outer(known, known), self.values[np.ix_(place, place)], missing)
+        return SubstitutionMatrix(alphabet, values)

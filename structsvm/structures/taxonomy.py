@@ -1,0 +1,371 @@
+"""Taxonomies: classes that are the nodes of a rooted directed acyclic graph.
+
+A class may have several parents. Names are anything hashable; inside, a node is its place in `Taxonomy.nodes`.
+"""
+
+from __future__ import annotations
+
+import os
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+
+from structsvm.structures._lattice import NODE_LOSSES, Lattice
+
+__all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
+
+
+class Taxonomy:
+    """A rooted DAG of classes.
+
+    Parameters
+    ----------
+    edges : iterable of (parent, child)
+        Each once; the one node without a parent is the root.
+
+    Attributes
+    ----------
+    nodes : list
+        Names of all nodes, the root first, every parent before its children.
+    root : hashable
+        Name of the root.
+    leaves : list
+        Names of the nodes without children, in the order of `nodes`.
+    depth : ndarray of shape (n_nodes,), int32
+        Edges on the shortest way down from the root.
+    height : ndarray of shape (n_nodes,), int32
+        Edges on the longest way down to a leaf; 0 for leaves.
+
+    Raises
+    ------
+    ValueError
+        For no edges, an edge that stands there twice, a cycle, several roots; the message names them.
+
+    Notes
+    -----
+    The *tree loss* of two nodes is the height of their first common ancestor (Tsochantaridis and others 2004,
+    section 5.2): of all common ancestors, where a node counts as its own, the one of least height. In a tree that is
+    the lowest one; in a DAG the nearest in the sense of height. The *path length* is the least number of edges up
+    from one node to a common ancestor and down to the other. Both are 0 for a node and itself, and only then.
+
+    Examples
+    --------
+    >>> taxonomy = Taxonomy([("all", "comp"), ("all", "rec"), ("comp", "mac"), ("comp", "pc"), ("rec", "autos")])
+    >>> taxonomy.leaves
+    ['mac', 'pc', 'autos']
+    >>> taxonomy.loss("tree", "mac", "pc"), taxonomy.loss("tree", "mac", "autos")
+    (1.0, 2.0)
+    """
+
+    def __init__(self, edges):
+        self._build(_graph_of(edges))
+
+    def _build(self, graph, height=None):
+        """Number the nodes of a dict from node to the list of its parents, and find what is wrong with it."""
+        try:
+            nodes = list(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            # The sorter's cycle runs from a node to one that must come after it: from parent to child.
+            raise ValueError(f"the taxonomy has a cycle: {' -> '.join(map(repr, error.args[1]))}") from None
+        roots = [node for node in nodes if not graph[node]]
+        if len(roots) > 1:
+            raise ValueError(
+                f"the taxonomy has {len(roots)} roots: {_some(roots)}; every node but one needs a parent, as a node of "
+                f"another root cannot be reached from {roots[0]!r} (edges go from parent to child)"
+            )
+        self.nodes, self.root = nodes, nodes[0]
+        self._number = {node: k for k, node in enumerate(nodes)}
+        self._parents = [[self._number[p] for p in graph[node]] for node in nodes]
+        self.depth = np.zeros(len(nodes), dtype=np.int32)
+        for k, parents in enumerate(self._parents[1:], start=1):
+            self.depth[k] = 1 + min(self.depth[p] for p in parents)
+        if height is None:
+            height = np.zeros(len(nodes), dtype=np.int32)
+            for k in range(len(nodes) - 1, 0, -1):
+                for p in self._parents[k]:
+                    height[p] = max(height[p], height[k] + 1)
+            self.height = height
+        else:
+            self.height = np.array([height[node] for node in nodes], dtype=np.int32)
+        inner = {p for parents in self._parents for p in parents}
+        self.leaves = [node for k, node in enumerate(nodes) if k not in inner]
+        indptr = np.cumsum([0, *map(len, self._parents)], dtype=np.int32)
+        self.lattice = Lattice(indptr, np.array([p for q in self._parents for p in q], dtype=np.int32), self.height)
+
+    @classmethod
+    def _of(cls, graph, height=None):
+        self = cls.__new__(cls)
+        self._build(graph, height)
+        return self
+
+    # ---- other forms -----------------------------------------------------------------------------
+
+    @classmethod
+    def from_parents(cls, parents, names=None):
+        """From an array that gives each node the place of its parent, -1 for the root.
+
+        Parameters
+        ----------
+        parents : array-like of shape (n_nodes,), int
+        names : sequence of length n_nodes, optional
+            By default the nodes are called 0, 1, and so on.
+        """
+        parents = np.asarray(parents)
+        if parents.ndim != 1 or parents.dtype.kind not in "iu" or not len(parents):
+            raise ValueError(f"parents must be a 1-D array of integers, got {parents.dtype} of shape {parents.shape}")
+        names = list(range(len(parents))) if names is None else list(names)
+        if len(names) != len(parents):
+            raise ValueError(f"{len(parents)} parents and {len(names)} names")
+        graph: dict = {name: [] for name in names}
+        if len(graph) != len(names):
+            raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} stands there twice")
+        for name, p in zip(names, parents.tolist()):
+            if not -1 <= p < len(names):
+                raise ValueError(f"the parent of {name!r} is {p}, expected -1 for the root or 0 .. {len(names) - 1}")
+            if p >= 0:
+                graph[name].append(names[p])
+        return cls._of(graph)
+
+    @classmethod
+    def from_paths(cls, paths, *, separator=None, root="ROOT"):
+        """From label paths such as ``["comp", "sys", "mac"]``; they begin below the root, which they do not name.
+
+        Parameters
+        ----------
+        paths : iterable of sequences
+            Levels of each label, from the top; empty ones at the end (``""``, None) are left out. Paths may repeat.
+        separator : str, optional
+            Call a node by its whole path, joined by this. By default it is called by its last level alone, which
+            then must not stand below two different nodes.
+        root : hashable, default="ROOT"
+            Name of the root.
+        """
+        graph: dict = {root: []}
+        for path in paths:
+            if isinstance(path, (str, bytes)) or not hasattr(path, "__iter__"):
+                raise ValueError(f"a label path must be a list of levels, got {path!r:.80}")
+            levels = [level.item() if isinstance(level, np.generic) else level for level in path]
+            while levels and levels[-1] in ("", None):
+                levels.pop()
+            if any(level in ("", None) for level in levels):
+                raise ValueError(f"the label path {path!r:.80} has an empty level before its end")
+            above = root
+            for k, level in enumerate(levels):
+                node = level if separator is None else separator.join(map(str, levels[: k + 1]))
+                if node == root:
+                    raise ValueError(
+                        f"the label path {path!r:.80} names the root, {root!r}; give another name by root="
+                    )
+                if graph.setdefault(node, [above]) != [above]:
+                    raise ValueError(
+                        f"{node!r} stands below both {graph[node][0]!r} and {above!r}; give a separator to call nodes "
+                        "by their whole paths"
+                    )
+                above = node
+        if len(graph) == 1:
+            raise ValueError("there are no label paths")
+        return cls._of(graph)
+
+    @classmethod
+    def from_networkx(cls, graph):
+        """From a `networkx.DiGraph` whose edges go from parent to child."""
+        if not graph.is_directed():
+            raise ValueError("the graph of a taxonomy must be directed, from parent to child: give a networkx.DiGraph")
+        parents: dict = {node: [] for node in graph.nodes}
+        for parent, child in graph.edges():
+            _add_edge(parents, parent, child)
+        if not parents:
+            raise ValueError("the graph has no nodes")
+        return cls._of(parents)
+
+    @classmethod
+    def flat(cls, classes):
+        """The taxonomy of classes that have nothing in common: all below one root, which is called None."""
+        return cls._of({None: []} | {name: [None] for name in classes})
+
+    def to_networkx(self):
+        """As a `networkx.DiGraph`."""
+        import networkx as nx
+
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.edges)
+        return graph
+
+    def restricted(self, labels):
+        """These nodes and all their ancestors. Heights stay those of the whole, and so do losses."""
+        keep = sorted({a for label in labels for a in self._upward(self.number(label))})
+        graph = {self.nodes[k]: [self.nodes[p] for p in self._parents[k]] for k in keep}
+        return self._of(graph, height=dict(zip(self.nodes, self.height.tolist())))
+
+    # ---- questions --------------------------------------------------------------------------------
+
+    def __len__(self):
+        return len(self.nodes)
+
+    def __contains__(self, name):
+        return name in self._number
+
+    def __eq__(self, other):
+        if not isinstance(other, Taxonomy):
+            return NotImplemented
+        return set(self.edges) == set(other.edges) and self.root == other.root
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self):
+        return f"Taxonomy({len(self.nodes)} nodes, {len(self.leaves)} leaves, height {self.height[0]})"
+
+    @property
+    def edges(self):
+        """The edges as a list of (parent, child)."""
+        return [(self.nodes[p], node) for node, parents in zip(self.nodes, self._parents) for p in parents]
+
+    @property
+    def is_tree(self):
+        """Whether no node has several parents."""
+        return all(len(parents) <= 1 for parents in self._parents)
+
+    def number(self, name):
+        """Place of a node in `nodes`; ValueError for a name that is no node."""
+        try:
+            return self._number[name]
+        except (KeyError, TypeError):
+            raise ValueError(f"{name!r:.80} is no node of the taxonomy") from None
+
+    def parents(self, name):
+        """Names of a node's parents, in the order of the edges."""
+        return [self.nodes[p] for p in self._parents[self.number(name)]]
+
+    def ancestors(self, name):
+        """The set of a node's ancestors, itself among them and the root not (but for the root: then the empty set)."""
+        return {self.nodes[k] for k in self._upward(self.number(name)) if k > 0}
+
+    def indicators(self, labels, *, normalized=False):
+        """Output attributes L(y) as rows: which nodes, root left out, are ancestors of each label or itself.
+
+        Parameters
+        ----------
+        labels : sequence of names
+        normalized : bool, default=False
+            Divide each row by the square root of its sum, so that it has length 1.
+
+        Returns
+        -------
+        ndarray of shape (n_labels, n_nodes - 1), float64
+            Columns in the order of ``nodes[1:]``. ``<L(y), L(y')>`` counts common ancestors: the output kernel of
+            the paper's section 5.2.
+        """
+        rows = np.zeros((len(labels), len(self.nodes) - 1))
+        for row, label in zip(rows, labels):
+            row[[self._number[a] - 1 for a in self.ancestors(label)]] = 1.0
+        return rows / np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1.0)) if normalized else rows
+
+    def _upward(self, k):
+        """Numbers of node k and its ancestors."""
+        found, due = {k}, [k]
+        while due:
+            for p in self._parents[due.pop()]:
+                if p not in found:
+                    found.add(p)
+                    due.append(p)
+        return found
+
+    def path(self, name):
+        """Names on a shortest way from the root, which is left out, to a node; of several the first in `nodes`."""
+        k, names = self.number(name), []
+        while k > 0:
+            names.append(self.nodes[k])
+            k = min(self._parents[k], key=lambda p: (self.depth[p], p))
+        return names[::-1]
+
+    def loss(self, kind, true, predicted):
+        """Loss of predicting one node where another is right: "zero_one", "tree" or "path" (see Notes)."""
+        if kind not in NODE_LOSSES:
+            raise ValueError(f"the loss must be one of {', '.join(map(repr, NODE_LOSSES))}, got {kind!r}")
+        return float(self.lattice.losses(kind, self.number(true))[self.number(predicted)])
+
+
+def as_taxonomy(value):
+    """Return a `Taxonomy` from any of its forms.
+
+    A `Taxonomy`; a `networkx.DiGraph`; a list of tuples ``(parent, child)``; a 1-D array or list of the places of
+    parents (-1: root); a list of lists or a 2-D array, each row a label path from the top, short ones filled with ""
+    (see `Taxonomy.from_paths`).
+    """
+    if isinstance(value, Taxonomy):
+        return value
+    if hasattr(value, "is_directed"):
+        return Taxonomy.from_networkx(value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return Taxonomy.from_parents(value)
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "OUS":
+        return Taxonomy.from_paths([[name for name in path if name != ""] for path in value.tolist()])
+    if isinstance(value, (list, tuple)) and value:
+        if all(isinstance(item, (int, np.integer)) for item in value):
+            return Taxonomy.from_parents(value)
+        if all(isinstance(item, tuple) for item in value):
+            return Taxonomy(value)
+        if all(isinstance(item, list) for item in value):
+            return Taxonomy.from_paths(value)
+    raise ValueError(
+        "a taxonomy must be a Taxonomy, a networkx.DiGraph, a list of tuples (parent, child), an array of parents or "
+        f"label paths, a list of lists or a 2-D array; got {value!r:.80}"
+    )
+
+
+def read_taxonomy(path):
+    """Read a taxonomy from a text file of lines ``child<TAB>parent``; names are strings.
+
+    Empty lines and lines that begin with ``#`` are left out. ValueError names the file, and the line if there is one.
+    """
+    path = os.fspath(path)
+    graph: dict = {}
+    with open(path, encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            line = line.rstrip("\r\n")
+            if not line.strip() or line.startswith("#"):
+                continue
+            fields = line.split("\t")
+            if len(fields) != 2 or not all(field.strip() for field in fields):
+                raise ValueError(f"{path}, line {number}: expected child<TAB>parent, found {line!r:.80}")
+            child, parent = fields
+            try:
+                _add_edge(graph, parent, child)
+            except ValueError as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+    if not graph:
+        raise ValueError(f"{path}: holds no edges")
+    try:
+        return Taxonomy._of(graph)  # noqa: SLF001 (this module's own)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _graph_of(edges):
+    """A dict from each node to the list of its parents."""
+    graph: dict = {}
+    for edge in edges:
+        if isinstance(edge, (str, bytes)) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise ValueError(f"an edge must be a pair (parent, child), got {edge!r:.80}")
+        try:
+            _add_edge(graph, *edge)
+        except TypeError:
+            raise ValueError(f"names of nodes must be hashable, got the edge {edge!r:.80}") from None
+    if not graph:
+        raise ValueError("a taxonomy needs at least one edge")
+    return graph
+
+
+def _add_edge(graph, parent, child):
+    graph.setdefault(parent, [])
+    parents = graph.setdefault(child, [])
+    if parent in parents:
+        raise ValueError(f"the edge from {parent!r} to {child!r} stands there twice")
+    parents.append(parent)
+
+
+def _some(names, limit=5):
+    """A few names for a message."""
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown

@@ -1,0 +1,407 @@
+"""Constituency trees and their bracketed files.
+
+A tree is immutable, and nothing here recurses: trees may be as deep as memory allows. The text form is the Penn
+Treebank's, ``(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
+
+from structsvm.features.sources import DamagedFileError, load_text
+
+__all__ = [
+    "Tree",
+    "TreeFileError",
+    "clean_tree",
+    "merge_repeats",
+    "parse_tree",
+    "parse_trees",
+    "read_trees",
+    "write_trees",
+]
+
+_NOT_A_LABEL = re.compile(r"[\s()]")
+_SPACE = re.compile(r"\s")
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
+_BRACKET = re.compile(r"[()]")
+
+
+class TreeFileError(ValueError):
+    """Bracketed text that is no tree; the message names file and line."""
+
+
+class Tree:
+    """A node with its label and its children, which are trees or words (`str`).
+
+    Parameters
+    ----------
+    label : str
+        Without white space and brackets; may be empty, as the Penn Treebank's outermost one is.
+    children : iterable of Tree or str
+        At least one.
+
+    Raises
+    ------
+    ValueError
+        For a label or a word that text cannot hold, or no children.
+
+    Notes
+    -----
+    In text, a bracket within a word is written ``-LRB-`` or ``-RRB-``, as in the treebank.
+    """
+
+    __slots__ = ("children", "label")
+
+    label: str
+    children: tuple[Tree | str, ...]
+
+    def __init__(self, label: str, children: Iterable[Tree | str]) -> None:
+        if not isinstance(label, str) or _NOT_A_LABEL.search(label):
+            raise ValueError(f"a tree's label must be a str without white space and brackets, got {label!r:.80}")
+        children = (children,) if isinstance(children, str) else tuple(children)
+        if not children:
+            raise ValueError(f"a tree must have children; the node {label!r} has none")
+        for child in children:
+            if not isinstance(child, Tree) and (not isinstance(child, str) or not child or _SPACE.search(child)):
+                raise ValueError(f"a tree's children must be trees and words without white space, got {child!r:.80}")
+        object.__setattr__(self, "label", label)
+        object.__setattr__(self, "children", children)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("trees do not change; make a new one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("trees do not change; make a new one")
+
+    @property
+    def is_preterminal(self) -> bool:
+        """Whether the only child is a word."""
+        return len(self.children) == 1 and isinstance(self.children[0], str)
+
+    def preorder(self) -> Iterator[Tree]:
+        """All nodes, parents before children, left to right."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(child for child in reversed(node.children) if isinstance(child, Tree))
+
+    def postorder(self) -> list[Tree]:
+        """All nodes, children before parents, left to right."""
+        found, stack = [], [self]
+        while stack:
+            node = stack.pop()
+            found.append(node)
+            stack.extend(child for child in node.children if isinstance(child, Tree))
+        return found[::-1]
+
+    def leaves(self) -> list[str]:
+        """The words, left to right."""
+        return [word for word, _ in self.tokens()]
+
+    def tokens(self) -> list[tuple[str, str | None]]:
+        """``(word, tag)`` of the words, left to right; a word with siblings has no tag."""
+        found: list[tuple[str, str | None]] = []
+        stack: list[Tree | str] = [self]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                found.append((node, None))
+            elif node.is_preterminal:
+                found.append((node.children[0], node.label))  # type: ignore[arg-type]
+            else:
+                stack.extend(reversed(node.children))
+        return found
+
+    def spans(self) -> list[tuple[str, int, int]]:
+        """``(label, i, j)`` of all nodes in `preorder`: the node covers words i .. j - 1."""
+        order = list(self.preorder())
+        size: dict[int, int] = {}
+        for node in reversed(order):
+            size[id(node)] = sum(size[id(child)] if isinstance(child, Tree) else 1 for child in node.children)
+        spans = []
+        stack = [(self, 0)]
+        while stack:
+            node, i = stack.pop()
+            spans.append((node.label, i, i + size[id(node)]))
+            parts = []
+            for child in node.children:
+                if isinstance(child, Tree):
+                    parts.append((child, i))
+                    i += size[id(child)]
+                else:
+                    i += 1
+            stack.extend(reversed(parts))
+        return spans
+
+    def map(self, make: Callable[[Tree, list[Any]], Any]) -> Any:
+        """Fold the tree from the leaves up: ``make(node, made)`` with what the children were made into.
+
+        Words are passed on as they are.
+        """
+        made: list[Any] = []
+        for node in self.postorder():
+            n = sum(isinstance(child, Tree) for child in node.children)
+            parts = iter(made[len(made) - n :])
+            values = [next(parts) if isinstance(child, Tree) else child for child in node.children]
+            del made[len(made) - n :]
+            made.append(make(node, values))
+        return made[0]
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        stack: list[Tree | str | None] = [self]
+        while stack:
+            item = stack.pop()
+            if item is None:
+                parts.append(")")
+            elif isinstance(item, str):
+                parts.append(" " + escaped(item))
+            else:
+                parts.append((" (" if parts else "(") + item.label)
+                stack.append(None)
+                stack.extend(reversed(item.children))
+        return "".join(parts)
+
+    def __repr__(self) -> str:
+        text = str(self)
+        return f"parse_tree({text if len(text) <= 200 else text[:197] + '...'!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        stack: list[tuple[Any, Any]] = [(self, other)]
+        while stack:
+            a, b = stack.pop()
+            if a is b:
+                continue
+            if not (isinstance(a, Tree) and isinstance(b, Tree)):
+                if a != b if isinstance(a, str) and isinstance(b, str) else True:
+                    return False
+            elif a.label != b.label or len(a.children) != len(b.children):
+                return False
+            else:
+                stack.extend(zip(a.children, b.children, strict=True))
+        return True
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_flat, (_flat(self),)
+
+    def __copy__(self) -> Tree:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tree:
+        return self
+
+    def pretty(self) -> str:
+        """The tree as indented text: one constituent a line, flat ones on one line."""
+        lines: list[str] = []
+        stack: list[tuple[Tree | str, int] | None] = [(self, 0)]
+        while stack:
+            item = stack.pop()
+            if item is None:
+                lines[-1] += ")"
+                continue
+            node, depth = item
+            if isinstance(node, str):
+                lines.append("  " * depth + escaped(node))
+            elif all(isinstance(child, str) or child.is_preterminal for child in node.children):
+                lines.append("  " * depth + str(node))
+            else:
+                lines.append("  " * depth + f"({node.label}")
+                stack.append(None)
+                stack.extend((child, depth + 1) for child in reversed(node.children))
+        return "\n".join(lines)
+
+    # ---- other libraries' trees -----------------------------------------------------------------
+
+    @classmethod
+    def from_nltk(cls, tree: Any) -> Tree:
+        """A copy of an ``nltk.Tree`` (anything with ``label()`` that iterates over children)."""
+        order, stack = [], [tree]
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            stack.extend(child for child in node if hasattr(child, "label"))
+        made: dict[int, Tree] = {}
+        for node in reversed(order):
+            made[id(node)] = cls(node.label(), (made[id(c)] if hasattr(c, "label") else c for c in node))
+        return made[id(tree)]
+
+    def to_nltk(self) -> Any:
+        """The tree as an ``nltk.Tree``; ImportError without nltk."""
+        from nltk import Tree as NLTKTree
+
+        return self.map(lambda node, children: NLTKTree(node.label, children))
+
+
+def escaped(word: str) -> str:
+    """The word with its brackets as text has them."""
+    return _BRACKET.sub(lambda match: _ESCAPES[match[0]], word)
+
+
+def _flat(tree: Tree) -> list[Any]:
+    """The tree in preorder, a node as ``(label, number of children)``."""
+    flat: list[Any] = []
+    stack: list[Tree | str] = [tree]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            flat.append(item)
+        else:
+            flat.append((item.label, len(item.children)))
+            stack.extend(reversed(item.children))
+    return flat
+
+
+def _from_flat(flat: list[Any]) -> Tree:
+    made: list[Any] = []
+    for item in reversed(flat):
+        if isinstance(item, str):
+            made.append(item)
+        else:
+            label, n = item
+            children = made[: -n - 1 : -1]
+            del made[-n:]
+            made.append(Tree(label, children))
+    return made[0]
+
+
+# ---- bracketed text -----------------------------------------------------------------------------
+
+
+def parse_tree(text: str) -> Tree:
+    """The tree of one bracketed text; TreeFileError if it is not exactly one."""
+    trees = list(parse_trees(text))
+    if len(trees) != 1:
+        raise TreeFileError(f"expected one tree, found {len(trees)} in {text!r:.80}")
+    return trees[0]
+
+
+def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[Tree]:
+    """Read a file of bracketed trees: one a line, or over several lines as in the treebank's ``.mrg`` files.
+
+    Parameters
+    ----------
+    source : path, binary file or lines of text
+        A path or binary file may be compressed with gzip, xz or bzip2. UTF-8.
+
+    Returns
+    -------
+    list of Tree
+
+    Raises
+    ------
+    TreeFileError
+        Unbalanced brackets, an empty tree, a node without children, text outside of brackets, no tree at all,
+        damaged compression, bytes that are not UTF-8: the message names file and line.
+    OSError
+        The file cannot be opened.
+    """
+    try:
+        text, name = load_text(source, TreeFileError)
+    except DamagedFileError as error:
+        raise TreeFileError(str(error)) from error
+    trees = list(parse_trees(text, name))
+    if not trees:
+        raise TreeFileError(f"{name}: no trees ({'only blank lines' if text else 'the file is empty'})")
+    return trees
+
+
+def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
+    """Write trees to a file, one a line, UTF-8."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{tree}\n" for tree in trees)
+
+
+def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
+    """The trees of a bracketed text, read token by token; a TreeFileError names `name` and the line."""
+
+    def fail(position: int, what: str) -> TreeFileError:
+        return TreeFileError(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")
+
+    open_nodes: list[tuple[int, str, list[Any]]] = []  # position, label, children so far
+    after_bracket = False
+    for match in _TOKEN.finditer(text):
+        piece = match[0]
+        if piece == "(":
+            open_nodes.append((match.start(), "", []))
+            after_bracket = True
+            continue
+        if not open_nodes:
+            what = "a closing bracket without an opening one" if piece == ")" else f"{piece!r:.80} outside of brackets"
+            raise fail(match.start(), what)
+        if piece == ")":
+            position, label, children = open_nodes.pop()
+            if not children:
+                raise fail(position, f"a node without children, ({label})" if label else "an empty tree, ()")
+            node = Tree(label, children)
+            if open_nodes:
+                open_nodes[-1][2].append(node)
+            else:
+                yield node
+        elif after_bracket:
+            position, _, children = open_nodes[-1]
+            open_nodes[-1] = (position, piece, children)
+        else:
+            open_nodes[-1][2].append(piece)
+        after_bracket = False
+    if open_nodes:
+        raise fail(open_nodes[0][0], f"the tree that begins here lacks {len(open_nodes)} closing brackets")
+
+
+# ---- treebanks ----------------------------------------------------------------------------------
+
+
+def merge_repeats(tree: Tree) -> Tree:
+    """The tree in which no chain of only children has a label twice: of the equal nodes and what is between them the
+    lowest node is kept.
+
+    ``(NP (NP x))`` becomes ``(NP x)``, and so does ``(NP (S (NP x)))``. No chain of unary rules is then a cycle.
+    """
+
+    def make(node: Tree, children: list[Any]) -> tuple[Tree, dict[str, Tree]]:
+        """The node's tree, and by label the nodes of the chain that it is the top of, lowest first."""
+        chain: dict[str, Tree] = {}
+        if len(children) == 1 and not isinstance(children[0], str):
+            chain = children[0][1]
+            if node.label in chain:
+                while next(reversed(chain)) != node.label:
+                    chain.popitem()
+                return chain[node.label], chain
+        chain[node.label] = Tree(node.label, (c if isinstance(c, str) else c[0] for c in children))
+        return chain[node.label], chain
+
+    return tree.map(make)[0]
+
+
+def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:
+    """A treebank tree as parsers are trained and scored on: without traces, empty nodes and functions.
+
+    Nodes ``-NONE-`` and those that they leave empty go; labels end before the first ``-`` or ``=`` (but those that
+    begin with one); equal labels in a chain are merged (`merge_repeats`); an outermost node without a label is called
+    `start`.
+
+    Returns
+    -------
+    Tree, or None if nothing is left
+    """
+
+    def make(node: Tree, children: list[Any]) -> Tree | None:
+        kept = [child for child in children if child is not None]
+        if node.label == "-NONE-" or not kept:
+            return None
+        return Tree(re.split("[-=]", node.label, maxsplit=1)[0] or node.label, kept)
+
+    cleaned = tree.map(make)
+    if cleaned is None:
+        return None
+    return merge_repeats(cleaned if cleaned.label else Tree(start, cleaned.children))

@@ -1,0 +1,1 @@
+"""Alignments of two strings: `SequenceAligner`."""

@@ -1,0 +1,378 @@
+"""Sequence alignment with learnt costs (Tsochantaridis and others 2004, section 5.4)."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.callbacks import CallbackSupportMixin, with_callbacks
+from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.metrics import homologue_error, q_score
+from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
+from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.solvers.choice import SOLVERS, make_solver
+from structsvm.structures.gapped import pairs_letters
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
+
+# Rounds of aligning and learning, where the homologues' alignments are unknown.
+ROUNDS = 10
+
+
+class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
+    """Alignments of two sequences with costs learnt by a structural SVM.
+
+    Parameters
+    ----------
+    C : float, optional
+        Weight of the sum of slacks. None: 0.01, or what a solver given as an object says.
+    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
+        parameters of its own.
+    mode : {"semi_global", "global", "local"}, default="semi_global"
+        What of the sequences an alignment must take: from the first letter of one to the last letter of one, what
+        stands out being free; both whole; or any part of each (Smith-Waterman).
+    gaps : {"affine", "linear"}, default="affine"
+    symmetric : bool, default=True
+        One weight for the pairs (a, b) and (b, a).
+    letter_gaps : bool, default=False
+        Gaps also have weights by the letter that stands against them.
+    classes : "hydrophobicity" or tuple of str, optional
+        Position features, crossed with all operations: made of the letters (see `hydrophobicity`), or annotations
+        with these alphabets; then a sequence is a tuple of its letters and its annotations, ``("MKV", "HHC")``.
+    alphabet : {"protein", "dna"} or str, default="protein"
+        A name, or all letters; the rule for other letters is at the head of `structsvm.tasks.alignment.letters`.
+    band : int or (int, int), optional
+        Search only near the diagonal; see `SmithWatermanOracle`.
+    loss : {"q", "zero_one"}, default="q"
+        Share of the reference's pairs missed, or 1 for any other alignment. Without meaning where decoys are given.
+    window : int, default=0
+        "q": how far from its place a reference pair counts as found.
+    prior : str, path-like or SubstitutionMatrix, optional
+        A matrix to start from and to stay close to: ``1/2 |w - w0|^2`` is minimised in place of ``1/2 |w|^2``. A name
+        as "BLOSUM62" is looked for by `structsvm.datasets.fetch_substitution_matrix`. None: zero.
+    prior_gap_open, prior_gap_extend : float, default=-11.0, -1.0
+        What the first and each further letter of a gap score in w0.
+    max_iter, tol, random_state
+        As for the solver; None: the solver's own.
+    n_jobs : int, optional
+        Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
+    checkpoint, checkpoint_every
+        As for the solver.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, for another `max_iter` passes over the same examples.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    substitution_matrix_ : SubstitutionMatrix
+        Learnt scores of pairs of letters; ``.to_ncbi()`` is a text that other tools read.
+    gap_open_, gap_extend_ : float
+        Learnt scores of the first and of each further letter of a gap.
+    coef_ : ndarray of shape (n_features,), float64
+        All weights, in the order of `SmithWatermanOracle`.
+    result_ : Result
+    n_iter_ : int
+
+    Notes
+    -----
+    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Columns with a lower-case letter are
+    aligned but not assessed: neither losses nor metrics look at them. With `decoys` the costs are learnt so that x is
+    closer to its homologue z, aligned as y says, than to any decoy, aligned in whatever way. With s(x, z) the score of
+    the best alignment, unknown alignments of homologues make the objective
+
+        1/2 |w - w0|^2 + C sum_i max(0, 1 + max_t s(x_i, z_i^t) - s(x_i, z_i)),
+
+    which is not convex. Each round aligns the homologues by the costs at hand, and solves the convex problem that
+    these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
+    It ends when alignments stay as they are, or after 10 rounds; `result_` is that of the last one.
+    """
+
+    def __init__(
+        self,
+        C=None,
+        *,
+        solver="larank",
+        mode="semi_global",
+        gaps="affine",
+        symmetric=True,
+        letter_gaps=False,
+        classes=None,
+        alphabet="protein",
+        band=None,
+        loss="q",
+        window=0,
+        prior=None,
+        prior_gap_open=-11.0,
+        prior_gap_extend=-1.0,
+        max_iter=None,
+        tol=None,
+        random_state=None,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
+        warm_start=False,
+        verbose=False,
+    ):
+        self.C = C
+        self.solver = solver
+        self.mode = mode
+        self.gaps = gaps
+        self.symmetric = symmetric
+        self.letter_gaps = letter_gaps
+        self.classes = classes
+        self.alphabet = alphabet
+        self.band = band
+        self.loss = loss
+        self.window = window
+        self.prior = prior
+        self.prior_gap_open = prior_gap_open
+        self.prior_gap_extend = prior_gap_extend
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    _model_class = AlignmentModel
+    _kind = "alignment"
+    _constraints = {
+        "C": (POSITIVE, Options(None)),
+        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+        "mode": Options("semi_global", "global", "local"),
+        "gaps": Options("affine", "linear"),
+        "symmetric": FLAG,
+        "letter_gaps": FLAG,
+        "classes": (Options("hydrophobicity", None), Kind(tuple, "a tuple of alphabets")),
+        "alphabet": Kind(str, "a name or a string of letters"),
+        "band": (Interval(Integral, 0), Kind(tuple, "a pair of them"), Options(None)),
+        "loss": Options("q", "zero_one"),
+        "window": Interval(Integral, 0),
+        "prior": (
+            Kind((str, os.PathLike, SubstitutionMatrix), "a name, a path or a SubstitutionMatrix"),
+            Options(None),
+        ),
+        "prior_gap_open": Interval(Real, -np.inf, closed="neither"),
+        "prior_gap_extend": Interval(Real, -np.inf, closed="neither"),
+        "max_iter": (Interval(Integral, 1), Options(None)),
+        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "checkpoint": CHECKPOINT,
+        "checkpoint_every": Interval(Integral, 1),
+        "warm_start": FLAG,
+        "verbose": FLAG,
+    }
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, *, decoys=None):
+        """Learn the costs.
+
+        Parameters
+        ----------
+        X : list of (x, z)
+            Sequences and their homologues.
+        y : list of (str, str), or None
+            Their alignments, as gapped rows. None where they are unknown and there are decoys: then they are maximised
+            out (see Notes), which asks for a `prior` to begin with.
+        sample_weight : array-like of shape (n_pairs,), optional
+            Factor on each pair's C.
+        decoys : list of (list of sequences), optional
+            For each pair at least one sequence that x must be farther from than from z.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, or sequences and alignments that do not fit one another; the message names
+            parameter or example.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        validate(self, self._constraints)
+        resume = self.warm_start and hasattr(self, "model_")
+        if y is None:
+            return self._fit_unaligned(X, sample_weight, decoys, resume)
+        return self._train(X, y, sample_weight, decoys, self._present() if resume else None, resume=resume)
+
+    @with_callbacks
+    def partial_fit(self, X, y, sample_weight=None, *, decoys=None):
+        """One pass over a batch, starting from the present weights; arguments are those of `fit`.
+
+        The batch's problem is solved around the weights w0 so far (at first, those of `prior`): minimise
+        ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        """
+        validate(self, self._constraints)
+        model = self._present() if hasattr(self, "model_") else None
+        return self._train(X, y, sample_weight, decoys, model, passes=1)
+
+    def _fit_unaligned(self, X, sample_weight, decoys, resume):
+        """Align the homologues by the costs at hand and learn from that, in turn, until the alignments stay."""
+        if decoys is None:
+            raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
+        if self.prior is None:
+            raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
+        if resume or self.checkpoint is not None:
+            raise ValueError("y is None: 'warm_start' and 'checkpoint' have no meaning where alignments are unknown")
+        model, rows = AlignmentModel.of(self), [None] * len(X)
+        for _ in range(ROUNDS):
+            found = model.align(X, self._threads())
+            # An alignment of nothing would teach nothing.
+            found = [new if pairs_letters(new) else old for new, old in zip(found, rows, strict=True)]
+            if None in found:
+                raise ValueError(f"X, example {found.index(None)}: the prior aligns no letter of x with one of z")
+            if found == rows:
+                break
+            rows = found
+            self._train(X, rows, sample_weight, decoys, None)
+            model = self.model_
+            if self.result_.status == "stopped":
+                break
+        return self
+
+    def _present(self):
+        """The fitted model; ValueError if the parameters ask for one of another structure."""
+        present, wanted = (
+            {k: v for k, v in model.structure().items() if k != "oracle"} | model.structure()["oracle"]
+            for model in (self.model_, AlignmentModel.of(self))
+        )
+        changed = [name for name in present if wanted[name] != present[name]]
+        if changed:
+            name = changed[0]
+            raise ValueError(
+                f"The {name!r} parameter of SequenceAligner is {wanted[name]!r}, and the costs at hand were learnt "
+                f"with {present[name]!r}; set it back, or train afresh."
+            )
+        return self.model_
+
+    def _train(self, X, y, sample_weight, decoys, model, *, resume=False, passes=None):
+        solver = make_solver(self, DEFAULT_C)
+        model = AlignmentModel.of(self) if model is None else model
+        references = model.references(X, y, decoys)
+        weight = checked_sample_weight(sample_weight, len(references))
+        monitor = monitor_for(
+            self,
+            X,
+            y,
+            solver.n_passes if passes is None else passes,
+            lambda run: {"model_": AlignmentModel(model.encoder, model.oracle, weights=run.weights)},
+            decoys=decoys,
+        )
+        run = model.train(references, solver, sample_weight=weight, monitor=monitor, resume=resume, passes=passes)
+        self._adopt(model)
+        warn_of_growth(model)
+        raise_if_interrupted(run)
+        return self
+
+    @classmethod
+    def from_costs(cls, matrix, gap_open, gap_extend=None, **params):
+        """An aligner with given costs, which needs no training: BLOSUM62, or the generative model.
+
+        Parameters
+        ----------
+        matrix : str, path-like or SubstitutionMatrix
+            As `prior`.
+        gap_open, gap_extend : float
+            What the first and each further letter of a gap score; without `gap_extend`, gaps are linear.
+        params
+            Parameters of the class.
+        """
+        self = cls(**({"gaps": "linear"} if gap_extend is None else {}) | params)
+        validate(self, cls._constraints)
+        model = AlignmentModel.of(self)
+        model.set_costs(matrix, gap_open, gap_open if gap_extend is None else gap_extend)
+        self._adopt(model)
+        return self
+
+    def _adopt(self, model):
+        self.model_ = model
+        self.coef_ = model.weights
+        if model.result is not None:
+            self.result_ = model.result
+            self.n_iter_ = model.result.n_iter
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, X):
+        """Align pairs of sequences: a list of pairs of gapped rows.
+
+        In local mode, what is not aligned is in lower case, against gaps.
+        """
+        check_is_fitted(self)
+        return self.model_.align(X, self._threads())
+
+    def predict_kbest(self, X, k):
+        """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are."""
+        check_is_fitted(self)
+        return [self.model_.align_kbest(pair, k) for pair in X]
+
+    def decision_function(self, X, candidates):
+        """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
+        check_is_fitted(self)
+        if len(X) != len(candidates):
+            raise ValueError(f"X has {len(X)} sequences, there are {len(candidates)} lists of candidates")
+        return self.model_.scores(X, candidates, self._threads())
+
+    def rank(self, x, candidates):
+        """The numbers of the candidates from the closest to x to the farthest; equal ones in their order."""
+        (scores,) = self.decision_function([x], [candidates])
+        return np.argsort(-scores, kind="stable")
+
+    def score(self, X, y, *, decoys=None):
+        """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""
+        if decoys is None:
+            return q_score(y, self.predict(X))
+        scores = self.decision_function(
+            [x for x, _ in X], [[z, *others] for (_, z), others in zip(X, decoys, strict=True)]
+        )
+        return 1.0 - homologue_error([s[0] for s in scores], [s[1:] for s in scores])
+
+    def _threads(self):
+        return (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
+
+    # ---- views, files ---------------------------------------------------------------------------
+
+    @property
+    def substitution_matrix_(self):
+        return self.model_.substitution_matrix
+
+    @property
+    def gap_open_(self):
+        return self.model_.gap_open
+
+    @property
+    def gap_extend_(self):
+        return self.model_.gap_extend
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+
+def warn_of_growth(model):
+    """Warn if learnt gaps have a positive score in local mode: unrelated sequences are then aligned from end to end."""
+    if model.oracle.mode == "local" and model.highest_gap > 0.0:
+        warnings.warn(
+            f"a letter against a gap scores up to {model.highest_gap:.3g} in this local model, so that alignments grow "
+            "with the sequences; use a lower C, a prior, or another mode",
+            UserWarning,
+            stacklevel=3,
+        )

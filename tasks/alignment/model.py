@@ -1,0 +1,416 @@
+"""A model of alignment costs without scikit-learn: letters, oracle, weights; and what it is trained on.
+
+`SequenceAligner` wraps it for Python users; the command line uses it as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from numbers import Integral
+
+import numpy as np
+
+from structsvm.checkpoint import resumed
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
+from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.parameters import plain
+from structsvm.result import Result, read_result, result_arrays
+from structsvm.solvers import Solver
+from structsvm.solvers.stored import solver_from_json, solver_to_json
+from structsvm.structures.gapped import join_rows, split_rows
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.alignment.letters import LetterEncoder
+
+KIND = "alignment"
+DEFAULT_C = 0.01
+
+
+class AlignmentModel:
+    """Letters, oracle and weights.
+
+    Attributes
+    ----------
+    encoder : LetterEncoder
+    oracle : SmithWatermanOracle
+    weights : ndarray of shape (oracle.n_features,), float64
+    result : Result or None
+    params : dict
+        The estimator's parameters; `save` keeps what a file can hold of them.
+    state : dict of ndarray, or None
+        The training state from which `train(resume=True)` goes on.
+    fingerprint : int
+        Tells the training data of `state` from others.
+    """
+
+    def __init__(self, encoder, oracle, *, weights=None, params=None):
+        self.encoder, self.oracle = encoder, oracle
+        self.weights = np.zeros(oracle.n_features) if weights is None else weights
+        self.params = {} if params is None else params
+        self.result: Result | None = None
+        self.state: dict[str, np.ndarray] | None = None
+        self.fingerprint = 0
+
+    @classmethod
+    def of(cls, params):
+        """An untrained model as parameters (attributes of an object) ask for it, its weights those of the prior."""
+        encoder = LetterEncoder(params.alphabet, params.classes)
+        oracle = SmithWatermanOracle(
+            encoder.sizes[0],
+            classes=encoder.sizes[1:],
+            mode=params.mode,
+            gaps=params.gaps,
+            symmetric=params.symmetric,
+            letter_gaps=params.letter_gaps,
+            band=params.band,
+            loss=params.loss,
+            window=params.window,
+        )
+        model = cls(encoder, oracle)
+        if params.prior is not None:
+            model.set_costs(params.prior, params.prior_gap_open, params.prior_gap_extend)
+        return model
+
+    # ---- the weights as costs -------------------------------------------------------------------
+
+    def set_costs(self, matrix, gap_open, gap_extend):
+        """Put a substitution matrix (or the path or the name of one) and scores of gaps in the weights' place."""
+        for name, cost in (("gap_open", gap_open), ("gap_extend", gap_extend)):
+            if not np.isfinite(cost):
+                raise ValueError(f"{name} must be finite, got {cost}")
+            if cost > 0.0 and self.oracle.mode == "local":
+                raise ValueError(
+                    f"{name} must not be positive in local mode: alignments would grow by gaps, got {cost}"
+                )
+        values = read_matrix(matrix).over(self.encoder.letters).values
+        if self.oracle.symmetric:
+            values = 0.5 * (values + values.T)
+        size = len(self.encoder.letters)
+        self.weights = np.zeros(self.oracle.n_features)
+        if self.oracle.symmetric:
+            values = values[np.triu_indices(size)]
+        self.weights[: values.size] = values.ravel()
+        first = self.oracle.first_gap
+        self.weights[first] = gap_open
+        if self.oracle.gaps == "affine":
+            self.weights[first + 1] = gap_extend
+
+    @property
+    def substitution_matrix(self):
+        return SubstitutionMatrix(self.encoder.letters, self.oracle.pair_table(self.weights))
+
+    @property
+    def gap_open(self):
+        return float(self.weights[self.oracle.first_gap])
+
+    @property
+    def gap_extend(self):
+        return float(self.weights[self.oracle.first_gap + (self.oracle.gaps == "affine")])
+
+    @property
+    def highest_gap(self):
+        """The highest score that a letter against a gap can have."""
+        return max(
+            float(self.weights[f].sum(axis=1).max()) for f in (self.oracle.open_features, self.oracle.extend_features)
+        )
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def train(self, references, solver, *, sample_weight=None, monitor=None, resume=False, passes=None):
+        """Fit the weights to `References`, starting from those at hand: 1/2 |w - w0|^2 + C sum_i xi_i is minimised.
+
+        Parameters
+        ----------
+        references : References
+        solver : Solver
+        sample_weight, monitor : see `Solver.solve`
+        resume : bool
+            Go on from `state` instead; ValueError if it belongs to other data.
+        passes : int, optional
+            So many over a batch, which leave no state to go on from.
+
+        Returns
+        -------
+        Run
+            Which may have been interrupted.
+        """
+        solver.validate()
+        problem = self.oracle.bind_references(references, **solver.formulation())
+        run, base = None, self.weights if self.weights.any() else None
+        if resume:
+            run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight)
+        run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
+        self.weights, self.result = run.weights, run.result()
+        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if passes is None else (None, 0)
+        return run
+
+    def references(self, X, y, decoys=None):
+        """Encode pairs of strings, their reference alignments (pairs of rows) and lists of decoys."""
+        for name, other in (("y", y), ("decoys", decoys)):
+            if other is not None and len(other) != len(X):
+                raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
+        pool, pairs, alignments, sets = StringPool(self.encoder), [], [], []
+        for k, (pair, rows) in enumerate(zip(X, y, strict=True)):
+            x, z = as_pair(pair, k)
+            pairs.append((pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")))
+            try:
+                alignments.append(self.read_rows(x, z, rows))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"y, example {k}: {error}") from None
+            if decoys is not None:
+                if isinstance(decoys[k], str) or len(decoys[k]) == 0:
+                    raise ValueError(
+                        f"decoys, example {k}: expected a list of at least one string, got {decoys[k]!r:.80}"
+                    )
+                sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(decoys[k])])
+        return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None)
+
+    def read_rows(self, x, z, rows):
+        """The `Alignment` of two gapped rows; ValueError if they are not rows of x and z."""
+        if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
+            raise ValueError(f"an alignment is a pair of gapped strings, got {rows!r:.80}")
+        row_x, row_z, operations = split_rows(*rows)
+        for name, row, string in (("x", row_x, x), ("z", row_z, z)):
+            letters = self.encoder.letters_of(string)
+            if row != letters:
+                place = next((k for k, (a, b) in enumerate(zip(row, letters)) if a != b), min(len(row), len(letters)))
+                raise ValueError(f"its row of {name} is not {name}: they differ from letter {place + 1} on")
+        return trimmed(operations, self.oracle.mode)
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def align(self, X, n_jobs=1):
+        """The best alignment of each pair of strings, as pairs of rows."""
+        parts = [part.tolist() for part in np.array_split(np.arange(len(X)), max(1, min(n_jobs, len(X))))]
+
+        def work(part):
+            pool = StringPool(self.encoder)
+            pairs = np.array([self._add_pair(pool, X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
+            aligner = self.oracle.aligner(pool.strings(), pairs)
+            return [self._rows(X[k], *aligner.align(self.weights, *pair)[:3]) for k, pair in zip(part, pairs.tolist())]
+
+        if len(parts) == 1:
+            return work(parts[0])
+        with ThreadPoolExecutor(len(parts)) as threads:
+            return [rows for part in threads.map(work, parts) for rows in part]
+
+    def _add_pair(self, pool, pair, k):
+        x, z = as_pair(pair, k)
+        return pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")
+
+    def align_kbest(self, pair, k):
+        """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k must be an integer of at least 1, got {k!r}")
+        strings = [self.encoder.encode(string) for string in pair]
+        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        found = islice(self.oracle.alignments(strings, self.weights), int(k))
+        return [(self._rows(pair, a.x_start, a.z_start, a.codes), score) for score, a in found]
+
+    def _rows(self, pair, x_start, z_start, codes):
+        x, z = (self.encoder.letters_of(string) for string in pair)
+        operations = Alignment.from_codes(x_start, z_start, codes).operations
+        return join_rows(x, z, x_start, z_start, operations, local=self.oracle.mode == "local")
+
+    def scores(self, X, candidates, n_jobs=1):
+        """The scores of the best alignments of each x with each of its candidates: a list of float64 arrays."""
+        pool, pairs, counts = StringPool(self.encoder), [], []
+        for k, (x, others) in enumerate(zip(X, candidates, strict=True)):
+            first = pool.add(x, f"x of example {k}")
+            pairs += [(first, pool.add(other, f"candidate {n} of example {k}")) for n, other in enumerate(others)]
+            counts.append(len(others))
+        strings = pool.strings()
+        parts = np.array_split(np.array(pairs, dtype=np.int64).reshape(-1, 2), max(1, min(n_jobs, len(pairs))))
+
+        def work(part):
+            return self.oracle.aligner(strings, part, traceback=False).scores(self.weights, np.ascontiguousarray(part))
+
+        with ThreadPoolExecutor(len(parts)) as threads:
+            scores = np.concatenate(list(threads.map(work, parts)))
+        return np.split(scores, np.cumsum(counts)[:-1])
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def structure(self):
+        """Letters and oracle, as plain numbers and strings for JSON: what the weights belong to."""
+        oracle = self.oracle
+        return {
+            "alphabet": self.encoder.alphabet,
+            "classes": self.encoder.classes if not self.encoder.is_annotated else list(self.encoder.class_alphabets),
+            "oracle": {
+                "mode": oracle.mode,
+                "gaps": oracle.gaps,
+                "symmetric": oracle.symmetric,
+                "letter_gaps": oracle.letter_gaps,
+                "band": None if oracle.band is None else [-oracle.band[0], oracle.band[1]],
+                "loss": oracle.loss_name,
+                "window": oracle.window,
+            },
+        }
+
+    def save(self, path):
+        """Write the model file; see `structsvm.model_file`."""
+        meta = {
+            "params": params_to_json(self.params),
+            **self.structure(),
+            "fingerprint": self.fingerprint,
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+        write_model(path, KIND, meta, {"weights": self.weights} | result_arrays(self.result, self.state))
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Read a model file; ModelFileError if it is not a whole, sound alignment model."""
+        file = read_model(path, kind=KIND, mmap=mmap)
+        try:
+            meta = file.meta
+            classes = tuple(meta["classes"]) if isinstance(meta["classes"], list) else meta["classes"]
+            encoder = LetterEncoder(meta["alphabet"], classes)
+            oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **meta["oracle"])
+            if file.arrays["weights"].dtype != np.float64:
+                raise TypeError(f"weights of type {file.arrays['weights'].dtype}")
+            weights = oracle.check_weights(file.arrays["weights"])
+            model = cls(encoder, oracle, weights=weights, params=params_from_json(meta["params"]))
+            if meta["result"] is not None:
+                model.result, model.state = read_result(file)
+            if model.state is not None:
+                model.fingerprint = int(meta["fingerprint"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise ModelFileError(f"{path}: not a sound alignment model: {error}") from error
+        return model
+
+
+def as_pair(pair, k):
+    """The two strings of example k; ValueError if it is no pair."""
+    if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
+        raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}")
+    return pair
+
+
+class StringPool:
+    """Encoded strings, each kept once."""
+
+    def __init__(self, encoder):
+        self.encoder, self.number, self.arrays = encoder, {}, []
+
+    def add(self, string, what):
+        """The number of a string; ValueError, beginning with `what`, if it cannot be encoded."""
+        key = tuple(string) if isinstance(string, (tuple, list)) else string
+        if key not in self.number:
+            try:
+                values = self.encoder.encode(key)
+            except ValueError as error:
+                raise ValueError(f"{what}: {error}") from None
+            self.number[key] = len(self.arrays)
+            self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
+        return self.number[key]
+
+    def strings(self):
+        return Strings.of(self.arrays)
+
+
+def trimmed(operations, mode):
+    """The `Alignment` of whole strings by these operations, as a mode has it: without what is free at the ends.
+
+    Local alignments begin and end with a pair. Semi-global ones leave out the longer of the two gaps that may stand at
+    an end.
+    """
+    paired = [k for k, operation in enumerate(operations) if operation in b"Mm"]
+    if not paired:
+        raise ValueError("the alignment has no pair of letters")
+    if mode == "global":
+        return Alignment(0, 0, operations)
+    head, body, tail = operations[: paired[0]], operations[paired[0] : paired[-1] + 1], operations[paired[-1] + 1 :]
+    x, z = head.count(b"X"), head.count(b"Z")
+    if mode == "local":
+        return Alignment(x, z, body)
+    keep_head = b"Z" * z if x >= z else b"X" * x
+    keep_tail = b"Z" * tail.count(b"Z") if tail.count(b"X") >= tail.count(b"Z") else b"X" * tail.count(b"X")
+    return Alignment(x if x >= z else 0, 0 if x >= z else z, keep_head + body + keep_tail)
+
+
+def read_matrix(matrix):
+    """A `SubstitutionMatrix` as it is, from a file in NCBI's text form, or by its name from `structsvm.datasets`."""
+    if isinstance(matrix, SubstitutionMatrix):
+        return matrix
+    if isinstance(matrix, str) and not os.path.exists(matrix):
+        from structsvm.datasets import fetch_substitution_matrix
+
+        return fetch_substitution_matrix(matrix)
+    return SubstitutionMatrix.read(matrix)
+
+
+def log_odds_matrix(y, *, alphabet="protein", pseudocount=1.0, symmetric=True):
+    """The substitution matrix of the generative model (Tsochantaridis and others 2004, section 5.4).
+
+    ``log P(a, b) / (P(a) P(b))``, with the pairs of letters counted in alignments, every count increased by
+    `pseudocount` (Laplace), and the letters' probabilities the margins of the pairs'.
+
+    Parameters
+    ----------
+    y : list of (str, str)
+        Gapped rows; columns with a lower-case letter are left out.
+    alphabet : see `LetterEncoder`
+    pseudocount : float
+    symmetric : bool
+        Count each pair in both orders.
+
+    Returns
+    -------
+    SubstitutionMatrix
+        In nats. The paper uses it with linear gaps of -0.2.
+    """
+    encoder = LetterEncoder(alphabet)
+    size = len(encoder.letters)
+    counts = np.full((size, size), float(pseudocount))
+    for k, rows in enumerate(y):
+        try:
+            x, z, operations = split_rows(*rows)
+            a, b = (encoder.encode(string)[:, 0] for string in (x, z))
+        except ValueError as error:
+            raise ValueError(f"y, example {k}: {error}") from None
+        alignment = Alignment(0, 0, operations)
+        pairs = alignment.pairs[alignment.assessed[alignment.codes == PAIR]]
+        np.add.at(counts, (a[pairs[:, 0]], b[pairs[:, 1]]), 1.0)
+    if symmetric:
+        counts = counts + counts.T
+    joint = counts / counts.sum()
+    return SubstitutionMatrix(encoder.letters, np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0))))
+
+
+# ---- parameters in model files ------------------------------------------------------------------
+
+
+def params_to_json(params):
+    """An estimator's parameters for the header of its file; a RandomState and a user's own solver are left out."""
+    stored = {}
+    for name, value in params.items():
+        if isinstance(value, Solver):
+            value = solver_to_json(value)
+        elif isinstance(value, SubstitutionMatrix):
+            value = {"alphabet": value.alphabet, "values": value.values.tolist()}
+        elif isinstance(value, tuple):
+            value = list(value)
+        elif name == "checkpoint":
+            value = None  # that file is of one run
+        else:
+            value = os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
+        stored[name] = value
+    return stored
+
+
+def params_from_json(stored):
+    """The inverse of `params_to_json`; unknown names are left in."""
+    if not isinstance(stored, dict):
+        raise TypeError(f"parameters {stored!r:.80}")
+    params = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
+    solver, prior = stored.get("solver"), stored.get("prior")
+    if isinstance(solver, dict):
+        params["solver"] = solver_from_json(solver)
+    if params.get("solver") is None:
+        params.pop("solver", None)
+    if isinstance(prior, dict):
+        params["prior"] = SubstitutionMatrix(prior["alphabet"], prior["values"])
+    return params

@@ -1,0 +1,1 @@
+"""Labels learnt from sets of candidates: `AmbiguousClassifier`."""

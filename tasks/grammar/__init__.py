@@ -1,0 +1,1 @@
+"""Parse trees: `GrammarParser`."""

@@ -1,0 +1,368 @@
+"""A trained parser without scikit-learn: terminals, grammar, weights.
+
+`GrammarParser` wraps it for Python users; the command line uses it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from structsvm.checkpoint import resumed
+from structsvm.metrics import EVALB_DELETED
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.oracles.cky import CKYOracle, NoParseError
+from structsvm.parameters import plain as plain_parameter
+from structsvm.result import Result, read_result, result_arrays
+from structsvm.solvers import Solver
+from structsvm.solvers.stored import solver_from_json, solver_to_json
+from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
+from structsvm.structures.trees import Tree, clean_tree, merge_repeats, parse_tree
+from structsvm.tasks.grammar.pcfg import pcfg_weights
+from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
+
+KIND = "grammar"
+PCFG = "pcfg"
+
+
+class GrammarModel:
+    """Terminals, oracle and weights of a parser.
+
+    Attributes
+    ----------
+    terminals : Terminals
+    oracle : CKYOracle
+    v : int
+        Vertical Markovisation of its labels.
+    weights : ndarray of shape (oracle.n_features,), float64
+    result : Result or None
+        None for the maximum-likelihood baseline.
+    state : dict of ndarray, or None
+        The training state from which `resume` goes on.
+    fingerprint : int
+    params : dict
+        The estimator's parameters.
+    """
+
+    def __init__(self, terminals, oracle, v, *, weights=None, params=None):
+        self.terminals, self.oracle, self.v = terminals, oracle, v
+        self.weights = np.zeros(oracle.n_features) if weights is None else weights
+        self.params = {} if params is None else params
+        self.result: Result | None = None
+        self.state: dict[str, np.ndarray] | None = None
+        self.fingerprint = 0
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def train(self, trees, solver, *, sample_weight=None, monitor=None, resume=False):
+        """Fit the weights to encoded trees; returns the `Run`, which may have been interrupted."""
+        solver.validate()
+        problem = self.oracle.bind(None, trees, **solver.formulation())
+        run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight) if resume else None
+        run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
+        self.weights, self.result = run.weights, run.result()
+        self.state, self.fingerprint = run.get_state(), problem.fingerprint()
+        return run
+
+    def estimate(self, trees, smoothing):
+        """The maximum-likelihood PCFG of encoded trees."""
+        counts = sum((self.oracle.joint_feature(None, tree) for tree in trees), np.zeros(self.oracle.n_features))
+        # The class that stands for all rare words has all of their counts.
+        grammar = self.oracle.grammar
+        rare: dict[str, float] = {}
+        for (lhs, rhs), count in zip(grammar.features, counts, strict=True):
+            if isinstance(rhs[0], Terminal) and rhs[0].name.startswith("<unk"):
+                rare[lhs] = rare.get(lhs, 0.0) + count
+        for k, (lhs, rhs) in enumerate(grammar.features):
+            if rhs == (Terminal(UNKNOWN),):
+                counts[k] = rare[lhs]
+        self.weights = pcfg_weights(grammar, counts, smoothing)
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, sentences, *, on_no_parse="raise", n_jobs=1):
+        """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
+        sentences = list(sentences)
+        if n_jobs == 1 or len(sentences) < 2 * n_jobs:
+            return self._predict_part(sentences, 0, on_no_parse, self.oracle.parser())
+        bounds = np.linspace(0, len(sentences), n_jobs + 1).astype(int).tolist()
+        parsers = [self.oracle.parser() for _ in range(n_jobs)]
+        pool = ThreadPoolExecutor(n_jobs)
+        try:
+            parts = pool.map(
+                lambda a, b, parser: self._predict_part(sentences[a:b], a, on_no_parse, parser),
+                bounds[:-1],
+                bounds[1:],
+                parsers,
+            )
+            return [tree for part in parts for tree in part]
+        finally:  # after Ctrl-C, nobody waits for the threads
+            for parser in parsers:
+                parser.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _predict_part(self, sentences, first, on_no_parse, parser):
+        trees = []
+        for i, sentence in enumerate(sentences, start=first):
+            try:
+                terminals, words = self._encoded(sentence)
+                found = self.oracle.parse(terminals, self.weights, words=words, parser=parser)
+            except ValueError as error:
+                raise ValueError(f"sentence {i}: {error}") from None
+            if found is not None:
+                trees.append(self._plain(found[0]))
+            else:
+                trees.append(self._without_parse(i, sentence, on_no_parse))
+        return trees
+
+    def _without_parse(self, i, sentence, on_no_parse):
+        if on_no_parse == "raise":
+            terminals, _ = self._encoded(sentence)
+            raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
+        return None if on_no_parse is None else self.flat(sentence)
+
+    def predict_kbest(self, sentences, k, *, on_no_parse="raise"):
+        """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
+        for i, sentence in enumerate(sentences):
+            try:
+                terminals, words = self._encoded(sentence)
+                ranked = list(self.oracle.kbest(terminals, self.weights, k, words=words))
+            except ValueError as error:
+                raise ValueError(f"sentence {i}: {error}") from None
+            if ranked:
+                yield [(self._plain(tree), score) for tree, score in ranked]
+            else:
+                yield [(self._without_parse(i, sentence, on_no_parse), -np.inf)]
+
+    def _plain(self, tree):
+        """The tree without ancestors in its labels."""
+        return plain(tree) if self.v > 1 else tree
+
+    def _encoded(self, sentence):
+        if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
+            raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
+        if len(sentence) == 0:
+            raise ValueError("a sentence must have at least one word")
+        return self.terminals.of_sentence(sentence, self.oracle.grammar)
+
+    def flat(self, sentence):
+        """All words under the heaviest start symbol, each with its tag: the one given, or its terminal's best."""
+        terminals, words = self._encoded(sentence)
+        grammar = self.oracle.grammar
+        nodes = []
+        for token, terminal, word in zip(sentence, terminals, words, strict=True):
+            if isinstance(word, Tree):
+                nodes.append(word)
+            elif not isinstance(token, str):
+                nodes.append(Tree(token[1], (word,)))
+            else:
+                number = grammar.terminal_number.get(terminal, -1)
+                tags = [
+                    (self.weights[grammar.arrays["lexical_feature"][k]], grammar.nodes[node])
+                    for (node, t), k in grammar.lexical_number.items()
+                    if t == number
+                ]
+                nodes.append(self._plain(Tree(max(tags)[1], (word,))) if tags else word)
+        starts = self.weighted_starts()
+        return Tree(max(starts, key=lambda name: starts[name]), nodes)
+
+    # ---- views, files ---------------------------------------------------------------------------
+
+    def weighted_rules(self):
+        """The rules with their weights: a list of (Rule, float)."""
+        grammar = self.oracle.grammar
+        rules = grammar.rules if grammar.h is None else grammar.features[: grammar.n_rules]
+        return list(zip(rules, self.weights[: grammar.n_rules].tolist(), strict=True))
+
+    def weighted_starts(self):
+        """The start symbols with their weights, 0 if there is only one: a dict."""
+        grammar = self.oracle.grammar
+        weights = self.weights[grammar.n_rules : len(grammar.features)].tolist() or [0.0]
+        return dict(zip(grammar.start, weights, strict=True))
+
+    def save(self, path):
+        """Write the model file; see `structsvm.model_file`."""
+        grammar, oracle = self.oracle.grammar, self.oracle
+        number = {name: k for k, name in enumerate(grammar.nodes)}
+        # A rule as numbers: nonterminals from 0 up, terminals from -1 down.
+        flat = [
+            [
+                number[rule.lhs],
+                *(number[s] if isinstance(s, str) else -1 - grammar.terminal_number[s.name] for s in rule.rhs),
+            ]
+            for rule in grammar.rules
+        ]
+        meta = {
+            "params": {name: _param_to_json(name, value) for name, value in self.params.items()},
+            "terminals": {"kind": self.terminals.kind, "known": sorted(self.terminals.known)},
+            "v": self.v,
+            "grammar": {
+                "nodes": grammar.nodes,
+                "terminals": grammar.terminals,
+                "start": list(grammar.start),
+                "h": grammar.h,
+                "max_unary": grammar.max_unary,
+                "uncounted": list(grammar.uncounted),
+            },
+            "oracle": {
+                "loss": oracle.loss_name,
+                "span_features": oracle.span_features,
+                "max_length": oracle.max_length,
+                "max_chart_bytes": oracle.max_chart_bytes,
+            },
+            "fingerprint": self.fingerprint,
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+        arrays = {
+            "weights": self.weights,
+            "rules": np.array([k for rule in flat for k in rule], dtype=np.int32),
+            "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
+        }
+        arrays |= result_arrays(self.result, self.state)
+        write_model(path, KIND, meta, arrays)
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Read a model file; ModelFileError if it is not a whole, sound parser."""
+        file = read_model(path, kind=KIND, mmap=mmap)
+        try:
+            return cls._from_file(file)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise ModelFileError(f"{path}: not a sound grammar model: {error}") from error
+
+    @classmethod
+    def _from_file(cls, file):
+        meta, arrays = file.meta, file.arrays
+        stored = meta["grammar"]
+        rules = _rules_from_arrays(stored["nodes"], stored["terminals"], arrays["rules"], arrays["rule_sizes"])
+        grammar = Grammar(
+            rules,
+            stored["start"],
+            h=stored["h"],
+            max_unary=stored["max_unary"],
+            uncounted=stored["uncounted"],
+        )
+        oracle = CKYOracle(grammar, **meta["oracle"])
+        weights = arrays["weights"]
+        if weights.shape != (oracle.n_features,) or weights.dtype != np.float64 or not np.isfinite(weights).all():
+            raise ValueError(f"no weights for the {oracle.n_features} features")
+        if meta["terminals"]["kind"] not in ("tags", "words") or type(meta["v"]) is not int:
+            raise ValueError("terminals of a kind that this version does not know")
+        params = dict(meta["params"])
+        if isinstance(params.get("solver"), dict):
+            params["solver"] = solver_from_json(params["solver"])
+        if params.get("solver", "") is None:
+            del params["solver"]
+        model = cls(Terminals(**meta["terminals"]), oracle, meta["v"], weights=weights, params=params)
+        if meta["result"] is not None:
+            model.result, model.state = read_result(file)
+            model.fingerprint = int(meta["fingerprint"])
+        return model
+
+
+def _param_to_json(name, value):
+    if isinstance(value, Solver):
+        return solver_to_json(value)
+    if name == "start" and isinstance(value, (list, tuple)):
+        return list(value)
+    return None if name == "checkpoint" else plain_parameter(value)
+
+
+def _rules_from_arrays(nodes, terminals, flat, sizes):
+    if flat.dtype != np.int32 or sizes.dtype != np.int32 or sizes.sum() != len(flat) or (sizes < 2).any():
+        raise ValueError("rules that do not fit their sizes")
+    if len(flat) and not -len(terminals) <= flat.min() <= flat.max() < len(nodes):
+        raise ValueError("rules with symbols that are not there")
+    symbols = [nodes[k] if k >= 0 else Terminal(terminals[-1 - k]) for k in flat.tolist()]
+    ends = np.cumsum(sizes).tolist()
+    return [Rule(symbols[end - size], tuple(symbols[end - size + 1 : end])) for end, size in zip(ends, sizes.tolist())]
+
+
+# ---- what parameters ask for --------------------------------------------------------------------
+
+
+def as_trees(trees, clean, start="TOP"):
+    """Our trees from bracketed strings, NLTK's trees or ours; `clean`: with the treebank's conventions applied.
+
+    Raises
+    ------
+    ValueError
+        For what is no tree, or nothing but traces; the message names its index.
+    """
+    made = []
+    if isinstance(trees, str) or hasattr(trees, "label") or not isinstance(trees, Iterable):
+        raise ValueError(f"trees must be a list of trees, got {trees!r:.80}")
+    for i, tree in enumerate(trees):
+        try:
+            if isinstance(tree, str):
+                tree = parse_tree(tree)
+            elif not isinstance(tree, Tree):
+                if not hasattr(tree, "label"):
+                    raise ValueError(f"expected a tree, got {tree!r:.80}")
+                tree = Tree.from_nltk(tree)
+        except ValueError as error:
+            raise ValueError(f"tree {i}: {error}") from None
+        tree = clean_tree(tree, start) if clean else merge_repeats(tree)
+        if tree is None:
+            raise ValueError(f"tree {i}: nothing is left of it without empty elements")
+        made.append(tree)
+    if not made:
+        raise ValueError("there are no trees")
+    return made
+
+
+def encode_trees(terminals, v, trees):
+    """Trees as the oracle takes them; errors name the tree."""
+    encoded = []
+    for i, tree in enumerate(trees):
+        try:
+            encoded.append(annotate(terminals.of_tree(tree), v))
+        except ValueError as error:
+            raise ValueError(f"tree {i}: {error}") from None
+    return encoded
+
+
+def prepare(params, trees):
+    """Return an untrained model with the grammar of the trees, as parameters ask for it, and the trees encoded."""
+    terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
+    encoded = encode_trees(terminals, params.v, trees)
+    for i, tree in enumerate(encoded):
+        n = len(tree.leaves())
+        if n > params.max_length:
+            raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
+    rules = dict.fromkeys(rule for tree in encoded for rule in rules_of(tree))
+    if params.terminals == "words":
+        rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith("<unk") for s in rule.rhs)]
+        rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
+    starts = tuple(dict.fromkeys(tree.label for tree in encoded))
+    longest = max(_longest_chain(tree) for tree in encoded)
+    grammar = Grammar(
+        rules,
+        starts,
+        h=params.h,
+        max_unary=longest if params.max_unary is None else params.max_unary,
+        uncounted=EVALB_DELETED,
+    )
+    oracle = CKYOracle(
+        grammar,
+        loss=params.loss,
+        span_features=params.span_features,
+        max_length=params.max_length,
+        max_chart_bytes=params.max_chart_bytes,
+    )
+    return GrammarModel(terminals, oracle, params.v), encoded
+
+
+def _longest_chain(tree):
+    """Rules in the longest chain of unary rules between nonterminals."""
+    lengths: list[int] = []
+
+    def make(node, children):
+        only = len(children) == 1 and isinstance(node.children[0], Tree)
+        lengths.append(children[0] + 1 if only else 0)
+        return lengths[-1]
+
+    tree.map(make)
+    return max(lengths)

@@ -1,0 +1,1 @@
+"""Kernel machines: multiclass, and the online machines of two classes."""

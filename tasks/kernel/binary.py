@@ -1,0 +1,52 @@
+"""Kernel machines for two classes: their model, and what their classifiers share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.tasks.kernel.model import KernelModel
+from structsvm.tasks.kernel.online import OnlineKernelClassifier
+
+
+class BinaryKernelModel(KernelModel):
+    """A kernel model of two classes: ``f(x) = sum_i alpha_i k(x_i, x) + b`` is the score of the second, 0 that of the
+    first.
+    """
+
+    kind = "binary"
+
+
+class BinaryKernelClassifier(OnlineKernelClassifier):
+    """Base of the kernel classifiers for two classes, of which the second counts as y = 1."""
+
+    _model_class = BinaryKernelModel
+    _kind = "binary"
+
+    def _check_labels(self, labels):
+        super()._check_labels(labels)
+        if len(labels) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(labels)} classes, {labels.tolist()!r:.80}; wrap {type(self).__name__} in "
+                "sklearn.multiclass.OneVsRestClassifier"
+            )
+
+    @property
+    def dual_coef_(self):
+        """alpha: array (1, n_SV)."""
+        return self._checked_model().coef[[1]].toarray()
+
+    @property
+    def intercept_(self):
+        """b: array (1,)."""
+        return self._checked_model().intercept[1:]
+
+    @property
+    def n_support_(self):
+        model = self._checked_model()
+        return np.bincount(model.support_labels[self.dual_coef_[0] != 0.0], minlength=2)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,64 @@
+"""The Huller for classification with kernels (thesis, section 4.1)."""
+
+from __future__ import annotations
+
+from structsvm.solvers.huller import Huller
+from structsvm.tasks.kernel.binary import BinaryKernelClassifier
+
+
+class HullerClassifier(BinaryKernelClassifier):
+    """Hard-margin support vector machine with a kernel and a bias, trained online.
+
+    ``f(x) = <X_P - X_N, Phi(x)> + b`` of the nearest points of the two classes' convex hulls, scaled so that f is 1 and
+    -1 there. It has no slacks: on data that a hard margin cannot separate use `LaSVMClassifier`.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0
+        As for `LaRankClassifier`.
+    max_iter : int, default=2
+        Passes over the data.
+    cache_size : float, default=200
+    random_state : int, RandomState or None
+    verbose : bool, default=False
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, dual_coef_, intercept_, n_support_, n_kernel_, hit_rate_
+        As for `LaSVMClassifier`.
+    result_, n_iter_, n_features_in_
+        As for `LaRankClassifier`; `result_` claims nothing.
+
+    Notes
+    -----
+    With a hard margin the weight of an example has no meaning, except 0: such examples are left out.
+    """
+
+    _constraints = BinaryKernelClassifier._constraints | {"max_iter": Huller._constraints["max_iter"]}
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        max_iter=2,
+        cache_size=200,
+        random_state=None,
+        verbose=False,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _make_solver(self):
+        return Huller(**{name: getattr(self, name) for name in ("max_iter", "cache_size", "random_state")})
+
+    def _stream_solver(self):
+        return self._make_solver()

@@ -1,0 +1,63 @@
+"""The averaged kernel perceptron, as a classifier."""
+
+from __future__ import annotations
+
+from structsvm.parameters import FLAG
+from structsvm.solvers.kernel_perceptron import KernelPerceptron
+from structsvm.tasks.kernel.classifier import KernelClassifier
+
+
+class KernelPerceptronClassifier(KernelClassifier):
+    """Multiclass perceptron with kernels (thesis, algorithm 2): a baseline.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0, random_state, verbose
+        As for `LaRankClassifier`.
+    average : bool, default=True
+        Predict with the average of the expansions after each visit of an example.
+    max_iter : int, default=10
+        Passes over the data.
+    cache_size : float, default=200
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
+        As for `LaRankClassifier`; `result_` claims nothing.
+    """
+
+    _constraints = KernelClassifier._constraints | {
+        "average": FLAG,
+        "max_iter": KernelPerceptron._constraints["max_iter"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        average=True,
+        max_iter=10,
+        cache_size=200,
+        random_state=None,
+        verbose=False,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.average = average
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y):
+        """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
+        return self._fit(X, y, None)
+
+    def _make_solver(self):
+        names = ("average", "max_iter", "cache_size", "random_state")
+        return KernelPerceptron(**{name: getattr(self, name) for name in names})

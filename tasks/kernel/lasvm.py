@@ -1,0 +1,281 @@
+"""LaSVM for classification with kernels, on examples or on a pool of questions (thesis, sections 4.2 and 4.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from structsvm.estimator import checked_sample_weight
+from structsvm.solvers.lasvm import LaSVM
+from structsvm.tasks.common.stream_labels import label_numbers, settled_labels
+from structsvm.tasks.kernel.binary import BinaryKernelClassifier
+from structsvm.tasks.kernel.classifier import CLASS_WEIGHT
+
+
+class LaSVMClassifier(BinaryKernelClassifier):
+    """Support vector machine with a kernel and a bias, trained in one pass.
+
+    Minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))``, in the dual: the machine of scikit-learn's
+    SVC. One pass and the finishing step nearly reach the accuracy of the optimum.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of slacks.
+    kernel, gamma, degree, coef0
+        As for `LaRankClassifier`.
+    n_reprocess, delta_max, selection, max_visits, finishing, max_iter, tol, tau, cache_size
+        As for `structsvm.solvers.LaSVM`.
+    class_weight : dict or "balanced", optional
+        Factor on C by class (default 1); "balanced": ``n_samples / (2 * count)``.
+    random_state : int, RandomState or None
+        Seeds the order of examples and the candidates of a selection.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The second is y = 1.
+    support_ : ndarray of shape (n_SV,)
+        Numbers of the examples kept, in the training data; -1 for those of earlier batches of `partial_fit`.
+    support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
+        None of them for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        alpha: ``f(x) = dual_coef_ @ k(support_vectors_, x) + intercept_``. In a stream some of them may be 0.
+    intercept_ : ndarray of shape (1,)
+    n_support_ : ndarray of shape (2,)
+        Support vectors of each class.
+    n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
+        As for `LaRankClassifier`. Without `tol` no duality gap is claimed.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_banana
+    >>> from structsvm.tasks import LaSVMClassifier
+    >>> X, y = make_banana(2000, random_state=0)
+    >>> model = LaSVMClassifier(C=1.0, gamma=0.5, random_state=0).fit(X[:1000], y[:1000])
+    >>> bool(model.score(X[1000:], y[1000:]) > 0.8)
+    True
+    """
+
+    _constraints = BinaryKernelClassifier._constraints | {
+        name: LaSVM._constraints[name]
+        for name in (
+            "C",
+            "n_reprocess",
+            "delta_max",
+            "selection",
+            "max_visits",
+            "finishing",
+            "max_iter",
+            "tol",
+            "tau",
+        )
+    }
+    _constraints |= {"class_weight": CLASS_WEIGHT}
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        n_reprocess=1,
+        delta_max=None,
+        selection="random",
+        max_visits=None,
+        finishing=True,
+        max_iter=None,
+        tol=None,
+        tau=1e-3,
+        cache_size=200,
+        class_weight=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_reprocess = n_reprocess
+        self.delta_max = delta_max
+        self.selection = selection
+        self.max_visits = max_visits
+        self.finishing = finishing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.tau = tau
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _make_solver(self):
+        names = ("C", "n_reprocess", "delta_max", "selection", "max_visits", "finishing", "max_iter", "tol", "tau")
+        solver = LaSVM(**{name: getattr(self, name) for name in (*names, "cache_size", "random_state")})
+        solver.validate()
+        return solver
+
+    def _stream_solver(self):
+        return super()._stream_solver().set_params(finishing=False)
+
+    def _adopt(self, model):
+        super()._adopt(model)
+        self._pool = None
+
+    def finish(self):
+        """The finishing step after a stream or a pool: solve the dual over the examples that were kept.
+
+        Returns
+        -------
+        self
+        """
+        model, pool = self._checked_model(), self._pool
+        if pool is None:
+            if model.kernel.name == "precomputed":
+                raise ValueError("finish() needs the support vectors, which kernel='precomputed' does not keep")
+            solver = self._make_solver().set_params(tol=None, finishing=True)
+            problem, weight, base = model.going_on(model.vectors[:0], np.empty(0, np.int32), None, solver)
+            run = solver.start(problem, sample_weight=weight, base=base)
+            run.certify()
+            support = model.support
+            model.take(run)
+            model.support = support[model.support]
+        else:
+            pool.run.state.finish()
+            pool.tell(model)
+        return self
+
+    # ---- pools ----------------------------------------------------------------------------------
+
+    def query(self, X=None, n_queries=1, *, classes=None):
+        """Which rows of a pool to label next: those that `selection` takes out of what it draws.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_pool, n_features), optional
+            A pool of examples without labels, to ask about from now on; None: the last one. What the classifier
+            has learnt so far stays.
+        n_queries : int, default=1
+        classes : array-like, optional
+            The two classes, if nothing has been learnt yet.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), int64
+            Numbers of rows; fewer, if the pool does not hold so many that have not been taught.
+
+        Raises
+        ------
+        ValueError
+            There is no pool, it has run dry, ``selection="gradient"`` (it looks at labels), or a bad X.
+        """
+        self._check_stream()
+        if self.selection == "gradient":
+            raise ValueError("selection='gradient' looks at labels, which a pool does not have; use 'active'")
+        if isinstance(n_queries, bool) or not isinstance(n_queries, (int, np.integer)) or n_queries < 1:
+            raise ValueError(f"n_queries must be an int in the range [1, inf). Got {n_queries!r} instead.")
+        if X is not None:
+            self._open(X, classes)
+        pool = self._open_pool()
+        if len(pool.left) == 0:
+            raise ValueError(f"the pool has run dry: all of its {pool.n} rows have been taught")
+        return pool.query(n_queries)
+
+    def teach(self, numbers, y, sample_weight=None):
+        """Learn the labels of rows of the pool: Process and Reprocess each.
+
+        Parameters
+        ----------
+        numbers : array-like of shape (n,), int
+            Rows, as `query` returns them.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        pool = self._open_pool()
+        numbers, y = np.atleast_1d(np.asarray(numbers)), column_or_1d(np.atleast_1d(np.asarray(y)))
+        if numbers.dtype.kind not in "iu":
+            raise ValueError(f"teach takes numbers of rows, integers, got an array of {numbers.dtype}")
+        if numbers.ndim != 1 or numbers.shape != y.shape:
+            raise ValueError(f"teach takes as many numbers of rows as labels, got {numbers.shape} and {y.shape}")
+        wrong = numbers[~np.isin(numbers, pool.left)]
+        if len(wrong) or len(np.unique(numbers)) < len(numbers):
+            text = f"row {wrong[0]} is not one of the pool's" if len(wrong) else "a row is taught twice, which is not"
+            raise ValueError(f"{text} {len(pool.left)} rows that have no label yet")
+        labels = pool.labels
+        known = label_numbers(y, labels)
+        weight = self._weights(checked_sample_weight(sample_weight, len(y)), labels, known)
+        pool.teach(numbers.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
+        model = pool.model
+        pool.tell(model)
+        self._adopt(model)
+        self._pool = pool
+        return self
+
+    def _open(self, X, classes):
+        old = getattr(self, "model_", None)
+        if old is None and classes is None:
+            raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
+        X = validate_data(self, X, reset=old is None, **self._accepted)
+        labels = settled_labels(None, classes, None if old is None else old.labels)
+        self._check_labels(labels)
+        model = self._new_model(labels, X) if old is None else old
+        self._pool = Pool(model, X, self._stream_solver())
+
+    def _open_pool(self):
+        if getattr(self, "_pool", None) is None:
+            raise ValueError("there is no pool to ask about: give query(X) one")
+        return self._pool
+
+    def __getstate__(self):
+        return super().__getstate__() | {"_pool": None}  # copies and files hold what was learnt
+
+
+class Pool:
+    """Rows without labels, and a run of LaSVM that learns those that are taught.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    left : ndarray of int64
+        Those without a label.
+    """
+
+    def __init__(self, model, X, solver):
+        self.model, self.labels, self.n = model, model.labels, X.shape[0]
+        self.first = len(model.support)
+        problem, weight, base = model.going_on(X, np.zeros(self.n, dtype=np.int32), None, solver)
+        self.run = solver.start(problem, sample_weight=weight, base=base)
+        self.C = float(solver.C)
+        self.left = np.arange(self.n)
+
+    def query(self, n_queries):
+        candidates = self.left + self.first
+        chosen: list[int] = []
+        while len(candidates) and len(chosen) < n_queries:
+            place = self.run.state.query(candidates)
+            chosen.append(candidates[place] - self.first)
+            candidates = np.delete(candidates, place)
+        return np.array(chosen, dtype=np.int64)
+
+    def teach(self, numbers, labels, weight):
+        run = self.run
+        for i, label, factor in zip(numbers + self.first, labels, weight):
+            run.problem.y[i], run.C[i] = label, self.C * factor
+            run.state.teach(i, label, self.C * factor)
+        self.left = np.setdiff1d(self.left, numbers)
+
+    def tell(self, model):
+        """Let the model be what has been learnt."""
+        self.run.dual = self.run.state.settle()
+        model.take(self.run, first=self.first)

@@ -1,0 +1,100 @@
+"""The multiclass support vector machine of Weston and Watkins, with biases (Guermeur 2023)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from structsvm.solvers.weston_watkins import WestonWatkins
+from structsvm.tasks.kernel.classifier import CLASS_WEIGHT, KernelClassifier
+
+
+class WestonWatkinsClassifier(KernelClassifier):
+    r"""Multiclass support vector machine of Weston and Watkins, with biases.
+
+    One machine for all classes: it minimises
+
+        1/2 sum_k |h_k|^2 + C sum_i sum_{k != y_i} (1 - (f_{y_i}(x_i) - f_k(x_i)))_+,   f_k(x) = <h_k, phi(x)> + b_k
+
+    (problem 1 of Guermeur 2023), by its dual (problem 2), to a certified duality gap. With two classes it is
+    `sklearn.svm.SVC` with twice this C.
+
+    Parameters
+    ----------
+    C, kernel, gamma, degree, coef0, class_weight, verbose
+        As for `LaRankClassifier`. Kernel values are rounded to float32, so that relative gaps below about 1e-6 may be
+        out of reach where the kernel matrix has not full rank.
+    tol, max_iter, cache_size, random_state
+        As for `structsvm.solvers.WestonWatkins`.
+    solver : {"cycles", "frank_wolfe"}, default="cycles"
+        How a working set is improved: by pair steps and their generalisation to cycles of classes, or by Frank-Wolfe
+        (section 5 of the paper), which has the same optimum and a long tail.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
+        As for `LaRankClassifier`.
+    intercept_ : ndarray of shape (n_classes,)
+        The biases b: of the optimal ones the middle, with sum zero.
+
+    References
+    ----------
+    J. Weston and C. Watkins, Multi-class support vector machines, Royal Holloway CSD-TR-98-04, 1998.
+
+    Y. Guermeur, Technical documentation of the WW-M-SVM, 2023.
+    """
+
+    _constraints = KernelClassifier._constraints | {
+        "C": WestonWatkins._constraints["C"],
+        "solver": WestonWatkins._constraints["method"],
+        "tol": WestonWatkins._constraints["tol"],
+        "max_iter": WestonWatkins._constraints["max_iter"],
+        "class_weight": CLASS_WEIGHT,
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        kernel="rbf",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        tol=1e-3,
+        max_iter=1000,
+        cache_size=200,
+        solver="cycles",
+        class_weight=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.solver = solver
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _make_solver(self):
+        names = ("C", "tol", "max_iter", "cache_size", "random_state")
+        return WestonWatkins(method=self.solver, **{name: getattr(self, name) for name in names})
+
+    def _weights(self, sample_weight, labels, numbers):
+        weight = super()._weights(sample_weight, labels, numbers)
+        if weight is not None:
+            total = np.bincount(numbers, weights=weight, minlength=len(labels))
+            if not total.all():
+                raise ValueError(
+                    f"sample_weight is zero for all examples of the class {labels[np.argmin(total)].item()!r}, and "
+                    "nothing would hold its bias; leave the class out"
+                )
+        return weight
+
+    @property
+    def intercept_(self):
+        return self._checked_model().intercept

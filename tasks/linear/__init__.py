@@ -1,0 +1,1 @@
+"""Linear classifiers trained online: `SGDQNClassifier` and `TrackingClassifier`."""

@@ -1,0 +1,1 @@
+"""Meaning representations learnt from bags: `SemanticParser`."""

@@ -1,0 +1,273 @@
+"""Semantic parsing from bags of candidate meanings (Bordes 2010, section 6.2)."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.metrics import meaning_scores
+from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain, seed_from, validate
+from structsvm.structures.meanings import MeaningGrammar, format_meaning
+from structsvm.tasks.semantics._ospas import STRATEGIES
+from structsvm.tasks.semantics.model import EMPTY, SemanticModel
+from structsvm.tasks.semantics.training import as_grammar, model_params, train, trained_params
+
+
+class SemanticParser(BaseEstimator):
+    """Online semantic parser that learns from sentences and bags of candidate meanings (OSPAS).
+
+    A first tagger gives each word the symbol that it means, a relation or a constant, or none; for each relation that
+    was found, a second one gives the other words their roles as its arguments. Both are linear and learn by algorithm
+    24 of the thesis, with the mean pairwise hinge, from what the bags hold; nobody tells which word means which symbol.
+
+    Parameters
+    ----------
+    C : float, default=0.1
+        Upper bound of a step.
+    strategy : {"order_free", "random", "left_right"}, default="order_free"
+        Which word is labelled next while learning: the one that is surest of its symbol, any, or the next. Random is
+        the thesis's default; order-free learns faster.
+    max_iter : int, default=1
+        Passes over the data.
+    average : bool, default=False
+        Predict with the average of the weights over all words tried; of use with several passes.
+    refine : int, default=0
+        Times that `fit` chooses in each bag the meaning that fits best, and learns anew from these alone. Where many
+        bags lack the right meaning: 1, with strategy="random", max_iter=5, average=True.
+    window : int, default=0
+        Words to the left and to the right that the symbol of a word may depend on.
+    ngrams : int, default=1
+        Length up to which n-grams that end with the word are features: 2 tells "purple 9" from "pink 9".
+    role_window : int, default=2
+        Words to the left and to the right that a role may depend on, beside the symbols around.
+    grammar : MeaningGrammar, str or path, optional
+        Only meanings that it accepts are predicted. A str is the grammar's text if it has an arrow ``->``, else a path.
+    max_meanings : int, optional
+        Meanings to predict for a sentence, at most.
+    complete : bool, default=True
+        Where the best symbols leave words over, or make no whole meaning, try to make one word a relation.
+    fold_constants : bool, default=False
+        Whether a relation between constants alone, ``stateid('texas')``, is one symbol.
+    lowercase : bool, default=True
+    random_state : int, RandomState or None
+        Seeds the strategy "random".
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    symbols_ : list of str
+        The symbols learnt, the empty one ``"-"`` first.
+    relations_ : dict of str to set of int
+        The numbers of arguments that each relation was seen with.
+    result_ : Result
+        Passes, words tried (`n_argmax`), seconds; an online learner claims no objective.
+    n_iter_ : int
+
+    Notes
+    -----
+    A sentence is a str, cut at its blanks, or a list of words; a word may be a tuple that holds more about it (a tag, a
+    chunk). A bag is a list of meaning representations, text such as ``"pass(purple9,purple2)"`` or nested tuples such
+    as ``("pass", "purple9", "purple2")``; a single one is a bag that is sure.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_ambig_house
+    >>> from structsvm.tasks import SemanticParser
+    >>> house = make_ambig_house(500, level=1, random_state=0)
+    >>> parser = SemanticParser().fit(house.sentences, house.bags)
+    >>> parser.predict(["john gets the toy from a table"])
+    [['get(john,toy,table)']]
+    """
+
+    _constraints = {
+        "C": POSITIVE,
+        "strategy": Options(*STRATEGIES),
+        "max_iter": Interval(Integral, 1),
+        "average": FLAG,
+        "refine": Interval(Integral, 0),
+        "window": Interval(Integral, 0),
+        "ngrams": Interval(Integral, 1),
+        "role_window": Interval(Integral, 0),
+        "grammar": (
+            Kind((MeaningGrammar, str, os.PathLike), "a MeaningGrammar, the text of one, or a path"),
+            Options(None),
+        ),
+        "max_meanings": (Interval(Integral, 1), Options(None)),
+        "complete": FLAG,
+        "fold_constants": FLAG,
+        "lowercase": FLAG,
+        "random_state": RANDOM_STATE,
+        "verbose": FLAG,
+    }
+
+    model_: SemanticModel
+
+    def __init__(
+        self,
+        C=0.1,
+        *,
+        strategy="order_free",
+        max_iter=1,
+        average=False,
+        refine=0,
+        window=0,
+        ngrams=1,
+        role_window=2,
+        grammar=None,
+        max_meanings=None,
+        complete=True,
+        fold_constants=False,
+        lowercase=True,
+        random_state=None,
+        verbose=False,
+    ):
+        self.C = C
+        self.strategy = strategy
+        self.max_iter = max_iter
+        self.average = average
+        self.refine = refine
+        self.window = window
+        self.ngrams = ngrams
+        self.role_window = role_window
+        self.grammar = grammar
+        self.max_meanings = max_meanings
+        self.complete = complete
+        self.fold_constants = fold_constants
+        self.lowercase = lowercase
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def fit(self, X, y):
+        """Train on sentences and bags.
+
+        Parameters
+        ----------
+        X : list of sentences
+        y : list of bags
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of range, an empty sentence or bag, a meaning that is none; the message names parameter
+            or sentence. Nothing has been learnt then.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        validate(self, self._constraints)
+        return self._train(self._new_model(), X, y, self.max_iter, self.refine)
+
+    def partial_fit(self, X, y):
+        """One pass over more sentences, whatever symbols and words are new in them.
+
+        A wrong symbol can only be one that was seen before; `fit` knows all of them from the start.
+        """
+        validate(self, self._constraints)
+        return self._train(self.model_ if hasattr(self, "model_") else self._new_model(), X, y, 1, 0)
+
+    def _train(self, model, X, y, passes, refine):
+        if y is None:
+            raise ValueError("SemanticParser requires y to be passed, but the target y is None")
+        X, y = list(X), list(y)
+        if not X:
+            raise ValueError("there are no sentences to train on")
+        tokens, bags = model.read(X, y)
+        model, interrupted = train(model, tokens, bags, passes=passes, refine=refine, disable=not self.verbose)
+        self._adopt(model)
+        if interrupted:
+            raise KeyboardInterrupt("training was interrupted; the estimator holds the model as it was then")
+        return self
+
+    def _new_model(self):
+        params = model_params(self.get_params(deep=False), seed_from(self.random_state))
+        return SemanticModel(params, as_grammar(self.grammar))
+
+    def _adopt(self, model):
+        self.model_, self.result_, self.n_iter_ = model, model.result, model.result.n_iter
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def _tokens(self, X):
+        check_is_fitted(self)
+        if isinstance(X, str):
+            raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")
+        return self.model_.tokens_of(X)
+
+    def predict(self, X):
+        """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
+        tokens = self._tokens(X)
+        return [[format_meaning(tree) for tree in trees] for trees in self.model_.parse(tokens)]
+
+    def predict_alignment(self, X):
+        """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
+        tokens = self._tokens(X)
+        alignment = self.model_.align(tokens)
+        return [
+            [(token[0], symbol.name) for token, symbol in zip(sentence, symbols, strict=True)]
+            for sentence, symbols in zip(tokens, alignment, strict=True)
+        ]
+
+    def score(self, X, y):
+        """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`."""
+        return meaning_scores(y, self.predict(X)).f1
+
+    # ---- views, files ---------------------------------------------------------------------------
+
+    @property
+    def symbols_(self):
+        return [symbol.name for symbol in self.model_.symbols.labels]
+
+    @property
+    def relations_(self):
+        found: dict[str, set[int]] = {}
+        for symbol in self.model_.symbols.labels:
+            if symbol != EMPTY and symbol.arity is not None:
+                found.setdefault(symbol.name, set()).add(symbol.arity)
+        return found
+
+    def save(self, path):
+        """Write the model to one file, with all that `partial_fit` goes on from.
+
+        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
+        """
+        check_is_fitted(self)
+        params = self.get_params(deep=False) | trained_params(self.model_)
+        self.model_.save(path, {name: plain(value) for name, value in params.items()})
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
+        stored: dict = {}
+        known = cls().get_params()
+
+        def read_params(params, seed):
+            stored.update({name: value for name, value in params.items() if name in known and name != "grammar"})
+            validate(cls(**stored), cls._constraints)
+            return model_params(known | stored, seed)
+
+        model = SemanticModel.load(path, read_params, mmap=mmap)
+        self = cls(**stored, grammar=model.grammar)
+        self._adopt(model)
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Sentences and bags are text.
+        tags.target_tags.required = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags

@@ -1,0 +1,86 @@
+"""What the two taggers of a semantic parser see of a word: its window, and, for roles, the symbols around it."""
+
+from __future__ import annotations
+
+from structsvm.features._attributes import AttributeBuffer
+from structsvm.features.tokens import Tokens
+
+PADDING = "\x02"  # stands for what is outside of the sentence
+
+
+def split_sentence(sentence, where, *, lowercase):
+    """The tokens of a sentence, tuples of strings: a word, then what else was given with it (tag, chunk).
+
+    A sentence is a str, cut at its blanks, or a list of words or of tuples that begin with the word. Raises ValueError
+    or TypeError, beginning with `where`.
+    """
+    words = sentence.split() if isinstance(sentence, str) else sentence
+    if not isinstance(words, (list, tuple)):
+        raise TypeError(f"{where} must be a str or a list of words, got {sentence!r:.80}")
+    tokens = [(word,) if isinstance(word, str) else word for word in words]
+    if not tokens:
+        raise ValueError(f"{where} has no words")
+    for token in tokens:
+        if not (isinstance(token, tuple) and token and all(isinstance(part, str) for part in token)):
+            raise TypeError(f"{where} has the token {token!r:.80}, expected a str or a tuple of str")
+        if len(token) != len(tokens[0]):
+            raise ValueError(f"{where} has tokens of {len(tokens[0])} and of {len(token)} columns")
+    return [(token[0].casefold(), *token[1:]) for token in tokens] if lowercase else tokens
+
+
+def symbol_attributes(tokens, window, ngrams):
+    """Attributes of each word: every column within `window` words, and the words' n-grams that end with this word."""
+    n = len(tokens)
+    if window == 0 and ngrams == 1 and len(tokens[0]) == 1:
+        return [[word] for (word,) in tokens]
+    columns = [[PADDING] * window + [token[c] for token in tokens] + [PADDING] * window for c in range(len(tokens[0]))]
+    words = [PADDING] * (ngrams - 1) + [token[0] for token in tokens]
+    out = []
+    for t in range(n):
+        found = [f"{c}:{o - window}:{column[t + o]}" for c, column in enumerate(columns) for o in range(2 * window + 1)]
+        sizes = range(2, ngrams + 1)
+        found += [f"{size}:" + "\x01".join(words[t + ngrams - size : t + ngrams]) for size in sizes]
+        out.append(found)
+    return out
+
+
+def role_attributes(tokens, meant, relation, others, window):
+    """Attributes of the words `others` as arguments of the relation that word `relation` means.
+
+    `meant` holds for each word the name of the symbol that it means, or "". They tell the relation together with: the
+    symbol; on which side of it the word stands, and as the how-manieth that means something; the words around; and the
+    nearest symbols to the left and right.
+    """
+    name = meant[relation]
+    out = []
+    for t in others:
+        low, high = min(t, relation), max(t, relation)
+        between = sum(1 for k in range(low + 1, high) if meant[k])
+        place = f"{'L' if t < relation else 'R'}{min(between, 3)}"
+        left = next((meant[k] for k in range(t - 1, -1, -1) if meant[k]), PADDING)
+        right = next((meant[k] for k in range(t + 1, len(tokens)) if meant[k]), PADDING)
+        found = [f"{name}", f"{name}|s:{meant[t]}", f"{name}|p:{place}", f"{name}|sp:{meant[t]}|{place}"]
+        found += [f"{name}|l:{left}", f"{name}|r:{right}"]
+        for o in range(-window, window + 1):
+            if o:
+                word = tokens[t + o][0] if 0 <= t + o < len(tokens) else PADDING
+                found.append(f"{name}|{o}:{word}")
+        out.append(found)
+    return out
+
+
+class Encoder:
+    """Numbers attributes as they come; a number, once given, stays."""
+
+    def __init__(self, names=()):
+        self.index = {name: k for k, name in enumerate(names)}
+
+    def __len__(self):
+        return len(self.index)
+
+    def encode(self, sequences, *, grow):
+        """`Tokens` of sequences of attribute lists; without `grow`, unknown attributes are left out."""
+        buffer = AttributeBuffer(self.index, {}, grow)
+        for sequence in sequences:
+            buffer.add(sequence)
+        return Tokens(*buffer.finish(), len(self.index))

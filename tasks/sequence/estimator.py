@@ -1,0 +1,330 @@
+"""Label sequences: chunking, named entities, part-of-speech tags, handwritten words (thesis, section 5.3)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from structsvm.callbacks import CallbackSupportMixin, with_callbacks
+from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.metrics import token_accuracy
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
+from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.solvers.choice import SOLVERS, make_solver
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
+from structsvm.tasks.sequence.constraints import allowed_masks
+from structsvm.tasks.sequence.labels import label_array
+from structsvm.tasks.sequence.model import SequenceModel, prepare
+
+
+class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
+    """Support vector machine for label sequences.
+
+    Parameters
+    ----------
+    C : float, optional
+        Weight of the sum of slacks. None: 0.1, or what a solver given as an object says.
+    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
+        parameters of its own (then leave those five alone, and search over ``solver__C``).
+    inference : {"exact", "greedy"}, default="exact"
+        Viterbi over whole sequences, or left to right with a history of `order` labels.
+    order : int, optional
+        Labels before this one that a score may depend on. Exact: 1 (default) or 2. Greedy: any, default 2.
+    templates : str or path, optional
+        For column data: a built-in set ("rich", the default; "crf++"; "attributes") or CRF++ templates.
+    min_count : int, default=1
+        Features seen fewer times in the training data are dropped.
+    hash_bits : int, optional
+        Hash feature names to 2**hash_bits numbers instead of keeping a vocabulary.
+    constraints : {"bio", "bioes"} or tuple of bool arrays, optional
+        Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
+        first (K,), last (K,))`` in the order of `classes_`.
+    end : bool, default=False
+        Exact inference only: whether the last label has a weight of its own.
+    loss : {"hamming", "zero_one"}, default="hamming"
+        Number of wrong labels, or 1 for a sequence with any.
+    class_weight : dict or "balanced", optional
+        What a wrong label costs, by the true label (default 1).
+    max_iter, tol, random_state
+        As for the solver; None: the solver's own.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, on the same data.
+    n_jobs : int, optional
+        Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
+    checkpoint : path-like, optional
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+    checkpoint_every : int, default=1
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The labels, sorted.
+    emission_ : ndarray of shape (n_features, n_labels), float32
+    transition_ : ndarray of shape (n_labels, n_labels), float32
+        Weight of label b after label a (for greedy inference: of the label just before).
+    feature_names_ : list of str
+    result_ : Result
+    n_iter_ : int
+    n_features_in_ : int
+        Number of distinct features.
+
+    Notes
+    -----
+    X is a list of sequences, a sequence a list of tokens, a token a dict of features, a list of attribute
+    strings, or a row of a 2-D array or CSR matrix (see `structsvm.features.encoder.FeatureEncoder`); a `Columns`
+    object of a CoNLL file; or one matrix with `lengths`. y is a list of label lists; labels may be anything
+    hashable.
+    """
+
+    def __init__(
+        self,
+        C=None,
+        *,
+        solver="larank",
+        inference="exact",
+        order=None,
+        templates=None,
+        min_count=1,
+        hash_bits=None,
+        constraints=None,
+        end=False,
+        loss="hamming",
+        class_weight=None,
+        max_iter=None,
+        tol=None,
+        random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
+        verbose=False,
+    ):
+        self.C = C
+        self.solver = solver
+        self.inference = inference
+        self.order = order
+        self.templates = templates
+        self.min_count = min_count
+        self.hash_bits = hash_bits
+        self.constraints = constraints
+        self.end = end
+        self.loss = loss
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
+
+    _model_class = SequenceModel
+    _kind = "sequence"
+    _constraints = {
+        "C": (POSITIVE, Options(None)),
+        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+        "inference": Options("exact", "greedy"),
+        "order": (Interval(Integral, 0), Options(None)),
+        "min_count": Interval(Integral, 1),
+        "hash_bits": (Interval(Integral, 1, 30, closed="both"), Options(None)),
+        "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
+        "end": FLAG,
+        "loss": Options("hamming", "zero_one"),
+        "class_weight": (Options("balanced", None), Kind(dict, "a dict")),
+        "max_iter": (Interval(Integral, 1), Options(None)),
+        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "random_state": RANDOM_STATE,
+        "warm_start": FLAG,
+        "n_jobs": N_JOBS,
+        "checkpoint": CHECKPOINT,
+        "checkpoint_every": Interval(Integral, 1),
+        "verbose": FLAG,
+    }
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, *, lengths=None):
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : list of sequences, Columns, or matrix with `lengths`
+        y : list of label lists
+        sample_weight : array-like of shape (n_sequences,), optional
+            Factor on each sequence's C.
+        lengths : array-like of int, optional
+            Rows of each sequence, if X is one matrix.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, an empty sequence, values that are not finite, X and y that do not
+            fit (the message names parameter or sequence).
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        validate(self, self._constraints)
+        resume = self.warm_start and hasattr(self, "model_")
+        model = self.model_ if resume else None
+        return self._train(X, y, sample_weight, lengths, model, resume=resume)
+
+    @with_callbacks
+    def partial_fit(self, X, y, sample_weight=None, *, lengths=None, classes=None):
+        """One pass over a batch, starting from the present weights.
+
+        The first call fixes features and labels (`classes` names labels that come later); after that,
+        unknown features are left out: use `hash_bits` on streams. The batch's problem is solved around the
+        weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        """
+        validate(self, self._constraints)
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
+                "give partial_fit a dict"
+            )
+        model = getattr(self, "model_", None)
+        return self._train(X, y, sample_weight, lengths, model, classes=classes, passes=1)
+
+    def _train(self, X, y, sample_weight, lengths, model, *, resume=False, classes=None, passes=None):
+        solver = make_solver(self)
+        model, tokens, numbers = prepare(self, X, y, model, lengths=lengths, classes=classes)
+        base = None if passes is None or model.result is None else model.weights
+        weight = checked_sample_weight(sample_weight, len(tokens))
+        monitor = monitor_for(
+            self,
+            X,
+            y,
+            solver.n_passes if passes is None else passes,
+            lambda run: {
+                "model_": SequenceModel(model.encoder, model.labels, model.oracle, weights=run.weights),
+                "classes_": label_array(model.labels),
+            },
+            lengths=lengths,
+        )
+        run = model.train(
+            tokens,
+            numbers,
+            solver,
+            sample_weight=weight,
+            monitor=monitor,
+            resume=resume,
+            base=base,
+            passes=passes,
+        )
+        self._adopt(model)
+        raise_if_interrupted(run)
+        return self
+
+    def _adopt(self, model):
+        self.model_ = model
+        self.classes_ = label_array(model.labels)
+        self.result_ = model.result
+        self.n_iter_ = 0 if model.result is None else model.result.n_iter
+        self.n_features_in_ = model.oracle.n_token_features
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, X, *, lengths=None, allowed=None):
+        """Return the best labelling of each sequence: a list of label lists.
+
+        `allowed` restricts labels (a partly annotated sequence): for each sequence None, or a list that
+        holds for each token None, a label, or a collection of labels that may stand there.
+        """
+        check_is_fitted(self)
+        return self.model_.predict(
+            X, lengths=lengths, allowed=allowed_masks(allowed, self.model_.labels), n_jobs=self._threads()
+        )
+
+    def predict_kbest(self, X, k, *, lengths=None, allowed=None):
+        """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
+
+        Fewer where there are fewer. Exact inference only.
+        """
+        chain, offsets = self._chain(X, lengths, "predict_kbest")
+        masks = allowed_masks(allowed, self.model_.labels)
+        found = []
+        for i in range(len(offsets) - 1):
+            paths, scores = chain.kbest(self.model_.weights, i, k, None if masks is None else masks[i])
+            found.append([([self.model_.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
+        return found
+
+    def decision_function(self, X, *, lengths=None):
+        """Return for each sequence an array (length, n_labels) of what each label would cost at each token.
+
+        The score of the best labelling that has the label there, minus the score of the best labelling of
+        all (max-marginals): 0 for the predicted label, and minus the margin for the runner-up. For greedy
+        inference the scores of the decision at each token, the best one subtracted.
+        """
+        check_is_fitted(self)
+        if isinstance(self.model_.oracle, GreedyOracle):
+            tokens = self.model_.encode(X, lengths)
+            scores = self.model_.oracle.chain(tokens).decision_scores(self.model_.weights)
+            scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
+            return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
+        chain, offsets = self._chain(X, lengths, "decision_function")
+        margins = [chain.max_marginals(self.model_.weights, i) for i in range(len(offsets) - 1)]
+        return [m - m.max(axis=1, keepdims=True) for m in margins]
+
+    def score(self, X, y, sample_weight=None, *, lengths=None):
+        """Return the share of tokens whose label is right."""
+        predicted = self.predict(X, lengths=lengths)
+        if sample_weight is None:
+            return token_accuracy(y, predicted)
+        weight = checked_sample_weight(sample_weight, len(predicted))
+        right = np.array([sum(a == b for a, b in zip(s, t, strict=True)) for s, t in zip(y, predicted, strict=True)])
+        return float(weight @ right / (weight @ np.array([len(t) for t in predicted])))
+
+    def _chain(self, X, lengths, method):
+        check_is_fitted(self)
+        if isinstance(self.model_.oracle, GreedyOracle):
+            raise ValueError(f"{method} needs inference='exact'; greedy search has no other labellings to compare")
+        tokens = self.model_.encode(X, lengths)
+        return self.model_.oracle.chain(tokens), tokens.offsets
+
+    def _threads(self):
+        if self.n_jobs == -1:
+            import os
+
+            return os.cpu_count() or 1
+        return self.n_jobs or 1
+
+    # ---- views, files ---------------------------------------------------------------------------
+
+    @property
+    def emission_(self):
+        return self.model_.emission()
+
+    @property
+    def transition_(self):
+        return self.model_.transition()
+
+    @property
+    def feature_names_(self):
+        return self.model_.encoder.feature_names
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # A 2-D array alone does not say where sequences end; one of 3 dimensions does. Targets are lists.
+        tags.target_tags.required = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        tags.input_tags.dict = True
+        tags.input_tags.string = True
+        return tags

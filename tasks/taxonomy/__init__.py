@@ -1,0 +1,1 @@
+"""Positions in a taxonomy: `TaxonomyClassifier`."""

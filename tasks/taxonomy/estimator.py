@@ -1,0 +1,447 @@
+"""Classification of documents into a taxonomy of classes, or into classes without one.
+
+Tsochantaridis and others 2004, sections 5.1 and 5.2.
+"""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from types import SimpleNamespace
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from structsvm.callbacks import CallbackSupportMixin, with_callbacks
+from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.model_file import ModelFileError, read_model
+from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
+from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.solvers.choice import SOLVERS, make_solver
+from structsvm.solvers.kernel import KernelSolver
+from structsvm.structures.taxonomy import as_taxonomy
+from structsvm.tasks.kernel.classifier import KERNEL_PARAMETERS, Callable
+from structsvm.tasks.sequence.labels import label_costs
+from structsvm.tasks.taxonomy.file import params_from_file, params_to_file, vectorizer_from_file, vectorizer_to_file
+from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
+from structsvm.tasks.taxonomy.model import KIND, TaxonomyModel
+
+
+def as_texts(X):
+    """Return X; ValueError if it is one text or a matrix."""
+    if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
+        raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
+    return X
+
+
+class AnyMatrix:
+    """Accepts arrays, lists of rows and sparse matrices; their numbers are looked at in `fit`."""
+
+    def accepts(self, value):
+        return hasattr(value, "shape") or (isinstance(value, list) and bool(value))
+
+    def __str__(self):
+        return "a matrix"
+
+
+class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """Support vector machine for classes in a taxonomy; without one, a linear multiclass machine.
+
+    A document goes to the class y of the highest ``<w, Phi(x) (x) L(y)>``, where the attributes L(y) say which nodes
+    lie above y. So classes share what their ancestors learn, and a loss that grows with the distance in the taxonomy
+    makes the margin wide where errors are costly.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy, networkx.DiGraph, edge list, parent array or label paths, optional
+        See `structsvm.structures.taxonomy.as_taxonomy`. None: the classes in y, with nothing in common.
+    loss : {"tree", "path", "zero_one"} or array of shape (n_labels, n_labels), default="tree"
+        Height of the first common ancestor; path length; 1 for any error; or the loss of each true label (row) and
+        predicted one, in the order of the taxonomy's `leaves` (with leaf_only=False, of its `nodes`; without a
+        taxonomy, of the sorted classes).
+    attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
+        L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"
+        leaves the taxonomy to the loss.
+    leaf_only : bool, default=True
+        Whether labels are leaves, and only leaves are predicted. Otherwise labels may be inner nodes, and a document
+        goes to a node above its best label y where that is safer under the loss: of y and its ancestors, up to the
+        root, to the z of least ``max_y' loss(y', z) + score(y')``. With the tree loss y itself always is, since a
+        wrong leaf below a node costs what the node costs; with "path" a parent costs half a sibling.
+    C : float, optional
+        Weight of the sum of slacks. None: 1, or what a solver given as an object says.
+    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
+        A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
+        parameters of its own (slack rescaling, say).
+    fit_intercept : bool, default=True
+        Add a feature of value 1 to every document. Without meaning where there is a kernel.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, optional
+        Compare documents by this instead of having weights for their features: the joint kernel is
+        ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`.
+    gamma, degree, coef0
+        Of the kernel, as for `LaRankClassifier`.
+    class_weight : dict or "balanced", optional
+        Factor on C by the true class (default 1); "balanced": ``n_samples / (n_classes * count)``.
+    vectorizer : scikit-learn vectorizer, optional
+        Makes the features, if X holds texts. (In a `Pipeline` it may stand before the classifier as well; here it is
+        saved with the model.)
+    max_weights : int, default=2**25
+        While features times nodes are no more than this, there is a weight for each pair. Beyond, rare features have
+        weights for those nodes alone below which they occur in training (see `structsvm.tasks.taxonomy.rows`).
+        Training takes about 24 bytes a weight.
+    max_iter, tol, random_state
+        As for the solver; None: the solver's own.
+    n_jobs : int, optional
+        Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
+    checkpoint : path-like, optional
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+    checkpoint_every : int, default=1
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, for another `max_iter` passes over the same documents.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        What is predicted, sorted: the labels seen in training, and with leaf_only=False all nodes above them. A leaf
+        without documents is never predicted.
+    nodes_ : ndarray of shape (n_nodes,)
+        Columns of `decision_function`, if there is a taxonomy: its nodes above the labels, the root first (with
+        attributes other than ancestors': `classes_`).
+    taxonomy_ : Taxonomy
+    coef_ : array or CSR array of shape (n_attributes, n_features)
+        Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
+        Neither these nor intercepts exist where there is a kernel.
+    intercept_ : ndarray of shape (n_attributes,)
+    support_, support_vectors_, dual_coef_
+        Where there is a kernel, as `LaRankClassifier` has them: the scores of x are ``L L' dual_coef_ @
+        k(support_vectors_, x)``, L the attributes of `classes_`.
+    result_ : Result
+    n_iter_ : int
+    n_features_in_ : int
+    vectorizer_ : vectorizer
+        The fitted one, if there is one.
+    """
+
+    def __init__(
+        self,
+        taxonomy=None,
+        *,
+        loss="tree",
+        attributes="ancestors",
+        leaf_only=True,
+        C=None,
+        solver="larank",
+        fit_intercept=True,
+        kernel=None,
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        class_weight=None,
+        vectorizer=None,
+        max_weights=2**25,
+        max_iter=None,
+        tol=None,
+        random_state=None,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
+        warm_start=False,
+        verbose=False,
+    ):
+        self.taxonomy = taxonomy
+        self.loss = loss
+        self.attributes = attributes
+        self.leaf_only = leaf_only
+        self.C = C
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.vectorizer = vectorizer
+        self.max_weights = max_weights
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    _constraints = {
+        "loss": (Options("tree", "path", "zero_one"), AnyMatrix()),
+        "attributes": (Options("ancestors", "normalized", "flat"), AnyMatrix()),
+        "leaf_only": FLAG,
+        "C": (POSITIVE, Options(None)),
+        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+        "fit_intercept": FLAG,
+        "kernel": (Options("linear", "poly", "rbf", "sigmoid", None), Callable()),
+        **{name: KERNEL_PARAMETERS[name] for name in ("gamma", "degree", "coef0")},
+        "class_weight": (Options("balanced", None), Kind(dict, "a dict")),
+        "max_weights": Interval(Integral, 1),
+        "max_iter": (Interval(Integral, 1), Options(None)),
+        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "random_state": RANDOM_STATE,
+        "n_jobs": N_JOBS,
+        "checkpoint": CHECKPOINT,
+        "checkpoint_every": Interval(Integral, 1),
+        "warm_start": FLAG,
+        "verbose": FLAG,
+    }
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Train on labelled documents.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
+        y : array-like of shape (n_documents,)
+            Names of nodes.
+        sample_weight : array-like of shape (n_documents,), optional
+            Factor on each document's C.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, a taxonomy with cycles or several roots, a label that is no node (or an
+            inner one with leaf_only=True), labels of one class only, X and y that do not fit.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        validate(self, self._constraints)
+        before = self.model_ if self.warm_start and hasattr(self, "model_") else None
+        return self._train(X, y, sample_weight, before)
+
+    @with_callbacks
+    def partial_fit(self, X, y, sample_weight=None, *, classes=None):
+        """One pass over a batch, starting from the present model.
+
+        The first call fixes labels (`classes` names those that come later), the vectorizer's words, and where there
+        are more than `max_weights` the features that have weights. The batch's problem is solved around the weights
+        w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. With a kernel, the
+        support vectors so far take part in it, as in `LaRankClassifier.partial_fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+        classes : array-like, optional
+            All labels, in the first call; default: those of its y. A label that is none of them is an error.
+        """
+        validate(self, self._constraints)
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
+                "give partial_fit a dict"
+            )
+        before = getattr(self, "model_", None)
+        if before is not None and classes is not None and set(classes) != set(before.labels.tolist()):
+            raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {before.labels}")
+        return self._train(X, y, sample_weight, before, classes=classes, passes=1)
+
+    def _make_solver(self):
+        solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
+        if self.kernel is None and isinstance(solver, KernelSolver):
+            raise ValueError(
+                f"The 'kernel' parameter is None, and {type(solver).__name__} solves problems with kernels"
+            )
+        solver.validate()
+        return solver
+
+    def _train(self, X, y, sample_weight, before, *, classes=None, passes=None):
+        solver = self._make_solver()
+        params = SimpleNamespace(**self.get_params(deep=False))
+        params.taxonomy = None if self.taxonomy is None else as_taxonomy(self.taxonomy)
+        # Checked on another object, so that an error leaves a fitted model as it is; a batch on that of the first.
+        of_stream = before is not None and passes is not None
+        fresh = self if of_stream else type(self)()
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        texts = X
+        if of_stream and hasattr(self, "vectorizer_"):
+            X = self.vectorizer_.transform(as_texts(X))
+        elif self.vectorizer is not None:
+            fresh.vectorizer_ = clone(self.vectorizer)
+            X = fresh.vectorizer_.fit_transform(as_texts(X))
+        X, y = validate_data(fresh, X, y, accept_sparse="csr", dtype=np.float32, reset=not of_stream)
+        if self.taxonomy is None:
+            check_classification_targets(y)
+        weight = checked_sample_weight(sample_weight, len(y))
+        kind = TaxonomyModel if self.kernel is None else KernelTaxonomyModel
+        if before is not None and type(before) is not kind:
+            raise ValueError(
+                "The 'kernel' parameter of TaxonomyClassifier is not that of the model to go on from; set it back, or "
+                "train afresh."
+            )
+        model, documents, numbers = kind.prepare(params, X, y, classes=classes, before=before if of_stream else None)
+        if before is not None:
+            model.check_same(before)
+        costs = label_costs(self.class_weight, model.labels.tolist(), numbers)
+        if costs is not None:
+            weight = costs[numbers] * (1.0 if weight is None else weight)
+
+        def fitted(run):
+            model.take(run, documents)
+            return {"model_": model, "classes_": model.classes, "n_features_in_": fresh.n_features_in_}
+
+        monitor = monitor_for(self, texts, y, passes or solver.n_passes, fitted if passes is None else None)
+        options = {"sample_weight": weight, "monitor": monitor, "before": before, "passes": passes}
+        run = model.train(documents, numbers, solver, **options)
+        self._adopt(model, fresh)
+        raise_if_interrupted(run)
+        return self
+
+    def _adopt(self, model, fresh):
+        """Take over a trained model, and what was found out about X."""
+        self.model_ = model
+        self.classes_ = model.classes
+        for name in ("n_features_in_", "feature_names_in_", "vectorizer_"):
+            if hasattr(fresh, name):
+                setattr(self, name, getattr(fresh, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+        self.result_ = model.result
+        self.n_iter_ = 0 if model.result is None else model.result.n_iter
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, X):
+        """Return the best node for each document: array (n_documents,)."""
+        check_is_fitted(self)
+        X = self._checked(X)
+        return self.model_.predict(X, n_jobs=(os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1)
+
+    def predict_path(self, X):
+        """Return for each document the nodes on the way from the root (not in it) to the predicted node.
+
+        A list of lists of names. Where a node has several parents it is a shortest way.
+        """
+        predicted = self.predict(X).tolist()
+        paths = {name: self.taxonomy_.path(name) for name in set(predicted)}
+        return [list(paths[name]) for name in predicted]
+
+    def decision_function(self, X):
+        """Return scores, float64.
+
+        With a taxonomy of shape (n_documents, n_nodes), in the order of `nodes_`. Without, of shape (n_documents,
+        n_classes), or (n_documents,) for two classes: the second one's minus the first one's.
+        """
+        check_is_fitted(self)
+        X = self._checked(X)
+        if self.taxonomy_.root is not None:
+            return self.model_.scores(X)
+        scores = self.model_.label_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _checked(self, X):
+        if hasattr(self, "vectorizer_"):
+            X = self.vectorizer_.transform(as_texts(X))
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+
+    # ---- views, files ---------------------------------------------------------------------------
+
+    @property
+    def taxonomy_(self):
+        return self.model_.taxonomy
+
+    @property
+    def nodes_(self):
+        array = np.empty(len(self.model_.nodes), dtype=object)
+        array[:] = self.model_.nodes
+        return array
+
+    @property
+    def support_(self):
+        return self._machine.support
+
+    @property
+    def support_vectors_(self):
+        return self._machine.vectors
+
+    @property
+    def dual_coef_(self):
+        return self._machine.coef
+
+    @property
+    def _machine(self):
+        if not isinstance(self.model_, KernelTaxonomyModel):
+            raise AttributeError("there are no support vectors: the model has weights (kernel=None)")
+        return self.model_.machine
+
+    @property
+    def coef_(self):
+        matrix = self.model_.weight_matrix()
+        return matrix[:, :-1] if self.model_.intercept else matrix
+
+    @property
+    def intercept_(self):
+        matrix = self.model_.weight_matrix()
+        if not self.model_.intercept:
+            return np.zeros(matrix.shape[0], dtype=np.float32)
+        last = matrix[:, [-1]]
+        return (last.toarray() if hasattr(last, "toarray") else last).ravel()
+
+    def save(self, path):
+        """Write the model to one file: arrays and a JSON header, no pickle. `structsvm.load` opens it.
+
+        Raises
+        ------
+        TypeError
+            For names of nodes that JSON cannot hold, and a vectorizer other than scikit-learn's `CountVectorizer`
+            and `TfidfVectorizer` with plain parameters. No file has been touched.
+        """
+        check_is_fitted(self)
+        extra: dict = {"n_features": int(self.n_features_in_), "vectorizer": None, "feature_names": None}
+        params, arrays = params_to_file(self.get_params(deep=False))
+        if hasattr(self, "feature_names_in_"):
+            extra["feature_names"] = [str(name) for name in self.feature_names_in_]
+        if hasattr(self, "vectorizer_"):
+            extra["vectorizer"], more = vectorizer_to_file(self.vectorizer_)
+            arrays |= more
+        self.model_.save(path, params, extra, arrays)
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
+        kind = KernelTaxonomyModel if "machine" in read_model(path, kind=KIND, mmap=True).meta else TaxonomyModel
+        model, file = kind.load(path, mmap=mmap)
+        known = cls().get_params()
+        try:
+            params = params_from_file(file, model)
+            self = cls(**{name: value for name, value in params.items() if name in known})
+            fresh = cls()
+            fresh.n_features_in_ = int(file.meta["n_features"])
+            if fresh.n_features_in_ != model.n_input_features:
+                raise ValueError(f"{fresh.n_features_in_} features, and the model is of {model.n_input_features}")
+            if file.meta["feature_names"] is not None:
+                fresh.feature_names_in_ = np.array(file.meta["feature_names"], dtype=object)
+            if file.meta["vectorizer"] is not None:
+                fresh.vectorizer_ = vectorizer_from_file(file.meta["vectorizer"], file.arrays)
+                self.vectorizer = clone(fresh.vectorizer_)
+            validate(self, cls._constraints)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelFileError(f"{path}: not a sound taxonomy model: {error}") from error
+        self._adopt(model, fresh)
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = self.vectorizer is not None
+        tags.input_tags.two_d_array = self.vectorizer is None
+        return tags

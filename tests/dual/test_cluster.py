@@ -1,0 +1,101 @@
+"""Rounds on a real Dask cluster of two workers, one of which is killed."""
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from python_oracles import Data
+
+from structsvm import CuttingPlane, LaRank, OracleError
+from structsvm.oracles.viterbi import ViterbiOracle
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # dask warns of much that is not ours
+
+
+@pytest.fixture
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def problem(n=600):
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(1, 10, n)
+    X = [rng.normal(size=(t, 8)) for t in lengths]
+    w = rng.normal(size=(8, 3))
+    return ViterbiOracle(3, 8).bind(X, [np.argmax(x @ w + rng.normal(size=(len(x), 3)), axis=1) for x in X])
+
+
+def same(run, other):
+    np.testing.assert_array_equal(run.weights, other.weights)
+    assert run.result().to_dict() | {"seconds": 0} == other.result().to_dict() | {"seconds": 0}
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        CuttingPlane(C=0.1, tol=1e-2, random_state=0),
+        CuttingPlane(C=0.01, form="one_slack", tol=5e-2, random_state=0),
+        LaRank(C=0.1, tol=1e-2, random_state=0),
+    ],
+    ids=["n_slack", "one_slack", "larank"],
+)
+def test_two_workers_train_the_same_model(client, solver):
+    alone = solver.solve(problem())
+    with parallel_config(backend="dask"):
+        same(solver.solve(problem()), alone)
+
+
+def test_a_worker_that_is_killed_in_the_middle(client):
+    solver = CuttingPlane(C=0.1, tol=1e-3, random_state=0)
+    alone = solver.solve(problem())
+    victim = next(iter(client.run(os.getpid).values()))
+    with parallel_config(backend="dask"):
+        timer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
+        timer.start()
+        run = solver.solve(problem())
+        timer.join()
+    same(run, alone)
+    with pytest.raises(ProcessLookupError):
+        os.kill(victim, 0)
+
+
+def test_an_error_of_the_oracle_comes_out(client):
+    data = Data(0, n=40)
+    data.X[30] = np.nan
+    with parallel_config(backend="dask"), pytest.raises(OracleError, match=r"Multiclass\.\w+ \(example 30\)"):
+        CuttingPlane(random_state=0).solve(data.bind())
+
+
+def test_a_cluster_that_vanishes(monkeypatch):
+    from structsvm.dual import cluster as module
+
+    monkeypatch.setattr(module, "WAIT_SECONDS", 1.0)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as workers,
+        distributed.Client(workers) as client,
+        parallel_config(backend="dask"),
+        warnings.catch_warnings(),
+    ):
+        run = CuttingPlane(C=0.1, random_state=0).start(problem())
+        run.advance()
+        run.certify()
+        dual = run.state.dual
+        workers.scale(0)
+        while client.ncores():
+            pass
+        with pytest.raises(module.ClusterError, match="has had no worker for 1 seconds"):
+            run.solver.solve(run.problem, run=run, passes=2)
+    assert run.state.settle() >= dual  # the state is whole

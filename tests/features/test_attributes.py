@@ -1,0 +1,183 @@
+"""Attribute strings and feature dicts, against a reference that takes them apart."""
+
+import numpy as np
+import pytest
+from feature_reference import added_up, copied_by_arrays, decoded, python_sequences, reference_token, same
+from hypothesis import given
+
+from structsvm.features._attributes import AttributeBuffer
+from structsvm.features.encoder import FeatureEncoder
+
+
+@given(python_sequences, python_sequences)
+def test_attributes_against_reference(train, test):
+    encoder = FeatureEncoder()
+    tokens = encoder.fit_transform(iter(train))
+    names = encoder.feature_names
+    reference = [[added_up(reference_token(t)) for t in s] for s in train]
+    found = decoded(tokens, names)
+    for s, wanted in zip(found, reference, strict=True):
+        for token, want in zip(s, wanted, strict=True):
+            assert {k: v for k, v in token.items() if v} == pytest.approx(
+                {k: v for k, v in want.items() if v}, abs=1e-6
+            )
+    known = set(names)
+    other = decoded(encoder.transform(test), names)
+    assert same(copied_by_arrays(encoder).transform(test), encoder.transform(test))
+    for s, wanted in zip(other, test, strict=True):
+        for token, python_token in zip(s, wanted, strict=True):
+            want = added_up(reference_token(python_token))
+            assert {k: v for k, v in token.items() if v} == pytest.approx(
+                {k: v for k, v in want.items() if v and k in known}, abs=1e-6
+            )
+
+
+@given(python_sequences)
+def test_attributes_as_python_crfsuite_has_them(sequences):
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    encoder = FeatureEncoder()
+    found = decoded(encoder.fit_transform(sequences), encoder.feature_names)
+    for s, sequence in enumerate(sequences):
+        names = [set(item) for item in pycrfsuite.ItemSequence(sequence).items()]
+        assert all(set(a) <= b for a, b in zip(found[s], names, strict=True))
+
+
+def test_a_token_of_every_form():
+    token = {
+        "w": "the",
+        "n": 2,
+        "t": True,
+        "f": False,
+        "d": {"x": "y", "e": {"z": 0.5}},
+        "l": ["p", "q", "p"],
+        "np": np.float32(1.5),
+        "s": np.str_("str"),
+        "b": b"bytes",
+    }
+    encoder = FeatureEncoder()
+    tokens = encoder.fit_transform([[token], [["w:the", "n"], (), {}]])
+    assert decoded(tokens, encoder.feature_names) == [
+        [{"w:the": 1, "n": 2, "t": 1, "d:x:y": 1, "d:e:z": 0.5, "l:p": 2, "l:q": 1, "np": 1.5,
+          "s:str": 1, "b:bytes": 1}],
+        [{"w:the": 1, "n": 1}, {}, {}],
+    ]  # fmt: skip
+
+
+def test_min_count_of_attributes():
+    encoder = FeatureEncoder(min_count=2)
+    tokens = encoder.fit_transform([[["a", "b"], ["c", "b"]], [["b", "c", "d"]]])
+    assert encoder.feature_names == ["b", "c"]
+    assert tokens.values is None
+    assert tokens.indices.tolist() == [0, 0, 1, 0, 1]
+    assert same(encoder.transform([[["a", "b"], ["c", "b"]], [["b", "c", "d"]]]), tokens)
+
+
+def test_a_generator_is_encoded_as_it_comes():
+    alive = []
+
+    class Sequence(list):
+        def __init__(self, *args):
+            super().__init__(*args)
+            alive.append(1)
+
+        def __del__(self):
+            alive.pop()
+
+    most = 0
+
+    def stream():
+        nonlocal most
+        for i in range(100):
+            yield Sequence([[f"w{i % 5}"]])
+            most = max(most, len(alive))
+
+    assert len(FeatureEncoder().fit_transform(stream())) == 100
+    assert most <= 2
+
+
+def test_hashed_attributes():
+    X = [[["a", "b:c"], {"b": "c", "x": 0.5}]]
+    encoder = FeatureEncoder(hash_bits=20)
+    tokens = encoder.transform(X)  # needs no fit
+    assert tokens.n_features == 2**20
+    (a, bc), (bc2, x) = (tokens.indices[tokens.indptr[t] : tokens.indptr[t + 1]].tolist() for t in (0, 1))
+    assert {a, bc} & {bc2, x}
+    assert same(copied_by_arrays(encoder).transform(X), tokens)
+    with pytest.raises(ValueError, match="min_count=1"):
+        FeatureEncoder(min_count=2, hash_bits=3)
+
+
+def test_big_tokens_and_long_sequences():
+    many = [f"f{i}" for i in range(5000)]
+    encoder = FeatureEncoder()
+    tokens = encoder.fit_transform([[many[::-1] + many[:10]], [["f1"]] * 100_000])
+    assert tokens.n_tokens == 100_001
+    assert tokens.values.sum() == 5010 + 100_000
+    assert decoded(tokens[:1], encoder.feature_names)[0][0]["f3"] == 2
+    assert decoded(encoder.transform([[["w" * 1_000_000, "f2"]]]), encoder.feature_names) == [[{"f2": 1}]]
+
+
+def test_lone_surrogates_survive():
+    encoder = FeatureEncoder()
+    encoder.fit([[["\ud800", "x"]]])
+    assert copied_by_arrays(encoder).feature_names == ["\ud800", "x"]
+    FeatureEncoder(hash_bits=5).fit([[["\ud800"]]])
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        ([[["a"]], []], ValueError, "sequence 1 is empty"),
+        ([[{"a": 1}, {"x": float("nan")}]], ValueError, "sequence 0, token 1: feature 'x' .* nan"),
+        ([[{"a": {"x": float("inf")}}]], ValueError, "token 0: feature 'a:x' has the value inf"),
+        ([[{"a": 1e300}]], ValueError, "feature 'a'"),
+        ([[{"a": 10**400}]], ValueError, "feature 'a' has the value too large"),
+        ([[{"a": None}]], TypeError, "sequence 0, token 0: feature 'a' .* type NoneType"),
+        ([[{"a": 1j}]], TypeError, "feature 'a' has a value of type complex"),
+        ([[{"a": np.ones(2)}]], TypeError, "feature 'a' has a value of type ndarray"),
+        ([[{1: "x"}]], TypeError, "token 0: names of features must be strings, got 1 of type int"),
+        ([[["a"], ["b", 3]]], TypeError, "sequence 0, token 1: names .* got 3 of type int"),
+        ([[{"a": ["b", 3]}]], TypeError, "got 3 of type int"),
+        ([[["a"], "abc"]], TypeError, "token 1: a token must be a dict .* type str"),
+        ([[["a"], None]], TypeError, "token 1: a token must be a dict .* type NoneType"),
+        ([[["a"]], "abc"], TypeError, "sequence 1 must be a list of tokens, got str"),
+        ([[["a"]], 7], TypeError, "sequence 1 must be a list of tokens, got int"),
+        ([{"a": "b"}], TypeError, "sequence 0 must be a list of tokens, got dict"),
+        ([[{b"\xff": "b"}]], ValueError, "not UTF-8"),
+        ("abc", TypeError, "X must hold sequences"),
+        (5, TypeError, "X must hold sequences"),
+        ([], ValueError, "X holds no sequences"),
+        (iter([]), ValueError, "X holds no sequences"),
+    ],
+)
+def test_bad_attributes(X, error, message):
+    with pytest.raises(error, match=message):
+        FeatureEncoder().fit_transform(X)
+
+
+def test_endless_nesting():
+    token = {}
+    token["a"] = token
+    with pytest.raises(ValueError, match="nested more than"):
+        FeatureEncoder().fit([[token]])
+
+
+def test_errors_of_users_come_out_unchanged():
+    class Weird:
+        def __float__(self):
+            raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        FeatureEncoder().fit([[{"a": Weird()}]])
+
+
+def test_a_vocabulary_grows_from_buffer_to_buffer():
+    names = {}
+    for k in range(3):
+        buffer = AttributeBuffer(names, {}, True)
+        buffer.add([[f"old{i}" for i in range(50)], [f"new{k}"]])
+        offsets, indptr, indices, values = buffer.finish()
+        assert indices.tolist() == [*range(50), 50 + k]
+        assert buffer.counted().tolist() == [1] * 50 + [0] * k + [1]
+        assert (offsets.tolist(), indptr.tolist(), values) == ([0, 2], [0, 50, 51], None)
+    assert list(names.values()) == list(range(53))

@@ -1,0 +1,92 @@
+"""Tokens that are rows of numbers."""
+
+import numpy as np
+import pytest
+from feature_reference import copied_by_arrays, same
+
+from structsvm.features.encoder import FeatureEncoder
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, bool, np.int64])
+def test_dense_rows(dtype):
+    rng = np.random.default_rng(0)
+    X = [(rng.integers(0, 3, size=(n, 60))).astype(dtype) for n in (3, 1, 5)]
+    encoder = FeatureEncoder()
+    tokens = encoder.fit_transform(X)
+    assert encoder.feature_names[:2] == ["0", "1"]
+    dense = np.zeros((9, 60))
+    rows = np.repeat(np.arange(9), np.diff(tokens.indptr))
+    dense[rows, tokens.indices] = 1 if tokens.values is None else tokens.values
+    assert np.array_equal(dense, np.concatenate(X).astype(float))
+    assert tokens.offsets.tolist() == [0, 3, 4, 9]
+    assert same(encoder.transform(np.concatenate(X), lengths=[3, 1, 5]), tokens)
+    assert same(FeatureEncoder().fit_transform([list(x) for x in X]), tokens)  # rows
+    assert same(copied_by_arrays(encoder).transform(X), tokens)
+
+
+def test_csr_rows():
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(1)
+    X = [rng.integers(-1, 2, size=(n, 7)).astype(float) for n in (3, 1, 5)]
+    tokens = FeatureEncoder().fit_transform(X)
+    for make in (sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_matrix):
+        assert same(FeatureEncoder().fit_transform([make(x) for x in X]), tokens)
+        whole = make(np.concatenate(X))
+        assert same(FeatureEncoder().fit_transform(whole, lengths=[3, 1, 5]), tokens)
+        with pytest.raises(ValueError, match="lengths="):
+            FeatureEncoder().fit(whole)
+
+
+class FakeCSR:
+    def __init__(self, indptr, indices, data, shape):
+        self.indptr, self.indices, self.data = map(np.array, (indptr, indices, data))
+        self.shape = shape
+
+
+def test_csr_by_its_attributes():
+    # Entries in any order, one twice, one zero.
+    matrix = FakeCSR([0, 4, 4], [3, 1, 3, 0], [1.0, 2.0, 0.5, 0.0], (2, 4))
+    tokens = FeatureEncoder().fit_transform([matrix])
+    assert tokens.indices.tolist() == [1, 3]
+    assert tokens.values.tolist() == [2.0, 1.5]
+    assert tokens.indptr.tolist() == [0, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (FakeCSR([0, 1], [9], [1.0], (1, 4)), "column 9 of a matrix with 4 columns"),
+        (FakeCSR([0, 1], [-1], [1.0], (1, 4)), "column -1"),
+        (FakeCSR([0, 2], [1], [1.0], (1, 4)), "indptr"),
+        (FakeCSR([0, 5, 1], [1], [1.0], (2, 4)), "indptr"),
+        (FakeCSR([-4, 1], [1], [1.0], (1, 4)), "indptr"),
+        (FakeCSR([0, 1], [1], [1.0], (2, 4)), "indptr"),
+        (FakeCSR([0, 1], [1, 2], [1.0], (1, 4)), "do not fit"),
+        (FakeCSR([0, 1], [1], [np.nan], (1, 4)), "sequence 0, token 0: feature '1' .* nan"),
+    ],
+)
+def test_hostile_csr(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        FeatureEncoder().fit([matrix])
+
+
+@pytest.mark.parametrize(
+    ("X", "lengths", "error", "message"),
+    [
+        ([np.ones((2, 3)), np.ones((1, 4))], None, ValueError, "sequence 1 has 4 columns, exp"),
+        ([np.ones((2, 3)), np.ones((0, 3))], None, ValueError, "sequence 1 is empty"),
+        ([np.array([[0, 1], [np.nan, 1]])], None, ValueError, "token 1: feature '0' .* nan"),
+        ([np.array([[0, 1e300]])], None, ValueError, "feature '1' has the value inf"),
+        ([np.ones(3)], None, TypeError, "sequence 0 must be a 2-D array"),
+        ([np.ones((2, 2)), [["a"]]], None, TypeError, "sequence 1 must be a 2-D array"),
+        ([np.ones((1, 1), dtype=complex)], None, TypeError, "complex"),
+        ([[np.ones(2), np.ones(3)]], None, ValueError, "rows of different lengths"),
+        (np.ones((4, 2)), None, ValueError, "lengths="),
+        (np.ones((4, 2)), [1, 2], ValueError, "add up to 3, X has 4 rows"),
+        (np.ones((4, 2)), [4, 0], ValueError, "sequence 1 is empty"),
+        (np.ones((4, 2)), [1.5, 2.5], TypeError, "lengths must be"),
+    ],
+)
+def test_bad_rows(X, lengths, error, message):
+    with pytest.raises(error, match=message):
+        FeatureEncoder().fit_transform(X, lengths)

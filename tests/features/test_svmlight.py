@@ -1,0 +1,75 @@
+"""Files in svmlight's form."""
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structsvm.features.svmlight import SvmlightFileError, read_svmlight, write_svmlight
+
+
+def test_read(tmp_path):
+    text = b"+1 1:0.5 3:-2  # a comment\n\n# nothing\n-1 2:1e-3\r\n7\n"
+    for name, data in (("a.svm", text), ("a.svm.gz", gzip.compress(text))):
+        (tmp_path / name).write_bytes(data)
+        X, y = read_svmlight(tmp_path / name)
+        np.testing.assert_array_equal(X.toarray(), np.array([[0.5, 0, -2], [0, 1e-3, 0], [0, 0, 0]], dtype=np.float32))
+        assert y.tolist() == [1, -1, 7] and y.dtype == np.int64
+        assert X.dtype == np.float32
+
+
+def test_whole_numbers_are_integers(tmp_path):
+    (tmp_path / "a").write_text("1.0 1:1\n-2 1:1\n+3e0 1:1\n")
+    np.testing.assert_array_equal(read_svmlight(tmp_path / "a")[1], [1, -2, 3])
+    (tmp_path / "a").write_text("1.5 1:1\n1 1:1\n")
+    assert read_svmlight(tmp_path / "a")[1].tolist() == ["1.5", "1"]
+
+
+def test_labels_may_be_words(tmp_path):
+    (tmp_path / "a").write_text("cat 2:1\n3 1:1\n", encoding="utf-8")
+    X, y = read_svmlight(tmp_path / "a")
+    assert y.tolist() == ["cat", "3"] and X.shape == (2, 2)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=10)
+def test_written_is_read(seed, tmp_path_factory):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(8, 5)) * (rng.random((8, 5)) < 0.5)).astype(np.float32)
+    X[0, 4] = 1.0
+    y = rng.integers(-3, 3, 8)
+    path = tmp_path_factory.mktemp("svm") / "a"
+    write_svmlight(path, sp.csr_array(X) if seed % 2 else X, y)
+    found, labels = read_svmlight(path)
+    np.testing.assert_array_equal(found.toarray(), X)
+    np.testing.assert_array_equal(labels, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 1:2\n1 2\n", "line 2: expected a label and index:value pairs, found '1 2'"),
+        ("1 1:2\n\n1 a:2\n", "line 3: expected"),
+        ("1 1:2:3\n", "line 1: expected"),
+        ("1 0:2\n", "line 1: an index that is not in 1"),
+        ("1 1:2\n1 3000000000:2\n", "line 2: an index that is not in 1"),
+        ("1 2:2 2:3\n", "line 1: an index stands there twice"),
+        ("1 1:2 2:3\n1\n1 1:1 2:nan\n", "line 3: a value that is no finite"),
+        ("1 1:1e300\n", "line 1: a value that is no finite"),
+        ("# only this\n", "holds no examples"),
+        ("", "holds no examples"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path, text, message):
+    (tmp_path / "bad.svm").write_text(text)
+    with pytest.raises(SvmlightFileError, match=f"bad.svm[,:].*{message}"):
+        read_svmlight(tmp_path / "bad.svm")
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    (tmp_path / "bad.svm").write_bytes(b"1 1:1\n\xff 1:1\n")
+    with pytest.raises(SvmlightFileError, match="line 2: bytes that are not UTF-8"):
+        read_svmlight(tmp_path / "bad.svm")

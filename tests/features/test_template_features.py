@@ -1,0 +1,165 @@
+"""Features of templates, against a reference that builds every string."""
+
+import io
+import os
+
+import numpy as np
+import pytest
+from feature_reference import (
+    TEMPLATES,
+    copied_by_arrays,
+    cut,
+    decoded,
+    occurrences,
+    reference_templates,
+    row_lists,
+    same,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structsvm.features.columns import Columns, read_columns
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.templates import TemplateError
+
+
+@given(st.sampled_from(TEMPLATES), row_lists, row_lists, st.integers(1, 3))
+def test_templates_against_strings(text, train, test, min_count):
+    encoder = FeatureEncoder(text, min_count=min_count)
+    tokens = encoder.fit_transform(Columns.from_sequences(train))
+    names = encoder.feature_names
+    reference = reference_templates(text, train)
+    counts = occurrences(reference)
+    kept = {name for name, n in counts.items() if n >= min_count}
+    assert set(names) == kept
+    assert len(names) == encoder.n_features == tokens.n_features
+    assert decoded(tokens, names) == cut(reference, kept)
+    # By falling frequency.
+    frequencies = [counts[name] for name in names]
+    assert frequencies == sorted(frequencies, reverse=True)
+    # Another file has other ids.
+    other = encoder.transform(Columns.from_sequences(test))
+    assert decoded(other, names) == cut(reference_templates(text, test), kept)
+    assert same(encoder.transform(Columns.from_sequences(train)), tokens)
+    assert same(copied_by_arrays(encoder).transform(Columns.from_sequences(test)), other)
+
+
+def test_long_tuples_of_many_words():
+    # 12 items of 3000 words: far more than 63 bits, so several stages and their growth.
+    rng = np.random.default_rng(0)
+    rows = [[(f"w{i}",) for i in rng.integers(3000, size=40)] for _ in range(100)]
+    text = "U:" + "/".join(f"%x[{k},0]" for k in range(-6, 6)) + "\nV".replace("V", "U1:%x[0,0]")
+    encoder = FeatureEncoder(text)
+    tokens = encoder.fit_transform(Columns.from_sequences(rows))
+    assert decoded(tokens, encoder.feature_names) == reference_templates(text, rows)
+    assert same(copied_by_arrays(encoder).transform(Columns.from_sequences(rows)), tokens)
+
+
+@given(row_lists, st.integers(0, 4))
+def test_a_slice_of_columns_is_encoded_as_itself(rows, s):
+    columns = Columns.from_sequences(rows)
+    encoder = FeatureEncoder("rich")
+    tokens = encoder.fit_transform(columns)
+    assert same(encoder.transform(columns[s : s + 1]), tokens[s : s + 1])
+    part = FeatureEncoder("rich")
+    assert part.fit_transform(columns[:1]).n_features == part.n_features
+    alone = FeatureEncoder("rich").fit(Columns.from_sequences(rows[:1]))
+    assert part.feature_names == alone.feature_names
+
+
+def test_ties_go_by_first_occurrence():
+    encoder = FeatureEncoder("U0:%x[0,0]\nU1:%x[0,0]").fit(Columns.from_sequences([[("b",), ("a",), ("c",), ("c",)]]))
+    assert encoder.feature_names == ["U0:c", "U1:c", "U0:b", "U1:b", "U0:a", "U1:a"]
+
+
+@pytest.mark.parametrize("name", ["rich", "crf++", "attributes", None])
+@pytest.mark.parametrize("n_columns", [1, 2, 3])
+def test_built_in_sets_encode(name, n_columns):
+    rows = [[("The", "D", "x")[:n_columns], ("dog-2", "N", "y")[:n_columns]]]
+    encoder = FeatureEncoder(name)
+    tokens = encoder.fit_transform(Columns.from_sequences(rows))
+    layout_text = encoder.to_arrays()[0]["template_text"]
+    assert encoder.template_bigram
+    assert decoded(tokens, encoder.feature_names) == reference_templates(layout_text, rows)
+
+
+def test_bigram_line():
+    columns = Columns.from_sequences([[("a",)]])
+    assert FeatureEncoder("U:%x[0,0]\nB\n").fit(columns).template_bigram
+    assert not FeatureEncoder("U:%x[0,0]\n").fit(columns).template_bigram
+    assert FeatureEncoder("B").fit(columns).n_features == 0
+
+
+def test_template_paths_and_errors(tmp_path):
+    path = tmp_path / "my.tpl"
+    path.write_text("# one\nU0:%x[0,1]\n")
+    encoder = FeatureEncoder(path)
+    path.unlink()  # it was read at once
+    with pytest.raises(TemplateError, match="column 1 of data with 1 columns"):
+        encoder.fit(Columns.from_sequences([[("a",)]]))
+    with pytest.raises(TemplateError, match="neither built in"):
+        FeatureEncoder("crfpp")
+    with pytest.raises(TemplateError, match=r"templates:2: .*only 'B' alone"):
+        FeatureEncoder("U:%x[0,0]\nB:%x[0,0]")
+    with pytest.raises(TypeError, match="templates must be"):
+        FeatureEncoder(3)
+    encoder = FeatureEncoder().fit(Columns.from_sequences([[("a", "b")]]))
+    with pytest.raises(ValueError, match="expected 2 columns without the label, found 1"):
+        encoder.transform(Columns.from_sequences([[("a",)]]))
+
+
+def test_columns_altered_by_the_user_do_not_crash():
+    columns = Columns.from_sequences([[("a",), ("b",)]])
+    columns.ids[0, 0] = 99
+    with pytest.raises(ValueError, match="outside its vocabulary"):
+        FeatureEncoder("U:%x[0,0]").fit(columns)
+    columns.ids[0, 0] = -1
+    with pytest.raises(ValueError, match="outside its vocabulary"):
+        FeatureEncoder("U:%x[0,0]").fit(columns)
+
+
+def test_hashed_templates():
+    rows = [[(f"w{i % 7}", "N") for i in range(20)]] * 2
+    columns = Columns.from_sequences(rows)
+    encoder = FeatureEncoder("crf++", hash_bits=18)
+    tokens = encoder.fit_transform(columns)
+    assert tokens.n_features == 2**18
+    exact = FeatureEncoder("crf++").fit_transform(columns)
+    assert len(tokens.indices) == len(exact.indices)
+    # Independent of the ids of a file, of the batch and of the process.
+    assert same(encoder.transform(Columns.from_sequences([rows[0][::-1], rows[0]]))[1:], tokens[1:])
+    assert same(copied_by_arrays(encoder).transform(columns), tokens)
+    tiny = FeatureEncoder("crf++", hash_bits=2).fit_transform(columns)
+    assert tiny.values.sum() == len(exact.indices)
+
+
+def test_text_to_tokens():
+    text = b"He PRP B-NP\nsees VBZ B-VP\n\nHe PRP B-NP\n"
+    encoder = FeatureEncoder("U:%x[0,0]/%x[1,0]")
+    tokens = encoder.fit_transform(read_columns(io.BytesIO(text)).drop_last())
+    assert decoded(tokens, encoder.feature_names) == [
+        [{"U:He/sees": 1}, {"U:sees/_B+1": 1}],
+        [{"U:He/_B+1": 1}],
+    ]
+
+
+DATA = os.environ.get("STRUCTSVM_DATA")
+
+
+@pytest.mark.skipif(not DATA, reason="STRUCTSVM_DATA does not name the data folder")
+def test_crfpp_counts_on_conll2000():
+    # CRF++ 'crf_learn -f 3' counts these, each with 22 labels, and 22 * 22 for 'B'.
+    columns = read_columns(os.path.join(DATA, "chunk_conll2000", "train.txt.gz"))
+    assert columns.n_tokens == 211_727
+    assert len(columns) == 8936
+    encoder = FeatureEncoder("crf++", min_count=3)
+    tokens = encoder.fit_transform(columns.drop_last())
+    assert encoder.n_features == 76_328
+    assert same(encoder.transform(columns.drop_last()), tokens)
+    part = columns[:50].drop_last()
+    wanted = reference_templates(
+        encoder.to_arrays()[0]["template_text"],
+        [list(zip(w, t, strict=True)) for w, t in zip(part.column(0), part.column(1), strict=True)],
+    )
+    names = encoder.feature_names
+    assert decoded(tokens[:50], names) == cut(wanted, set(names))

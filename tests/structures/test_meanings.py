@@ -1,0 +1,167 @@
+"""Meaning representations: text and trees, grammars against what they generate."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from structsvm.structures.meanings import (
+    MAX_DEPTH,
+    MeaningGrammar,
+    Symbol,
+    as_meaning,
+    format_meaning,
+    parse_meaning,
+    symbol_of,
+)
+
+NAMES = st.sampled_from(["a", "b_1", "größe", "漢字", "_", "'south carolina'", "7", "x.y"])
+PLAIN = NAMES.filter(lambda name: name[0] != "'")
+TREES = st.recursive(
+    NAMES, lambda part: st.tuples(PLAIN, st.lists(part, max_size=3)).map(lambda t: (t[0], *t[1])), max_leaves=12
+)
+
+
+@given(TREES, st.integers(0, 3))
+def test_text_and_back(tree, blanks):
+    text = format_meaning(tree)
+    assert parse_meaning(text) == tree
+    assert as_meaning(tree) == tree
+    gap = " " * blanks
+    spaced = text.replace("(", gap + "(" + gap).replace(",", gap + "," + gap).replace(")", gap + ")" + gap)
+    assert parse_meaning(gap + spaced + gap) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        ("f(a", "the end, with 1 brackets open: they are unbalanced, at character 4"),
+        ("f(a))", "outside of all brackets: they are unbalanced, at character 5"),
+        (")", "unbalanced, at character 1"),
+        ("a,b", "',' outside of all brackets"),
+        ("f(,a)", "an argument that is missing, at character 3"),
+        ("f(a,)", "an argument that is missing, at character 5"),
+        ("f(a,,b)", "an argument that is missing"),
+        ("(a)", "an opening bracket without the name"),
+        ("f(a)(b)", "an opening bracket without the name"),
+        ("f a", "a name where a comma or a bracket should stand"),
+        ("f(a) g", "a name where a comma"),
+        ("'x'(a)", "an opening bracket without the name"),
+        ("f('x)", "a quote that is not closed, at character 3"),
+        ("f(" * (MAX_DEPTH + 1), f"deeper than {MAX_DEPTH}"),
+    ],
+)
+def test_text_that_is_no_meaning(text, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        parse_meaning(text)
+
+
+def test_trees_that_are_no_meaning():
+    for wrong in (3, None, ["f", "a"]):
+        with pytest.raises(TypeError, match="text or nested tuples"):
+            as_meaning(wrong)
+    for wrong in ((), (("f",), "a"), (3, "a")):
+        with pytest.raises(TypeError, match="a tuple of a name and its arguments"):
+            as_meaning(wrong)
+    with pytest.raises(TypeError, match="an argument is a str or a tuple, got 3"):
+        as_meaning(("f", 3))
+    deep = "a"
+    for _ in range(MAX_DEPTH + 1):
+        deep = ("f", deep)
+    with pytest.raises(ValueError, match="deeper than"):
+        as_meaning(deep)
+
+
+GAME = """# a comment
+S -> 'pass' '(' Player ',' Player ')'
+S -> 'stopped' '(' ')'
+S -> Act
+Act -> 'says' '(' Player ',' S ')'
+Player -> 'pink1'
+Player -> 'pink2'
+"""
+FUNQL = """# counts may stand before
+2\tQuery -> answer ( @Num )
+1\tNum -> count ( @City )
+1\tNum -> @Size
+3\tSize -> size ( largest_one ( population ( @City ) ) )
+3\tCity -> cityid ( @CityName , _ )
+3\tCity -> city ( all )
+1\tCityName -> ' new york '
+"""
+
+
+def trees_of(grammar, category, depth):
+    """All trees of a category up to a depth, by expanding the productions."""
+    if depth == 0:
+        return set()
+    found = set()
+    for productions in grammar.by_symbol.values():
+        for left, pattern in productions:
+            if left == category:
+                found |= set(fill(grammar, pattern, depth))
+    for inner, outers in grammar.units.items():
+        if category in outers:
+            found |= trees_of(grammar, inner, depth - 1)
+    return found
+
+
+def fill(grammar, pattern, depth):
+    if type(pattern) is not str and isinstance(pattern, str):
+        return trees_of(grammar, str(pattern), depth - 1)
+    if isinstance(pattern, str):
+        return {pattern}
+    found = {(pattern[0],)}
+    for part in pattern[1:]:
+        found = {(*tree, more) for tree in found for more in fill(grammar, part, depth)}
+    return found
+
+
+@pytest.mark.parametrize(("text", "start", "n"), [(GAME, "S", 19), (FUNQL, "Query", 4)])
+def test_a_grammar_accepts_what_it_generates(text, start, n):
+    grammar = MeaningGrammar(text)
+    assert grammar.start == start
+    generated = trees_of(grammar, start, 5)
+    assert len(generated) == n
+    for tree in generated:
+        assert grammar.accepts(tree)
+        for k in range(1, len(tree)):  # an argument more, one less, another name
+            assert not grammar.accepts((*tree, tree[k]))
+            assert not grammar.accepts(tree[:k] + tree[k + 1 :])
+        assert not grammar.accepts(("other", *tree[1:]))
+        check_heads(grammar, tree)
+    assert not grammar.accepts("pink1")
+
+
+def check_heads(grammar, tree):
+    if isinstance(tree, tuple):
+        for k, part in enumerate(tree[1:]):
+            assert grammar.allows(symbol_of(tree), k, symbol_of(part))
+            check_heads(grammar, part)
+
+
+def test_what_may_stand_where():
+    grammar = MeaningGrammar(GAME)
+    says, passing = Symbol("says", 2), Symbol("pass", 2)
+    assert grammar.allows(says, 0, Symbol("pink1", None)) and not grammar.allows(says, 0, passing)
+    assert grammar.allows(says, 1, passing) and grammar.allows(says, 1, says)
+    assert not grammar.allows(passing, 0, says) and not grammar.allows(Symbol("says", 3), 0, says)
+    assert grammar.categories(parse_meaning("says(pink1,stopped())")) == {"Act", "S"}
+    assert grammar.categories("nobody") == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "g: holds no productions"),
+        ("# S -> 'a'", "g: holds no productions"),
+        ("S -> 'a'\nnonsense", "g, line 2: 'nonsense' is no production"),
+        ("S ->", "g, line 1: 'S ->' is no production"),
+        ("S -> 'f' '(' 'a'", "g, line 1: the end, with 1 brackets open"),
+        ("S -> f ( @A", "g, line 1: the end, with 1 brackets open"),
+    ],
+)
+def test_grammars_that_are_none(text, message):
+    with pytest.raises(ValueError, match=message):
+        MeaningGrammar(text, "g")

@@ -1,0 +1,183 @@
+"""Taxonomies against their definitions on random trees and DAGs."""
+
+import pickle
+import re
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from taxonomy_reference import ReferenceTaxonomy, random_edges
+
+import structsvm
+from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, read_taxonomy
+
+EDGES = [("all", "comp"), ("all", "rec"), ("comp", "mac"), ("comp", "pc"), ("rec", "autos")]
+
+
+@st.composite
+def edge_lists(draw, max_nodes=9):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return random_edges(rng, draw(st.integers(2, max_nodes)), tree=draw(st.booleans()))
+
+
+# --- against the definitions ----------------------------------------------------------------------
+
+
+@given(edge_lists())
+def test_structure(edges):
+    taxonomy, reference = Taxonomy(edges), ReferenceTaxonomy(edges)
+    place = {z: k for k, z in enumerate(taxonomy.nodes)}
+    assert set(taxonomy.nodes) == set(reference.graph) and len(taxonomy) == len(place)
+    assert all(place[a] < place[b] for a, b in edges)
+    assert taxonomy.root == taxonomy.nodes[0] == reference.root
+    assert set(taxonomy.leaves) == reference.leaves
+    assert sorted(taxonomy.edges) == sorted(edges)
+    assert taxonomy.is_tree == nx.is_arborescence(reference.graph)
+    for k, z in enumerate(taxonomy.nodes):
+        assert taxonomy.height[k] == reference.height(z)
+        assert taxonomy.depth[k] == reference.depth(z) == len(taxonomy.path(z))
+        assert taxonomy.ancestors(z) == reference.above(z) - {reference.root}
+        assert set(taxonomy.parents(z)) == set(reference.graph.predecessors(z))
+        way = [reference.root, *taxonomy.path(z)]
+        assert all(edge in edges for edge in pairwise(way)) and way[-1] == z
+
+
+@pytest.mark.parametrize("kind", ["zero_one", "tree", "path"])
+@given(edges=edge_lists())
+def test_losses(kind, edges):
+    taxonomy, reference = Taxonomy(edges), ReferenceTaxonomy(edges)
+    table = np.array([[taxonomy.loss(kind, a, b) for b in taxonomy.nodes] for a in taxonomy.nodes])
+    wanted = [[reference.loss(kind, a, b) for b in taxonomy.nodes] for a in taxonomy.nodes]
+    np.testing.assert_array_equal(table, wanted)
+    assert ((table > 0) == ~np.eye(len(table), dtype=bool)).all()
+    np.testing.assert_array_equal(table, table.T)
+
+
+@given(edge_lists())
+def test_indicators_count_common_ancestors(edges):
+    taxonomy, reference = Taxonomy(edges), ReferenceTaxonomy(edges)
+    L, unit = (taxonomy.indicators(taxonomy.nodes, normalized=flag) for flag in (False, True))
+    common = [[len(reference.above(a) & reference.above(b)) - 1 for b in taxonomy.nodes] for a in taxonomy.nodes]
+    np.testing.assert_array_equal(L @ L.T, common)
+    np.testing.assert_allclose(np.diag(unit @ unit.T)[1:], 1.0)
+    for z, row in zip(taxonomy.nodes, unit, strict=True):
+        wanted = reference.attributes(z, normalized=True)
+        np.testing.assert_allclose(row, [wanted.get(a, 0.0) for a in taxonomy.nodes[1:]])
+
+
+@given(edge_lists(), st.integers(0, 2**32 - 1))
+def test_a_part_keeps_its_losses(edges, seed):
+    taxonomy = Taxonomy(edges)
+    rng = np.random.default_rng(seed)
+    labels = [taxonomy.nodes[k] for k in rng.choice(len(taxonomy), rng.integers(1, len(taxonomy) + 1), replace=False)]
+    part = taxonomy.restricted(labels)
+    assert set(part.nodes) == {taxonomy.root}.union(*(taxonomy.ancestors(z) for z in labels))
+    for kind in ("zero_one", "tree", "path"):
+        for a in part.nodes:
+            assert [part.loss(kind, a, b) for b in part.nodes] == [taxonomy.loss(kind, a, b) for b in part.nodes]
+
+
+# --- forms ----------------------------------------------------------------------------------------
+
+
+def test_all_forms_are_one():
+    wanted = Taxonomy(EDGES)
+    assert Taxonomy.from_networkx(nx.DiGraph(EDGES)) == wanted == as_taxonomy(EDGES) == as_taxonomy(wanted)
+    assert as_taxonomy(wanted) is wanted
+    names = ["mac", "all", "comp", "rec", "pc", "autos"]
+    assert Taxonomy.from_parents([2, -1, 1, 1, 2, 3], names) == wanted
+    paths = [["comp", "mac"], ["comp", "pc"], ["rec", "autos", ""], ["comp", "mac"]]
+    assert Taxonomy.from_paths(paths, root="all") == wanted
+    assert as_taxonomy(paths).root == "ROOT"
+    ragged = np.array([["comp", "mac"], ["comp", "pc"], ["rec", ""]], dtype=object)
+    assert as_taxonomy(ragged) == as_taxonomy([["comp", "mac"], ["comp", "pc"], ["rec"]])
+    assert as_taxonomy(np.array([2, -1, 1, 1])).edges == as_taxonomy([2, -1, 1, 1]).edges == [(1, 2), (1, 3), (2, 0)]
+    assert as_taxonomy(nx.DiGraph(EDGES)) == wanted
+    assert set(wanted.to_networkx().edges) == set(EDGES)
+    assert pickle.loads(pickle.dumps(wanted)).loss("tree", "mac", "pc") == 1.0
+    assert structsvm.Taxonomy is Taxonomy
+    assert repr(wanted) == "Taxonomy(6 nodes, 3 leaves, height 2)"
+    assert "mac" in wanted and "all" in wanted and "linux" not in wanted
+    assert Taxonomy.flat(["a", "b"]).leaves == ["a", "b"]
+    assert wanted != Taxonomy(EDGES[:-1]) and wanted != 3
+
+
+def test_whole_paths_as_names():
+    paths = [["comp", "other"], ["rec", "other"], np.array(["rec", "autos"])]
+    with pytest.raises(ValueError, match="'other' stands below both 'comp' and 'rec'; give a separator"):
+        Taxonomy.from_paths(paths)
+    taxonomy = Taxonomy.from_paths(paths, separator="/")
+    assert taxonomy.leaves == ["comp/other", "rec/other", "rec/autos"]
+    assert taxonomy.path("rec/autos") == ["rec", "rec/autos"]
+
+
+def test_long_and_wide():
+    n = 20_000
+    chain = Taxonomy.from_parents(np.arange(-1, n - 1))
+    assert chain.height[0] == n - 1 and chain.loss("path", n - 1, 0) == n - 1 and chain.loss("tree", 1, n - 1) == n - 2
+    star = Taxonomy.flat(range(n))
+    assert star.loss("path", 0, n - 1) == 2.0 and star.loss("tree", 0, n - 1) == 1.0
+
+
+def test_files(tmp_path):
+    path = tmp_path / "edges.tsv"
+    path.write_text("# child, parent\n\n" + "".join(f"{child}\t{parent}\r\n" for parent, child in EDGES))
+    assert read_taxonomy(path) == Taxonomy(EDGES)
+    for text, message in (
+        ("a\tb\na b\n", "edges.tsv, line 2: expected child<TAB>parent, found 'a b'"),
+        ("a\t\n", "edges.tsv, line 1: expected child<TAB>parent"),
+        ("a\tb\nc\tb\na\tb\n", "edges.tsv, line 3: the edge from 'b' to 'a' stands there twice"),
+        ("a\tb\nb\ta\n", "edges.tsv: the taxonomy has a cycle"),
+        ("# nothing\n", "edges.tsv: holds no edges"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            read_taxonomy(path)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Taxonomy([]), "needs at least one edge"),
+        (lambda: Taxonomy([("a", "b"), ("a", "b")]), "the edge from 'a' to 'b' stands there twice"),
+        (lambda: Taxonomy([("r", "a"), ("a", "b"), ("b", "c"), ("c", "a")]), r"a cycle: '\w' -> '\w' -> '\w' -> '\w'$"),
+        (lambda: Taxonomy([("a", "a")]), "a cycle: 'a' -> 'a'"),
+        (lambda: Taxonomy([("a", "b"), ("x", "y")]), "2 roots: 'a', 'x'; .* cannot be reached from 'a'"),
+        (lambda: Taxonomy([(child, parent) for parent, child in EDGES]), "3 roots: .* from parent to child"),
+        (lambda: Taxonomy([(f"r{k}", "a") for k in range(9)]), "9 roots: .* and 4 more"),
+        (lambda: Taxonomy(["ab"]), r"must be a pair \(parent, child\), got 'ab'"),
+        (lambda: Taxonomy([("a", ["b"])]), "must be hashable"),
+        (lambda: Taxonomy.from_parents([1, 0]), "a cycle"),
+        (lambda: Taxonomy.from_parents([-1, 2]), r"the parent of 1 is 2, expected -1 for the root or 0 \.\. 1"),
+        (lambda: Taxonomy.from_parents([-1, -1]), "2 roots: 0, 1"),
+        (lambda: Taxonomy.from_parents([0.5]), "must be a 1-D array of integers"),
+        (lambda: Taxonomy.from_parents([-1, 0], ["a"]), "2 parents and 1 names"),
+        (lambda: Taxonomy.from_parents([-1, 0], ["a", "a"]), "the name 'a' stands there twice"),
+        (lambda: Taxonomy.from_paths(["ab"]), "must be a list of levels, got 'ab'"),
+        (lambda: Taxonomy.from_paths([["a", "", "b"]]), "an empty level before its end"),
+        (lambda: Taxonomy.from_paths([["ROOT", "b"]]), "names the root, 'ROOT'"),
+        (lambda: Taxonomy.from_paths([]), "there are no label paths"),
+        (lambda: Taxonomy.from_networkx(nx.Graph(EDGES)), "must be directed"),
+        (lambda: Taxonomy.from_networkx(nx.DiGraph()), "has no nodes"),
+        (lambda: Taxonomy.from_networkx(nx.MultiDiGraph([("a", "b")] * 2)), "stands there twice"),
+        (lambda: as_taxonomy("abc"), "a taxonomy must be a Taxonomy, a networkx.DiGraph"),
+        (lambda: as_taxonomy([["a"], ("a", "b")]), "a taxonomy must be a Taxonomy"),
+        (lambda: Taxonomy(EDGES).number("linux"), "'linux' is no node of the taxonomy"),
+        (lambda: Taxonomy(EDGES).path(["mac"]), r"\['mac'\] is no node"),
+        (lambda: Taxonomy(EDGES).loss("hamming", "mac", "pc"), "must be one of 'zero_one', 'tree', 'path'"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_lattice_checks_the_node():
+    with pytest.raises(IndexError, match="node 6 is out of range for 6 nodes"):
+        Taxonomy(EDGES).lattice.losses("tree", 6)

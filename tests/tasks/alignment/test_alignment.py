@@ -1,0 +1,466 @@
+"""`SequenceAligner`: training, prediction, files of models, bad input."""
+
+import os
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import structsvm
+from structsvm import CuttingPlane, ModelFileError
+from structsvm.datasets import make_alignment
+from structsvm.metrics import q_score
+from structsvm.structures.gapped import strip_gaps
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks import SequenceAligner
+from structsvm.tasks.alignment.letters import LetterEncoder, hydrophobicity
+from structsvm.tasks.alignment.model import log_odds_matrix
+
+IDENTITY = SubstitutionMatrix("ACDEFGHIKLMNPQRSTVWYX", 3.0 * np.eye(21) - 1.0)
+
+
+@pytest.fixture(scope="module")
+def homologues():
+    return make_alignment(40, divergence=0.5, random_state=0), make_alignment(40, divergence=0.5, random_state=1)
+
+
+# --- letters --------------------------------------------------------------------------------------
+
+
+def test_the_rule_for_letters():
+    encoder = LetterEncoder("protein")
+
+    def letters(text):
+        return "".join(encoder.letters[k] for k in encoder.encode(text)[:, 0])
+
+    assert letters("ACDEFGHIKLMNPQRSTVWYX") == "ACDEFGHIKLMNPQRSTVWYX"
+    assert letters("acd") == "ACD"
+    assert letters("UOBJZ*uobjz") == "CKXXXXCKXXX"
+    dna = LetterEncoder("dna")
+    assert "".join(dna.letters[k] for k in dna.encode("acguRYN")[:, 0]) == "ACGTNNN"
+    for text, message in [
+        ("AC-D", "the letter '-' at position 3"),
+        ("AC1", "'1' at position 3"),
+        ("Ä", "at position 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            encoder.encode(text)
+    with pytest.raises(ValueError, match="the letter 'N' at position 2"):
+        LetterEncoder("ACGT").encode("AN")
+    for options, message in [
+        ({"alphabet": "AAC"}, "The 'alphabet' parameter must hold each letter once"),
+        ({"alphabet": "acg"}, "The 'alphabet' parameter must be upper-case"),
+        ({"classes": ("HH",)}, "The 'classes' parameter must hold each letter once"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            LetterEncoder(**options)
+
+
+def test_position_features():
+    assert hydrophobicity("DDDDDDDDIIIIIIIII") == "LLLLLLLMHHHHHHHHH"[:17]
+    assert LetterEncoder(classes="hydrophobicity").encode("DDDDDDDDIIIIIIIII")[0].tolist() == [2, 0]
+    encoder = LetterEncoder("ACGT", classes=("HEC", "01"))
+    assert encoder.encode(("ACG", "HCE", "010")).tolist() == [[0, 0, 0], [1, 2, 1], [2, 1, 0]]
+    for bad, message in [
+        ("ACG", "expected a tuple of 3 strings"),
+        (("ACG", "HC", "010"), "different lengths"),
+        (("ACG", "HCX", "010"), "the letter 'X' at position 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            encoder.encode(bad)
+
+
+# --- training -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["semi_global", "global", "local"])
+def test_learning_from_alignments(mode, homologues):
+    data, test = homologues
+    plain = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, mode=mode)
+    model = SequenceAligner(C=1.0, mode=mode, tol=0.05, random_state=0).fit(data.X, data.y)
+    assert model.result_.status == "converged" and model.result_.relative_gap <= 0.05
+    assert model.score(test.X, test.y) == q_score(test.y, model.predict(test.X))
+    assert model.score(test.X, test.y) > plain.score(test.X, test.y)
+    # Letters of one family replace each other in the simulation, letters of two do not.
+    values = model.substitution_matrix_.values[:20, :20]
+    family = np.arange(20) // 4
+    same = (family[:, None] == family) & ~np.eye(20, dtype=bool)
+    assert values[same].mean() > values[family[:, None] != family].mean()
+    assert np.array_equal(values, values.T)
+
+
+@pytest.mark.parametrize("gaps", ["affine", "linear"])
+def test_learning_from_decoys(gaps, homologues):
+    data, test = homologues
+    model = SequenceAligner(C=1.0, mode="local", gaps=gaps, tol=0.02, random_state=0)
+    model.fit(data.X, data.y, decoys=data.decoys)
+    assert model.score(data.X, data.y, decoys=data.decoys) >= 0.95
+    assert model.score(test.X, test.y, decoys=test.decoys) > 0.7
+    assert (model.gap_open_ == model.gap_extend_) == (gaps == "linear")
+    (x, z), decoys = test.X[0], test.decoys[0]
+    order = model.rank(x, [*decoys, z])
+    scores = model.decision_function([x], [[*decoys, z]])[0]
+    assert sorted(order.tolist()) == list(range(11)) and (np.diff(scores[order]) <= 0.0).all()
+
+
+def test_homologues_whose_alignments_are_unknown():
+    data, test = make_alignment(15, divergence=0.8, random_state=0), make_alignment(40, divergence=0.8, random_state=1)
+    plain = SubstitutionMatrix(IDENTITY.alphabet, 0.2 * IDENTITY.values)
+    options = {"C": 0.3, "mode": "local", "tol": 1e-3, "random_state": 0}
+    start = {"prior": plain, "prior_gap_open": -0.8, "prior_gap_extend": -0.2}
+    X, decoys = data.X, data.decoys
+    given = SequenceAligner.from_costs(plain, -0.8, -0.2, mode="local")
+
+    def objective(model):
+        scores = model.decision_function([x for x, _ in X], [[z, *d] for (_, z), d in zip(X, decoys, strict=True)])
+        slacks = [max(0.0, 1.0 + s[1:].max() - s[0]) for s in scores]
+        return 0.5 * np.sum((model.coef_ - given.coef_) ** 2) + 0.3 * sum(slacks)
+
+    # Rounds by hand: none raises the objective.
+    rows, values = given.predict(X), [objective(given)]
+    for _ in range(10):
+        model = SequenceAligner(**options, **start).fit(X, rows, decoys=decoys)
+        values.append(objective(model))
+        if model.predict(X) == rows:
+            break
+        rows = model.predict(X)
+    assert all(b <= a + 2e-3 * a for a, b in pairwise(values)) and values[-1] < 0.5 * values[0]
+    learnt = SequenceAligner(**options, **start).fit(X, None, decoys=decoys)
+    assert np.array_equal(learnt.coef_, model.coef_)
+    assert learnt.score(test.X, test.y, decoys=test.decoys) > given.score(test.X, test.y, decoys=test.decoys)
+    for fitted, X_bad, more, message in [
+        (SequenceAligner(**options, **start), X, {}, "there must be decoys"),
+        (SequenceAligner(**options), X, {"decoys": decoys}, "prior is None"),
+        (SequenceAligner(**options, **start, checkpoint="c"), X, {"decoys": decoys}, "'checkpoint' have no meaning"),
+        (
+            SequenceAligner(**options, **start),
+            [("AA", "CC")],
+            {"decoys": [["D"]]},
+            "example 0: the prior aligns no letter",
+        ),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fitted.fit(X_bad, None, **more)
+
+
+def test_solvers_and_formulations(homologues):
+    data, _ = homologues
+    X, y = data.X[:8], data.y[:8]
+    primal = SequenceAligner(C=0.5, tol=1e-3, random_state=0).fit(X, y).result_.primal
+    for solver in ("cutting_plane", "frank_wolfe"):
+        model = SequenceAligner(C=0.5, solver=solver, tol=5e-3, max_iter=2000, random_state=0).fit(X, y)
+        assert model.result_.primal == pytest.approx(primal, rel=1e-2)
+    for options in ({"rescaling": "slack"}, {"penalty": "quadratic"}, {"rescaling": "slack", "penalty": "quadratic"}):
+        solver = CuttingPlane(C=0.5, tol=0.05, random_state=0, **options)
+        assert SequenceAligner(solver=solver).fit(X, y).result_.status == "converged"
+    for options in (
+        {"loss": "zero_one"},
+        {"window": 2},
+        {"letter_gaps": True},
+        {"classes": "hydrophobicity"},
+        {"band": 30},
+    ):
+        model = SequenceAligner(C=0.5, max_iter=3, random_state=0, **options).fit(X, y)
+        assert model.result_.gap >= 0.0
+    for name in ("perceptron", "passive_aggressive"):
+        assert SequenceAligner(solver=name, max_iter=3, random_state=0).fit(X, y).coef_.any()
+
+
+def test_the_prior_is_start_and_centre(homologues):
+    data, _ = homologues
+    given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0)
+    costs = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    near = SequenceAligner(C=1e-9, tol=1e-3, random_state=0, **costs).fit(data.X, data.y)
+    assert np.allclose(near.coef_, given.coef_, atol=1e-6)
+    assert given.substitution_matrix_["A", "A"] == 2.0 and given.substitution_matrix_["A", "C"] == -1.0
+    assert (given.gap_open_, given.gap_extend_) == (-4.0, -1.0)
+    far = SequenceAligner(C=1.0, tol=0.05, random_state=0, **costs).fit(data.X, data.y)
+    assert far.score(data.X, data.y) > given.score(data.X, data.y)
+
+
+def test_annotations_help():
+    """Letters that say nothing, with annotations that say all."""
+    rng = np.random.default_rng(0)
+    X, y = [], []
+    for _ in range(20):
+        states = "".join(rng.choice(list("HEC"), 12))
+        start = int(rng.integers(0, 5))
+        z = ("".join(rng.choice(list("AC"), 8)), states[start : start + 8])
+        x = ("".join(rng.choice(list("AC"), 12)), states)
+        X.append((x, z))
+        y.append((x[0], "-" * start + z[0] + "-" * (4 - start)))
+    with_them = SequenceAligner(C=1.0, alphabet="AC", classes=("HEC",), tol=0.05, random_state=0).fit(X, y)
+    assert with_them.score(X, y) > 0.9
+    letters = [(x[0], z[0]) for x, z in X]
+    assert SequenceAligner(C=1.0, alphabet="AC", tol=0.05, random_state=0).fit(letters, y).score(letters, y) < 0.8
+
+
+def test_the_generative_model():
+    y = [("AACCx", "AACGX"), ("ACGT", "ACGT")]
+    matrix = log_odds_matrix(y, alphabet="ACGTX", symmetric=False)
+    counts = np.ones((5, 5))
+    for a, b in ["AA", "AA", "CC", "CG", "AA", "CC", "GG", "TT"]:
+        counts["ACGTX".index(a), "ACGTX".index(b)] += 1
+    joint = counts / counts.sum()
+    assert np.allclose(matrix.values, np.log(joint / np.outer(joint.sum(1), joint.sum(0))))
+    both = log_odds_matrix(y, alphabet="ACGTX")
+    assert np.array_equal(both.values, both.values.T)
+    model = SequenceAligner.from_costs(matrix, -0.2, alphabet="ACGTX", symmetric=False, mode="local")
+    assert model.gap_open_ == model.gap_extend_ == -0.2
+    assert model.predict([("AACC", "AACG")]) == [("AACC", "AACG")]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"prior": IDENTITY, "prior_gap_open": -4.0, "mode": "local"}, {"solver": "perceptron", "C": None}]
+)
+@pytest.mark.parametrize("with_decoys", [False, True])
+def test_warm_start_goes_on_bit_for_bit(options, with_decoys, homologues, tmp_path):
+    data, _ = homologues
+    options = {"C": 0.5, "random_state": 0} | options
+    known = (data.X[:10], data.y[:10])
+    decoys = data.decoys[:10] if with_decoys else None
+    whole = SequenceAligner(max_iter=3, **options).fit(*known, decoys=decoys)
+    model = SequenceAligner(max_iter=1, warm_start=True, **options).fit(*known, decoys=decoys)
+    model.save(tmp_path / "m")
+    for again in (model, structsvm.load(tmp_path / "m")):
+        again.set_params(max_iter=2).fit(*known, decoys=decoys)
+        assert again.n_iter_ == 3 and np.array_equal(again.coef_, whole.coef_)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="the training data differ"):
+        model.fit(data.X[:9], data.y[:9], decoys=data.decoys[:9] if with_decoys else None)
+    with pytest.raises(ValueError, match="The 'gaps' parameter of SequenceAligner is 'linear', and the costs at hand"):
+        model.set_params(gaps="linear").fit(*known, decoys=decoys)
+    assert np.array_equal(model.coef_, before)
+
+
+def test_partial_fit(homologues):
+    data, test = homologues
+    model, costs = SequenceAligner(C=1.0, random_state=0), []
+    for first in range(0, 40, 10):
+        model.partial_fit(data.X[first : first + 10], data.y[first : first + 10])
+        assert model.result_.n_iter == 1 and model.result_.dual <= model.result_.primal
+        costs.append(model.coef_.copy())
+    assert all((a != b).any() for a, b in pairwise(costs))
+    assert model.score(test.X, test.y) > SequenceAligner.from_costs(IDENTITY, -4.0, -1.0).score(test.X, test.y)
+    # The batch's problem is that of `fit` around the costs so far.
+    (pair, rows), near = (data.X[0], data.y[0]), {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    given = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, C=0.1, random_state=0).partial_fit([pair], [rows])
+    assert np.array_equal(
+        given.coef_, SequenceAligner(C=0.1, max_iter=1, random_state=0, **near).fit([pair], [rows]).coef_
+    )
+    with pytest.raises(ValueError, match="y, example 0: the rows have"):
+        model.partial_fit([pair], [("A", "AC")])
+    with pytest.raises(ValueError, match="partial_fit leaves none"):
+        model.set_params(warm_start=True).fit(data.X, data.y)
+    assert np.array_equal(model.coef_, costs[-1])
+
+
+# --- prediction -----------------------------------------------------------------------------------
+
+
+def test_rows_are_the_sequences():
+    for mode in ("semi_global", "global", "local"):
+        model = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, mode=mode)
+        X = [("WWACDEFGHKLMWW", "ACDEFGKLMY"), ("a", "ACDE" * 250), ("BZUX", "bzux")]
+        for (x, z), rows in zip(X, model.predict(X), strict=True):
+            assert [strip_gaps(row) for row in rows] == [x.upper(), z.upper()]
+    assert model.predict(X)[0] == ("wwACDEFGHKLMww-", "--ACDEFG-KLM--y")
+    many = X * 20
+    model.n_jobs = 2
+    assert model.predict(many) == model.predict(X) * 20
+
+
+def test_kbest():
+    model = SequenceAligner.from_costs(IDENTITY, -2.0, -1.0)
+    ((best, *others),) = model.predict_kbest([("ACDC", "ADC")], 4)
+    assert best[0] == model.predict([("ACDC", "ADC")])[0] == ("ACDC", "A-DC")
+    assert best[1] == 4.0 and len(others) == 3
+    assert all(a[1] >= b[1] for a, b in zip([best, *others], others, strict=False))
+
+
+def test_biopython_finds_the_same_scores():
+    align = pytest.importorskip("Bio.Align")
+    rng = np.random.default_rng(0)
+    letters = "ACDEFGHIKLMNPQRSTVWY"
+    X = [tuple("".join(rng.choice(list(letters), int(k))) for k in rng.integers(1, 60, 2)) for _ in range(30)]
+    values = rng.integers(-3, 4, (20, 20))
+    matrix = SubstitutionMatrix(letters, values + values.T + 4 * np.eye(20))
+    other = align.PairwiseAligner()
+    other.substitution_matrix = align.substitution_matrices.Array(letters, 2, matrix.values)
+    other.open_gap_score, other.extend_gap_score = -7.0, -1.0
+    for mode in ("global", "local", "semi_global"):
+        other.mode = "local" if mode == "local" else "global"
+        other.end_gap_score = 0.0 if mode == "semi_global" else -1.0
+        if mode == "global":
+            other.open_gap_score, other.extend_gap_score = -7.0, -1.0
+        model = SequenceAligner.from_costs(matrix, -7.0, -1.0, mode=mode, alphabet=letters)
+        scores = model.decision_function([x for x, _ in X], [[z] for _, z in X])
+        assert [s[0] for s in scores] == [other.score(x, z) for x, z in X]
+
+
+# --- files, scikit-learn --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "local", "gaps": "linear", "symmetric": False, "alphabet": "ACDEFGHIKLMNPQRSTVWY", "band": (20, 30)},
+        {
+            "classes": "hydrophobicity",
+            "letter_gaps": True,
+            "prior": IDENTITY,
+            "solver": CuttingPlane(C=0.2, max_iter=20),
+        },
+    ],
+)
+def test_models_in_files(options, homologues, tmp_path):
+    data, test = homologues
+    if "solver" not in options:
+        options = options | {"max_iter": 2, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SequenceAligner(**options).fit(data.X[:6], data.y[:6])
+    model.save(tmp_path / "model")
+    again = structsvm.load(tmp_path / "model")
+    assert type(again) is SequenceAligner
+    assert np.array_equal(again.coef_, model.coef_)
+    assert again.predict(test.X[:5]) == model.predict(test.X[:5])
+    assert again.result_.primal == model.result_.primal
+    for name, value in model.get_params(deep=False).items():
+        if name not in ("prior", "solver"):
+            assert getattr(again, name) == value
+    assert np.array_equal(np.asarray(again.substitution_matrix_), np.asarray(model.substitution_matrix_))
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
+    raw = (tmp_path / "model").read_bytes()
+    (tmp_path / "short").write_bytes(raw[:-100])
+    with pytest.raises(ModelFileError, match="truncated"):
+        structsvm.load(tmp_path / "short")
+
+
+def test_files_that_are_not_sound(homologues, tmp_path):
+    from structsvm.model_file import read_model, write_model
+
+    data, _ = homologues
+    SequenceAligner(max_iter=1, random_state=0).fit(data.X[:3], data.y[:3]).save(tmp_path / "model")
+    file = read_model(tmp_path / "model")
+    for meta, arrays in [
+        ({"alphabet": "AA"}, {}),
+        ({"oracle": {"mode": "sideways"}}, {}),
+        ({"params": []}, {}),
+        ({"result": {}}, {}),
+        ({}, {"weights": np.zeros(3)}),
+        ({}, {"weights": np.full(len(file.arrays["weights"]), np.nan)}),
+        ({}, {"weights": file.arrays["weights"].astype(np.float32)}),
+    ]:
+        write_model(tmp_path / "bad", "alignment", file.meta | meta, file.arrays | arrays)
+        with pytest.raises(ModelFileError, match="bad: not a sound alignment model"):
+            structsvm.load(tmp_path / "bad")
+    write_model(tmp_path / "bad", "alignment", file.meta | {"params": {"C": -1.0}}, file.arrays)
+    with pytest.raises(ModelFileError, match="The 'C' parameter"):
+        structsvm.load(tmp_path / "bad")
+
+
+def test_clone_and_params():
+    model = SequenceAligner(C=2.0, prior=IDENTITY, band=(1, 2))
+    assert clone(model).get_params()["band"] == (1, 2)
+    with pytest.raises(ValueError, match="The 'mode' parameter of SequenceAligner must be"):
+        SequenceAligner(mode="glocal").fit([("A", "A")], [("A", "A")])
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_sequences_and_alignments_that_do_not_fit():
+    model = SequenceAligner(max_iter=1, random_state=0)
+    good = ([("ACD", "AD")], [("ACD", "A-D")])
+    model.fit(*good)
+    before = model.coef_.copy()
+    for X, y, decoys, message in [
+        ([("ACD", "AD")], [], None, "X has 1 pairs, y has 0"),
+        ([("ACD", "")], [("ACD", "---")], None, "z of example 0: the string is empty"),
+        ([("ACD", "A?")], [("ACD", "A-?")], None, r"z of example 0: the letter '\?' at position 2"),
+        ([("ACD", "AD")], [("ACD", "AD")], None, "y, example 0: the rows have 3 and 2 columns"),
+        ([("ACD", "AD")], [("ACE", "A-D")], None, "y, example 0: its row of x is not x: they differ from letter 3 on"),
+        ([("ACD", "AD")], [("ACD", "A--")], None, "y, example 0: its row of z is not z: they differ from letter 2 on"),
+        ([("ACD", "AD")], ["ACD"], None, "y, example 0: an alignment is a pair of gapped strings"),
+        ([("ACD", "AD")], [("ACD--", "---AD")], None, "y, example 0: the alignment has no pair of letters"),
+        (
+            [("ACD", "AD")],
+            [("acd", "a-d")],
+            None,
+            "example 0: its reference alignment has no pair that the loss assesses",
+        ),
+        ([("ACD", "AD")], [("ACD", "A-D")], [], "X has 1 pairs, decoys has 0"),
+        ([("ACD", "AD")], [("ACD", "A-D")], [[]], "decoys, example 0: expected a list of at least one string"),
+        ([("ACD", "AD")], [("ACD", "A-D")], ["ACD"], "decoys, example 0: expected a list"),
+        ([("ACD", "AD")], [("ACD", "A-D")], [["A1"]], "decoy 0 of example 0: the letter '1'"),
+        ([], [], None, "no examples"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y, decoys=decoys)
+        assert np.array_equal(model.coef_, before)
+    with pytest.raises(ValueError, match="x of example 1: the letter '1'"):
+        model.predict([("A", "A"), ("1", "A")])
+    for X in ([("A", "A", "A")], ["AC"], [3]):
+        with pytest.raises(ValueError, match="X, example 0: expected a pair"):
+            model.predict(X)
+        with pytest.raises(ValueError, match="X, example 0: expected a pair"):
+            model.fit(X, [("A", "A")])
+    with pytest.raises(ValueError, match="x of example 0: expected a string of letters, got 3"):
+        model.rank(3, ["A"])
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
+        model.predict_kbest([("A", "A")], 0)
+
+
+def test_costs_that_cannot_be():
+    for costs, options, message in [
+        ((IDENTITY, 1.0, -1.0), {"mode": "local"}, "gap_open must not be positive in local mode"),
+        ((IDENTITY, -1.0, 0.5), {"mode": "local"}, "gap_extend must not be positive in local mode"),
+        ((IDENTITY, np.nan, -1.0), {}, "gap_open must be finite"),
+        ((IDENTITY, -1.0, -1.0), {"prior_gap_open": np.nan}, "The 'prior_gap_open' parameter"),
+        (("BLOSUM99", -1.0, -1.0), {}, "there is no substitution matrix 'BLOSUM99'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            SequenceAligner.from_costs(*costs, **options)
+
+
+def test_a_learnt_reward_for_gaps_is_said():
+    model = SequenceAligner(C=10.0, mode="local", alphabet="AC", tol=0.05, random_state=0)
+    with pytest.warns(UserWarning, match="a letter against a gap scores up to"):
+        model.fit([("AAAA", "CC")] * 3, [("AAAA", "C--C")] * 3)
+    assert max(model.gap_open_, model.gap_extend_) > 0.0
+
+
+@pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
+def test_real_proteins():
+    from structsvm.datasets import fetch_oxbench, fetch_prefab, fetch_substitution_matrix
+
+    assert fetch_substitution_matrix("BLOSUM62")["W", "W"] == 11.0
+    data = fetch_oxbench()
+    assert (len(data.X_train), len(data.X_valid), len(data.X_test)) == (1089, 378, 540)
+    assert all(len(decoys) == 10 for decoys in data.decoys_test)
+    assert [len(part) for part in (fetch_prefab().y_train, fetch_prefab().y_valid, fetch_prefab().y_test)] == [
+        1148,
+        290,
+        243,
+    ]
+    published = SequenceAligner.from_costs("BLOSUM62", -11.0, -1.0)
+    learnt = SequenceAligner(C=0.1, prior="BLOSUM62", max_iter=2, random_state=0).fit(
+        data.X_train[:300], data.y_train[:300]
+    )
+    assert published.score(data.X_test[:60], data.y_test[:60]) > 0.9
+    assert learnt.score(data.X_test[:60], data.y_test[:60]) > 0.9
+    assert published.score(data.X_test[:30], None, decoys=data.decoys_test[:30]) > 0.9
+
+
+def test_proteins_that_are_not_there(tmp_path):
+    from structsvm.datasets import DatasetUnavailableError, fetch_oxbench
+
+    with pytest.raises(
+        DatasetUnavailableError, match=r"pairs.fa.gz.* not found in .*its origin has it in another form"
+    ):
+        fetch_oxbench(tmp_path)

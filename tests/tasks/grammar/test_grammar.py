@@ -1,0 +1,574 @@
+"""The parser: grammars off treebanks, training, fallbacks, files, the command line."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.base import clone
+
+import structsvm
+from structsvm import LaRank, ModelFileError
+from structsvm.cli import main
+from structsvm.datasets import fetch_treebank_sample, make_treebank
+from structsvm.metrics import bracket_scores
+from structsvm.model_file import read_model, write_model
+from structsvm.oracles.cky import NoParseError
+from structsvm.structures.grammar import Rule, Terminal, parse_rules
+from structsvm.structures.trees import parse_tree, read_trees, write_trees
+from structsvm.tasks import GrammarParser
+from structsvm.tasks.grammar.pcfg import pcfg_weights
+from structsvm.tasks.grammar.terminals import word_class
+
+TRAIN = make_treebank(150, max_length=12, random_state=0)
+TEST = make_treebank(60, max_length=12, random_state=1)
+SENTENCES = [tree.tokens() for tree in TEST]
+
+
+def f1(parser, trees=TEST):
+    return bracket_scores(trees, parser.predict([tree.tokens() for tree in trees])).f1
+
+
+# ---- training ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["larank", "cutting_plane", "frank_wolfe"])
+@pytest.mark.parametrize("loss", ["f1", "hamming", "zero_one"])
+def test_solvers_and_losses(solver, loss):
+    parser = GrammarParser(C=0.1, solver=solver, loss=loss, tol=0.02, max_iter=300, random_state=0).fit(TRAIN[:40])
+    assert parser.result_.status == "converged"
+    assert -1e-12 <= parser.result_.relative_gap <= 0.02
+    assert f1(parser, TRAIN[:40]) > 0.8
+
+
+@pytest.mark.parametrize("solver", ["passive_aggressive", "perceptron"])
+def test_online_solvers_learn(solver):
+    parser = GrammarParser(solver=solver, max_iter=5, random_state=0).fit(TRAIN)
+    assert f1(parser) > 0.6
+
+
+def test_training_beats_relative_frequencies():
+    trees = make_treebank(300, random_state=3)
+    generative = GrammarParser(solver="pcfg").fit(trees)
+    assert f1(GrammarParser(C=0.3, max_iter=10, random_state=0).fit(trees)) > f1(generative) > 0.6
+
+
+def test_formulations_and_solver_objects():
+    models = [
+        GrammarParser(C=0.5, rescaling=r, penalty=p, max_iter=3, random_state=0).fit(TRAIN[:30])
+        for r in ("margin", "slack")
+        for p in ("linear", "quadratic")
+    ]
+    assert len({m.result_.dual for m in models}) == 4
+    solver = LaRank(C=0.5, rescaling="slack", penalty="quadratic", max_iter=3, random_state=0)
+    assert GrammarParser(solver=solver).fit(TRAIN[:30]).result_.dual == models[3].result_.dual
+    assert GrammarParser().fit(TRAIN[:10]).model_.params == {}
+    assert clone(models[0]).get_params() == models[0].get_params()
+
+
+def test_sample_weight_repeats_trees():
+    twice = GrammarParser(C=0.3, solver="cutting_plane", tol=1e-6).fit([*TRAIN[:10], *TRAIN[:5]])
+    weight = np.ones(10)
+    weight[:5] = 2.0
+    other = GrammarParser(C=0.3, solver="cutting_plane", tol=1e-6).fit(TRAIN[:10], sample_weight=weight)
+    assert other.result_.primal == pytest.approx(twice.result_.primal, rel=1e-5)
+
+
+def test_threads_give_the_same_model():
+    one = GrammarParser(C=0.3, solver="cutting_plane", max_iter=4, tol=0.5, random_state=0).fit(TRAIN)
+    two = clone(one).set_params(n_jobs=2).fit(TRAIN)
+    assert np.array_equal(one.coef_, two.coef_)
+    assert one.predict(SENTENCES) == two.predict(SENTENCES)
+
+
+def test_warm_start_goes_on():
+    parser = GrammarParser(warm_start=True, max_iter=2, random_state=0).fit(TRAIN)
+    first = parser.result_.dual
+    assert parser.fit(TRAIN).result_.dual > first and parser.n_iter_ == 4
+    with pytest.raises(ValueError, match="differ from those that the model was trained on"):
+        parser.fit(TRAIN[:-1])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"loss": "hamming"},
+        {"h": 1},
+        {"v": 2},
+        {"span_features": True},
+        {"terminals": "tags"},
+        {"min_count": 3},
+        {"max_unary": 9},
+        {"max_length": 300},
+        {"max_chart_bytes": 10**9},
+    ],
+)
+def test_warm_start_with_another_grammar_or_loss(changes, tmp_path):
+    parser = GrammarParser(terminals="words", warm_start=True, max_iter=1, random_state=0).fit(TRAIN[:20])
+    weights, name = parser.coef_.copy(), next(iter(changes))
+    before = getattr(parser, name)
+    with pytest.raises(ValueError, match=f"trained with another '{name}'"):
+        parser.set_params(**changes).fit(TRAIN[:20])
+    assert np.array_equal(parser.coef_, weights)
+    parser.set_params(**{name: before}).fit(TRAIN[:20]).save(tmp_path / "m.model")
+    loaded = GrammarParser.load(tmp_path / "m.model")
+    assert loaded.n_iter_ == 2 and loaded.loss == loaded.model_.oracle.loss_name == "f1"
+
+
+# ---- the grammar ---------------------------------------------------------------------------------
+
+
+def test_rules_of_the_treebank():
+    parser = GrammarParser(solver="pcfg").fit(
+        ["(S (NP (DT a) (NN b)) (VP (VB c)))", "( (S (NP-SBJ (NN b)) (VP (VB d))))"]
+    )
+    rules = dict(parser.grammar_)
+    assert rules[Rule("NP", (Terminal("DT"), Terminal("NN")))] == pytest.approx(np.log(0.5))
+    assert rules[Rule("TOP", ("S",))] == 0.0 and len(rules) == 5
+    assert "NP -> 'DT' 'NN' [0.5]" in parser.grammar_text().splitlines()
+    assert "VP -> 'VB'" in parser.grammar_text(weights=False).splitlines()
+    assert parse_rules(parser.grammar_text(weights=False)) == list(rules)
+
+
+LABELS = [
+    "(S (NP (PRP$ '') (NN x)) (ADVP|PRT (RB `` )) (. .))",
+    """(S (-LRB- -LRB-) (# ") ($ $) (: --) (, ,) (ADVP|PRT (RP a#b)) (-RRB- -RRB-))""",
+]
+
+
+def check_text(trees, **options):
+    """The text is what it was made from, for us and for NLTK."""
+    nltk = pytest.importorskip("nltk")
+    parser = GrammarParser(solver="pcfg", **options).fit(trees)
+    text = parser.grammar_text(weights=False)
+    assert parse_rules(text) == [rule for rule, _ in parser.grammar_]
+    assert len(nltk.CFG.fromstring(text).productions()) == len(parser.grammar_)
+    read = nltk.PCFG.fromstring(parser.grammar_text()).productions()
+    assert [p.prob() for p in read] == pytest.approx([np.exp(weight) for _, weight in parser.grammar_])
+
+
+@pytest.mark.parametrize("options", [{}, {"h": 0}, {"h": 1, "v": 2}])
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_every_label_of_a_treebank_can_be_written(options, terminals):
+    check_text(LABELS, terminals=terminals, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"h": 1}, {"terminals": "words"}])
+def test_treebank_sample_as_text(options):
+    if "STRUCTSVM_DATA" not in os.environ:
+        pytest.skip("STRUCTSVM_DATA does not name a data folder")
+    check_text(fetch_treebank_sample().train[:1000], **options)
+
+
+def test_labels_that_look_like_tags():
+    trees = ["(S (X a) (B b))", "(S ('X' (C c)) (B b))"]
+    for options in ({}, {"h": 1}):
+        parser = GrammarParser(max_iter=1, **options).fit(trees)
+        assert [rule for rule, _ in parser.grammar_] == [
+            Rule("S", (Terminal("X"), Terminal("B"))),
+            Rule("S", ("'X'", Terminal("B"))),
+            Rule("'X'", (Terminal("C"),)),
+        ]
+        assert len(parser.coef_) == 3
+
+
+def test_pcfg_is_relative_frequencies():
+    parser = GrammarParser(solver="pcfg", smoothing=0.5).fit(TRAIN)
+    counts = Counter()
+    for tree in TRAIN:
+        for node in tree.preorder():
+            if not node.is_preterminal:
+                counts[node.label, tuple(c.label for c in node.children)] += 1
+    sides = Counter()
+    for (lhs, _), count in counts.items():
+        sides[lhs] += count + 0.5
+    for rule, weight in parser.grammar_:
+        rhs = tuple(s.name if isinstance(s, Terminal) else s for s in rule.rhs)
+        assert np.exp(weight) == pytest.approx((counts[rule.lhs, rhs] + 0.5) / sides[rule.lhs])
+    # A score is the logarithm of the tree's probability.
+    (tree, score), *_ = parser.predict_kbest(SENTENCES[:1], 3)[0]
+    weights = {(rule.lhs, tuple(map(str, rule.rhs))): weight for rule, weight in parser.grammar_}
+    rhs = [
+        (n.label, tuple(f"'{c.label}'" if c.is_preterminal else c.label for c in n.children))
+        for n in tree.preorder()
+        if not n.is_preterminal
+    ]
+    assert score == pytest.approx(sum(weights[rule] for rule in rhs))
+
+
+def test_pcfg_agrees_with_nltk():
+    nltk = pytest.importorskip("nltk")
+    rare = "(TOP (S (NP (DT a) (DT b)) (VP (VB c))))"  # a probability that is written with an exponent
+    parser = GrammarParser(solver="pcfg", smoothing=1e-4).fit([*TRAIN, rare])
+    assert "e-" not in parser.grammar_text()
+    viterbi = nltk.ViterbiParser(nltk.PCFG.fromstring(parser.grammar_text()))
+    for sentence in SENTENCES[:10]:
+        best = list(viterbi.parse([tag for _, tag in sentence]))
+        found = parser.predict_kbest([sentence], 1)[0]
+        assert len(best) == len(found)
+        if best:
+            assert found[0][1] == pytest.approx(best[0].logprob() * np.log(2.0))
+
+
+def test_pcfg_without_counts():
+    grammar = structsvm.structures.grammar.Grammar("S -> A B | 'a'\nA -> 'a'\nB -> 'b'")
+    with pytest.raises(ValueError, match="the rule S -> 'a' never occurs: its probability needs smoothing > 0"):
+        pcfg_weights(grammar, np.array([1.0, 0.0, 1.0, 1.0]))
+    assert np.allclose(np.exp(pcfg_weights(grammar, np.array([1.0, 0.0, 0.0, 1.0]), 1.0)), [2 / 3, 1 / 3, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("options", [{"h": 0}, {"h": 1}, {"h": 2, "v": 2}, {"v": 3}, {"span_features": True, "h": 1}])
+def test_markovisation_and_span_features(options):
+    parser = GrammarParser(max_iter=6, random_state=0, **options).fit(TRAIN)
+    predicted = parser.predict(SENTENCES)
+    assert [tree.tokens() for tree in predicted] == SENTENCES
+    assert not any("^" in node.label or "<" in node.label for tree in predicted for node in tree.preorder())
+    assert f1(parser) > 0.6
+
+
+def test_start_symbols():
+    trees = [*(f"(S (NN a{k}))" for k in range(3)), "(FRAG (NN b))"]
+    generative = GrammarParser(solver="pcfg").fit(trees)
+    assert generative.start_ == {"S": pytest.approx(np.log(0.75)), "FRAG": pytest.approx(np.log(0.25))}
+    assert str(generative.predict([["NN"]])[0]) == "(S (NN NN))"
+    parser = GrammarParser(C=10.0, tol=1e-6, max_iter=100, random_state=0).fit([*trees[-1:], "(S (NN a) (VB b))"] * 2)
+    assert len(parser.grammar_) == 2 and len(parser.coef_) == 4
+    assert parser.start_["FRAG"] + dict(parser.grammar_)[Rule("FRAG", (Terminal("NN"),))] == pytest.approx(
+        parser.predict_kbest([["NN"]], 1)[0][0][1]
+    )
+    assert GrammarParser(solver="pcfg").fit(TRAIN[:5]).start_ == {"TOP": 0.0}
+
+
+# ---- sentences -----------------------------------------------------------------------------------
+
+
+def test_tokens():
+    parser = GrammarParser(max_iter=2, random_state=0).fit(TRAIN)
+    sentence = SENTENCES[0]
+    by_pair, by_tag = parser.predict([sentence, [tag for _, tag in sentence]])
+    assert by_pair.leaves() == [word for word, _ in sentence]
+    assert by_tag.leaves() == [tag for _, tag in by_pair.tokens()]
+    for bad, message in (
+        (["NN", 3], "sentence 1: a token must be a str or a pair"),
+        ([], "sentence 1: a sentence must have at least one word"),
+        ("NN VB", "sentence 1: a sentence must be a list of tokens, got 'NN VB'"),
+        (None, "sentence 1: a sentence must be a list of tokens, got None"),
+        (["NN"] * 401, "sentence 1: a sentence of 401 words is longer than the cap max_length=400"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            parser.predict([sentence, bad])
+        with pytest.raises(ValueError, match=message):
+            parser.predict_kbest([sentence, bad], 2)
+    for k in (0, -1, 1.5, "x"):
+        with pytest.raises(ValueError, match="k must be an int of at least 1"):
+            parser.predict_kbest([sentence], k)
+    with pytest.raises(ValueError, match="there are no trees"):
+        parser.score([])
+
+
+def test_what_the_grammar_does_not_cover():
+    parser = GrammarParser(max_iter=2, random_state=0).fit(TRAIN)
+    assert str(parser.predict([[("a", "XX"), ("(", "YY")]])[0]) == "(TOP (XX a) (YY -LRB-))"
+    assert parser.predict_kbest([["XX"]], 3) == [[(parse_tree("(TOP (XX XX))"), -np.inf)]]
+    parser.set_params(on_no_parse="raise")
+    for predict in (parser.predict, lambda sentences: parser.predict_kbest(sentences, 2)):
+        with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):
+            predict([SENTENCES[0], ["XX"]])
+
+
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_labels_keep_their_circumflex(terminals):
+    tree = parse_tree("(S^x (NP^S (^x a) (N^ b)))")
+    parser = GrammarParser(terminals=terminals, min_count=1, max_iter=1).fit([tree])
+    sentence = tree.tokens()
+    assert parser.predict([sentence])[0] == parser.predict_kbest([sentence], 1)[0][0][0] == tree
+    uncovered = sentence[::-1] if terminals == "tags" else ["b", "a"]
+    assert str(parser.predict([uncovered])[0]) == "(S^x (N^ b) (^x a))"
+    with pytest.raises(ValueError, match=r"tree 0: the label .* has a '\^', which vertical Markovisation uses"):
+        GrammarParser(v=2).fit([tree])
+
+
+def test_flat_trees_have_the_heaviest_root():
+    trees = ["(FRAG (NN b))", *(f"(S (NN a{k}) (VB b))" for k in range(3))]
+    assert str(GrammarParser(solver="pcfg").fit(trees).predict([["XX"]])[0]) == "(S (XX XX))"
+
+
+def test_kbest():
+    parser = GrammarParser(max_iter=5, random_state=0).fit(TRAIN)
+    for sentence, ranked in zip(SENTENCES[:10], parser.predict_kbest(SENTENCES[:10], 5), strict=True):
+        assert ranked[0][0] == parser.predict([sentence])[0]
+        scores = [score for _, score in ranked]
+        assert scores == sorted(scores, reverse=True) and len({str(tree) for tree, _ in ranked}) == len(ranked)
+
+
+def test_words():
+    parser = GrammarParser(terminals="words", max_iter=8, random_state=0).fit(TRAIN)
+    predicted = parser.predict([tree.leaves() for tree in TEST])
+    assert [tree.leaves() for tree in predicted] == [tree.leaves() for tree in TEST]
+    assert bracket_scores(TEST, predicted).tag_accuracy > 0.5
+    assert parser.predict([[("never", "ZZ"), ("Seen", "ZZ"), ("Seen", "ZZ")]])[0].leaves() == ["never", "Seen", "Seen"]
+    generative = GrammarParser(terminals="words", solver="pcfg").fit(TRAIN)
+    assert np.isfinite(generative.coef_).all() and generative.score(TEST) > 0.3
+    assert parser.score(TEST) == bracket_scores(TEST, parser.predict(SENTENCES)).f1
+
+
+def test_word_classes():
+    words = {
+        "1,200.5": "<unk-number>",
+        "walking": "<unk-ing>",
+        "Boston": "<unk-Cap>",
+        "USA": "<unk-CAPS>",
+        "B-52s": "<unk-Cap-digit-dash-s>",
+        "x": "<unk>",
+    }
+    assert {word: word_class(word) for word in words} == words
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("trees", "message"),
+    [
+        ([], "there are no trees"),
+        ("(S (A a))", "trees must be a list"),
+        (parse_tree("(S (A a))"), "trees must be a list"),
+        (None, "trees must be a list of trees, got None"),
+        (["(S (A a)"], "tree 0: .*lacks 1 closing brackets"),
+        (["(S (A a))", 3], "tree 1: expected a tree, got 3"),
+        (["(S (-NONE- *))"], "tree 0: nothing is left"),
+        (["(S (A a))", "(S (A a) b)"], "tree 1: the word 'b' has no tag"),
+        (["(A a)"], "tree 0: the tree is only a tag and its word"),
+        (["(S (A a) " + "(A a)" * 400 + ")"], "tree 0: 401 words are more than the cap max_length=400"),
+    ],
+)
+def test_bad_trees(trees, message):
+    with pytest.raises(ValueError, match=message):
+        GrammarParser().fit(trees)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": -1.0}, "The 'C' parameter of GrammarParser must be a float in the range"),
+        ({"loss": "f2"}, "The 'loss' parameter of GrammarParser must be 'f1'"),
+        ({"h": -1}, "The 'h' parameter"),
+        ({"v": 0}, "The 'v' parameter"),
+        ({"terminals": "chars"}, "The 'terminals' parameter"),
+        ({"solver": "perceptron", "rescaling": "slack"}, "'rescaling' parameter has no meaning"),
+        ({"solver": "frank_wolfe", "penalty": "quadratic"}, "penalty='quadratic' is not for solver='frank_wolfe'"),
+        ({"solver": LaRank(), "rescaling": "slack"}, "'rescaling' parameter is set beside a solver object"),
+        ({"solver": LaRank(), "C": 1.0}, "'C' parameter is set beside a solver object"),
+        ({"smoothing": 1.0}, "The 'smoothing' parameter is only for solver='pcfg'"),
+        ({"solver": "pcfg", "smoothing": np.inf}, "The 'smoothing' parameter"),
+        ({"solver": "pcfg", "span_features": True}, "span_features=True has no meaning for solver='pcfg'"),
+        ({"max_chart_bytes": 100}, "above the cap max_chart_bytes=100"),
+        ({"max_chart_bytes": 2**63}, "The 'max_chart_bytes' parameter"),
+        ({"max_length": 2**70}, "The 'max_length' parameter"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        GrammarParser(**options).fit(TRAIN[:5])
+
+
+def test_unary_cycles_in_trees_are_merged():
+    parser = GrammarParser(max_iter=2, clean=False).fit(
+        ["(S (A (B (A (NN a)))) (VB b))", "(S (NP (NP (NN a))) (VB b))"]
+    )
+    assert [str(rule) for rule, _ in parser.grammar_][:2] == ["S -> A 'VB'", "A -> 'NN'"]
+    deep = "(S (A (NN a)) " + "(S (A (NN a)) " * 390 + "(B (NN b))" + ")" * 391
+    assert GrammarParser(max_iter=1).fit([deep]).predict([["NN"] * 392])[0].leaves() == ["NN"] * 392
+
+
+# ---- files and the command line ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"solver": "pcfg"},
+        {"h": 1, "v": 2, "span_features": True},
+        {"terminals": "words"},
+        {"solver": LaRank(C=0.2, max_iter=2)},
+    ],
+)
+def test_save_and_load(tmp_path, options):
+    parser = GrammarParser(random_state=0, max_iter=None if "solver" in options else 2, **options)
+    if isinstance(parser.solver, LaRank):
+        parser.random_state = None
+    parser.fit(TRAIN[:60]).save(tmp_path / "m.model")
+    for mmap in (False, True):
+        other = structsvm.load(tmp_path / "m.model", mmap=mmap)
+        assert isinstance(other, GrammarParser) and repr(other) == repr(parser)
+        assert other.predict(SENTENCES) == parser.predict(SENTENCES)
+        assert other.grammar_ == parser.grammar_
+    if "solver" not in options:
+        other = structsvm.load(tmp_path / "m.model").set_params(warm_start=True).fit(TRAIN[:60])
+        assert other.result_.dual == parser.set_params(warm_start=True).fit(TRAIN[:60]).result_.dual
+
+
+def test_damaged_models(tmp_path):
+    path = tmp_path / "m.model"
+    GrammarParser(max_iter=1, random_state=0).fit(TRAIN[:10]).save(path)
+    file = read_model(path)
+    changes = [
+        ("weights", file.arrays["weights"][:-1], "no weights for"),
+        ("weights", file.arrays["weights"] * np.nan, "no weights for"),
+        ("rules", file.arrays["rules"] + 1000, "symbols that are not there"),
+        ("rule_sizes", file.arrays["rule_sizes"][1:], "do not fit their sizes"),
+    ]
+    for name, array, message in changes:
+        write_model(path, "grammar", file.meta, file.arrays | {name: array})
+        with pytest.raises(ModelFileError, match=message):
+            structsvm.load(path)
+    for name in ("grammar", "oracle", "terminals", "params", "v"):
+        write_model(path, "grammar", {k: v for k, v in file.meta.items() if k != name}, file.arrays)
+        with pytest.raises(ModelFileError, match="not a sound grammar model"):
+            structsvm.load(path)
+
+
+def run(*arguments, code=0, **options):
+    done = CliRunner().invoke(main, [str(a) for a in arguments], **options)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+# What click 8.4 deprecates has no other name in click 8.1.
+in_process = pytest.mark.filterwarnings("ignore:'get_(text|binary)_stream' is deprecated:DeprecationWarning")
+
+
+@in_process
+def test_command_line(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    write_trees(tmp_path / "test.mrg", TEST)
+    model = tmp_path / "m.model"
+    said = run("train", "grammar", tmp_path / "train.mrg", "--model", model, "--max-iter", 4, "--loss", "f1")
+    assert said.startswith("150 trees, ") and "primal" in said
+    parser = structsvm.load(model)
+    scores = json.loads(run("evaluate", model, tmp_path / "test.mrg", "--json"))
+    expected = bracket_scores(TEST, parser.predict(SENTENCES))
+    assert scores["f1"] == expected.f1 and scores["accuracy"] == expected.accuracy
+    assert "Bracketing F-measure" in run("evaluate", model, tmp_path / "test.mrg")
+    lines = run("predict", model, tmp_path / "test.mrg").splitlines()
+    assert lines == [str(tree) for tree in parser.predict(SENTENCES)]
+    text = "\n".join(" ".join(f"{word}/{tag}" for word, tag in sentence) for sentence in SENTENCES)
+    assert run("predict", model, "-", input=text).splitlines() == lines
+    tags = " ".join(tag for _, tag in SENTENCES[0])
+    assert run("predict", model, "-", input=tags).startswith("(TOP (")
+    run("predict", model, tmp_path / "test.mrg", "-o", tmp_path / "out.mrg", "--pretty")
+    assert read_trees(tmp_path / "out.mrg") == parser.predict(SENTENCES)
+    ranked = run("predict", model, "-", "-k", 2, input=tags).splitlines()
+    assert ranked[0].startswith("# 1 ") and parse_tree(ranked[1]).label == "TOP"
+    assert "NP -> 'DT' 'NN'" in run("inspect", model, "--label", "NP")
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "-q")
+    assert json.loads(run("evaluate", model, tmp_path / "test.mrg", "--json"))["f1"] > 0.5
+
+
+@in_process
+def test_command_line_errors(tmp_path):
+    (tmp_path / "bad.mrg").write_text("(S (A a))\n(S (A a)\n")
+    model = tmp_path / "m.model"
+    said = run("train", "grammar", tmp_path / "bad.mrg", "--model", model, code=1)
+    assert "bad.mrg:2: the tree that begins here lacks 1 closing brackets" in said and not model.exists()
+    write_trees(tmp_path / "train.mrg", TRAIN[:10])
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
+    assert "no sentences" in run("predict", model, "-", input="\n", code=1)
+    assert "is not one of the nonterminals" in run("inspect", model, "--label", "XX", code=1)
+    said = run(
+        "train", "grammar", tmp_path / "train.mrg", "--model", model, "--solver", "pcfg", "--span-features", code=1
+    )
+    assert "has no meaning with --solver pcfg" in said
+    model.unlink()
+    for smoothing, solver, message in (
+        ("inf", "pcfg", "smoothing must be a number in [0, inf). Got inf"),
+        ("nan", "pcfg", "smoothing must be a number in [0, inf). Got nan"),
+        ("1", "larank", "'smoothing' parameter is only for solver='pcfg'"),
+    ):
+        options = ("--model", model, "--solver", solver, "--smoothing", smoothing)
+        assert message in run("train", "grammar", tmp_path / "train.mrg", *options, code=1)
+    assert not model.exists()
+
+
+@in_process
+def test_lines_of_output_are_those_of_the_sentences(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 1)
+    tags = " ".join(tag for _, tag in SENTENCES[0])
+    text = f"{tags}\n\nXX YY\n{tags}\nXX\n"
+    done = CliRunner().invoke(main, ["predict", str(model), "-"], input=text)
+    best = str(structsvm.load(model).predict([tags.split()])[0])
+    assert done.stdout.splitlines() == [best, "", "(TOP (XX XX) (YY YY))", best, "(TOP (XX XX))"]
+    assert done.stderr == "2 of 4 sentences are not covered by the grammar\n"
+    done = CliRunner().invoke(main, ["predict", str(model), "-", "-k", "1"], input=text)
+    lines = done.stdout.splitlines()
+    assert lines[1] == best and lines[2:5] == ["", "# 1 -inf", "(TOP (XX XX) (YY YY))"] and len(lines) == 9
+    assert done.stderr == "2 of 4 sentences are not covered by the grammar\n"
+
+
+@in_process
+def test_a_sentence_that_begins_with_a_bracket(tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))\n")
+    for terminals in ("tags", "words"):
+        options = ("-q", "--terminals", terminals, "--min-count", 1)
+        run("train", "grammar", tmp_path / "t.mrg", "--model", tmp_path / "m", *options)
+        sentence = "( a )\n" if terminals == "words" else "(/-LRB- a/NN )/-RRB-\n"
+        assert run("predict", tmp_path / "m", "-", input=sentence) == (tmp_path / "t.mrg").read_text()
+
+
+@in_process
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(S (A a))\n()\n", "t.mrg:2: an empty tree, ()"),
+        ("(S (A a)))\n", "t.mrg:1: a closing bracket without an opening one"),
+        ("", "t.mrg: no trees (the file is empty)"),
+        ("(S (-NONE- *))\n", "tree 0: nothing is left of it without empty elements"),
+        ("(A " * 10_000 + "x" + ")" * 10_000, "tree 0: the tree is only a tag and its word, (A x)"),
+        ("(S (A (B b) " * 10_000 + "(C c)" + "))" * 10_000, "tree 0: 10001 words are more than the cap max_length=400"),
+        ("".join(f"(N{k} " for k in range(1000)) + "(T x) (T y)" + ")" * 1000, "more than 100000 chains of up to"),
+        ("(S " + "(A a)" * 401 + ")", "tree 0: 401 words are more than the cap max_length=400"),
+    ],
+)
+def test_files_that_cannot_be_trained_on(tmp_path, text, message):
+    (tmp_path / "t.mrg").write_text(text)
+    said = run("train", "grammar", tmp_path / "t.mrg", "--model", tmp_path / "m.model", code=1)
+    assert message in said and len(said) < 500 and list(tmp_path.iterdir()) == [tmp_path / "t.mrg"]
+
+
+@in_process
+def test_words_that_are_brackets_and_sentences_of_one_word(tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (-LRB- -LRB-) (NN a) (-RRB- -RRB-))\n(S (NN a))\n")
+    model = tmp_path / "m.model"
+    run("train", "grammar", tmp_path / "t.mrg", "--model", model, "-q")
+    assert run("predict", model, tmp_path / "t.mrg").splitlines() == (tmp_path / "t.mrg").read_text().splitlines()
+    tagged = run("predict", model, "-", input="(/-LRB- b/NN )/-RRB-\nc/NN\n")
+    assert tagged.splitlines() == ["(S (-LRB- -LRB-) (NN b) (-RRB- -RRB-))", "(S (NN c))"]
+    (tmp_path / "bad").write_text("(S\n(NP))")
+    assert "bad:2: a node without children, (NP)" in run("predict", model, tmp_path / "bad", code=1)
+    said = run("predict", model, "-", input="NN " * 401, code=1)
+    assert "sentence 0: a sentence of 401 words is longer than the cap max_length=400" in said
+
+
+@in_process
+def test_pictures(tmp_path):
+    write_trees(tmp_path / "train.mrg", TRAIN)
+    model, picture = tmp_path / "m.model", tmp_path / "p.png"
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--max-iter", 2)
+    for command in ("evaluate", "inspect"):
+        arguments = (tmp_path / "train.mrg",) if command == "evaluate" else ()
+        said = run(command, model, *arguments, "--plot", picture)
+        assert f"picture: {picture}" in said and picture.stat().st_size > 0
+        picture.unlink()
+    run("train", "grammar", tmp_path / "train.mrg", "--model", model, "-q", "--solver", "pcfg")
+    assert "has no training history" in run("inspect", model, "--plot", picture, code=1)
+
+
+def test_demo(tmp_path):
+    said = run("demo", "grammar", "-o", tmp_path / "demo.png")
+    assert "LaRank, F1 loss: F1" in said and Path(tmp_path / "demo.png").stat().st_size > 0

@@ -1,0 +1,372 @@
+"""SemanticParser: what it learns from bags, streams, files, bad input; RoboCup and GeoQuery."""
+
+import os
+import pickle
+from itertools import chain
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+
+import structsvm
+from structsvm import ModelFileError
+from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_world, make_ambig_house
+from structsvm.metrics import alignment_error, meaning_scores
+from structsvm.model_file import read_model, write_model
+from structsvm.structures.meanings import MeaningGrammar, parse_meaning
+from structsvm.tasks import SemanticParser
+from structsvm.tasks.semantics.model import Tagger, folded, relations_in, symbols_in
+
+needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
+
+
+def error_of(parser, data):
+    found = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(data.sentences)]
+    return alignment_error(data.alignment, found)
+
+
+# ---- learning ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["order_free", "random"])
+@pytest.mark.parametrize("level", [0, 3])
+def test_alignments_are_found_in_one_pass(strategy, level):
+    house, test = make_ambig_house(2000, level, random_state=0), make_ambig_house(300, 0, random_state=1)
+    parser = SemanticParser(strategy=strategy, random_state=0).fit(house.sentences, house.bags)
+    assert error_of(parser, test) < 0.05
+    assert parser.score(test.sentences, test.meanings) > 0.97
+    assert parser.n_iter_ == parser.result_.n_iter == 1
+    assert parser.result_.n_argmax >= 2000 * 3 and np.isnan(parser.result_.gap)
+
+
+def test_left_to_right_learns_too_but_less():
+    house, test = make_ambig_house(1500, 1, random_state=0), make_ambig_house(200, 0, random_state=1)
+    errors = [
+        error_of(SemanticParser(strategy=s, random_state=0).fit(house.sentences, house.bags), test)
+        for s in ("left_right", "order_free")
+    ]
+    assert errors[1] <= errors[0] < 1.0
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_nested_meanings(level):
+    world, test = make_ambig_child_world(900, level, random_state=0), make_ambig_child_world(100, 0, random_state=9)
+    parser = SemanticParser(C=1.0).fit(world.sentences, world.bags)
+    scores = meaning_scores(test.meanings, parser.predict(test.sentences))
+    assert scores.f1 > 0.9
+    assert max(meaning.count("(") for (meaning,) in test.meanings) == 4
+    assert parser.relations_["saw"] == {2} and "mommy" in parser.symbols_
+
+
+def test_several_meanings_of_one_sentence():
+    house = make_ambig_house(1200, 0, random_state=0)
+    pairs = list(zip(house.sentences, house.meanings, strict=True))
+    both = [(f"{a} and {b}", [*m, *n]) for (a, m), (b, n) in zip(pairs[::2], pairs[1::2], strict=True)]
+    parser = SemanticParser(role_window=1).fit(house.sentences, house.meanings)
+    train = [s for s, _ in both[:500]]
+    parser.partial_fit(train, [m for _, m in both[:500]])
+    predicted = parser.predict([s for s, _ in both[500:]])
+    assert np.mean([len(p) for p in predicted]) > 1.3
+    assert meaning_scores([m for _, m in both[500:]], predicted).f1 > 0.35
+    assert max(map(len, SemanticParser(max_meanings=1).fit(house.sentences, house.meanings).predict(train))) == 1
+
+
+def test_noise_is_survived():
+    """Three bags in ten without the right meaning."""
+    house, test = make_ambig_house(2000, 2, random_state=0), make_ambig_house(200, 0, random_state=1)
+    rng = np.random.default_rng(0)
+    others = make_ambig_house(2000, 1, random_state=2).bags
+    bags = [other if rng.random() < 0.3 else bag for bag, other in zip(house.bags, others, strict=True)]
+    settings = {"strategy": "random", "average": True, "max_iter": 5, "random_state": 0}
+    for refine, least in ((0, 0.8), (1, 0.95)):
+        parser = SemanticParser(**settings, refine=refine).fit(house.sentences, bags)
+        assert parser.score(test.sentences, test.meanings) > least
+
+
+def test_the_second_of_two_equal_arguments():
+    """defense(p, p): one word fills both arguments, and only where that was seen."""
+    players = [f"p{k}" for k in range(8)]
+    sentences = [f"{p} defends" for p in players] * 20 + [
+        f"{p} passes to {q}" for p in players for q in players if p != q
+    ]
+    bags = [f"defense({p},{p})" for p in players] * 20 + [f"pass({p},{q})" for p in players for q in players if p != q]
+    parser = SemanticParser().fit(sentences, bags)
+    assert parser.predict(["p3 defends", "p1 passes to p6"]) == [["defense(p3,p3)"], ["pass(p1,p6)"]]
+
+
+def test_extra_columns_and_ngrams_are_features():
+    sentences = [f"{colour} {k} runs" for colour in ("red", "blue") for k in range(5)] * 15
+    bags = [f"run({s.split()[0]}{s.split()[1]})" for s in sentences]
+    assert SemanticParser(max_iter=3).fit(sentences, bags).score(sentences, bags) < 0.8
+    assert SemanticParser(max_iter=3, ngrams=2).fit(sentences, bags).score(sentences, bags) == 1.0
+    tagged = [[(word, first) for word in s.split()] for s, first in zip(sentences, [s.split()[0] for s in sentences])]
+    assert SemanticParser(max_iter=3, ngrams=1).fit(tagged, bags).predict_alignment(tagged[:1])[0][0][0] == "red"
+    assert SemanticParser(max_iter=3, window=1).fit(sentences, bags).score(sentences, bags) > 0.0
+
+
+def test_refining_chooses_meanings():
+    house, test = make_ambig_house(300, 3, random_state=0), make_ambig_house(200, 0, random_state=1)
+    plain, refined = (SemanticParser(refine=k, random_state=0).fit(house.sentences, house.bags) for k in (0, 2))
+    assert refined.score(test.sentences, test.meanings) >= plain.score(test.sentences, test.meanings) - 0.02
+    assert refined.n_iter_ == 1
+
+
+def test_folded_constants():
+    tree = parse_meaning("answer(city(loc_2(stateid('new york'))))")
+    assert folded(tree) == ("answer", ("city", ("loc_2", "stateid('new york')")))
+    assert folded(parse_meaning("f()")) == ("f",) and folded("a") == "a"
+    sentences = [f"cities of {name}" for name in ("ohio", "texas", "iowa")] * 10
+    bags = [f"answer(city(stateid('{s.split()[-1]}')))" for s in sentences]
+    grammar = MeaningGrammar(
+        "Q -> answer ( @C )\nC -> city ( @S )\nS -> stateid ( @N )\nN -> ' ohio '\nN -> ' texas '\nN -> ' iowa '"
+    )
+    parser = SemanticParser(fold_constants=True, grammar=grammar, max_iter=3).fit(sentences, bags)
+    assert "stateid('texas')" in parser.symbols_ and "stateid" not in parser.symbols_
+    assert parser.score(sentences, bags) == 1.0
+
+
+def test_symbols_and_roles_of_trees():
+    tree = parse_meaning("f(a,g(b,b),a)")
+    assert sorted(symbol.name for symbol in symbols_in(tree)) == ["a", "b", "f", "g"]
+    found = {relation.name: [{s.name: role for s, role in roles.items()} for roles in of_one]
+             for relation, of_one in relations_in([tree]).items()}  # fmt: skip
+    assert found == {"f": [{"a": (0, 2), "g": (1,)}], "g": [{"b": (0, 1)}]}
+
+
+# ---- streams, files, scikit-learn ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{}, {"strategy": "random", "average": True, "random_state": 3}])
+def test_streams_and_files(params, tmp_path):
+    house = make_ambig_house(600, 1, random_state=0)
+    whole = SemanticParser(**params).fit(house.sentences, house.bags)
+    stream = SemanticParser(**params)
+    # All symbols and roles at the first portion: then the portions make no difference.
+    stream.partial_fit(house.sentences, house.bags)
+    parts = SemanticParser(**params)
+    parts.model_ = parts._new_model()
+    parts.model_.register(parts.model_.read(house.sentences, house.bags)[1])
+    for a in range(0, 600, 130):
+        parts.partial_fit(house.sentences[a : a + 130], house.bags[a : a + 130])
+        parts.save(tmp_path / "part")
+        parts = structsvm.load(tmp_path / "part")
+    for other in (stream, parts):
+        np.testing.assert_array_equal(other.model_.symbols.weights, whole.model_.symbols.weights)
+        np.testing.assert_array_equal(other.model_.roles.weights, whole.model_.roles.weights)
+        assert other.predict(house.sentences) == whole.predict(house.sentences)
+    assert parts.n_iter_ == 5 and parts.result_.n_argmax == whole.result_.n_argmax
+
+
+def test_new_words_and_symbols_come_later(tmp_path):
+    parser = SemanticParser().partial_fit(["anna runs", "bo runs"], ["run(anna)", "run(bo)"])
+    for _ in range(30):
+        parser.partial_fit(["anna sits", "cem runs", "cem sits"], ["sit(anna)", "run(cem)", "sit(cem)"])
+    assert parser.predict(["bo sits", "cem runs"]) == [["sit(bo)"], ["run(cem)"]]
+    assert parser.predict(["zoe 漢字"]) == [[]] or parser.predict(["zoe 漢字"])  # words never seen: no error
+
+
+def test_files(tmp_path):
+    house = make_ambig_house(200, 0, random_state=0)
+    grammar = "S -> 'eat' '(' A ',' B ')'\nA -> 'john'\nB -> 'cake'"
+    parser = SemanticParser(grammar=grammar, max_meanings=2, ngrams=2).fit(house.sentences, house.bags)
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert isinstance(loaded, SemanticParser) and loaded.grammar.text == grammar
+    assert {k: v for k, v in loaded.get_params().items() if k != "grammar"} == {
+        k: v for k, v in parser.get_params().items() if k != "grammar"
+    }
+    assert loaded.predict(house.sentences) == parser.predict(house.sentences)
+    assert loaded.result_.n_argmax == parser.result_.n_argmax
+    assert all(meaning == "eat(john,cake)" for meanings in loaded.predict(house.sentences) for meaning in meanings)
+
+
+def test_files_hold_what_the_model_was_trained_with(tmp_path):
+    house = make_ambig_house(60, random_state=0)
+    parser = SemanticParser().fit(house.sentences, house.bags)
+    wanted = parser.predict(house.sentences)
+    parser.set_params(window=1, average=True).save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(house.sentences) == wanted and (loaded.window, loaded.average) == (0, False)
+
+
+def test_damaged_files(tmp_path):
+    house = make_ambig_house(50, 0, random_state=0)
+    SemanticParser().fit(house.sentences, house.bags).save(tmp_path / "m")
+    file = read_model(tmp_path / "m")
+    relation = next(r for r in file.meta["relation_roles"] if r[1] == 2)
+    for meta, arrays in (
+        ({"params": {"C": -1.0}}, {}),
+        ({"params": None}, {}),
+        ({"symbols": file.meta["symbols"][:-1]}, {}),
+        ({"symbols": [["x", None]] * len(file.meta["symbols"])}, {}),
+        ({"symbols": [*file.meta["symbols"][:-1], ["x", 99]]}, {}),
+        ({"roles": [[], [99], *file.meta["roles"][2:]]}, {}),
+        ({"relation_roles": [[relation[0], 1, [1, 2]]]}, {}),
+        ({"relation_roles": [[relation[0], 2, [999]]]}, {}),
+        ({"nested": [["f", 1]]}, {}),
+        ({"grammar": "nonsense"}, {}),
+        ({"result": {}}, {}),
+        ({}, {"symbols.weights": file.arrays["symbols.weights"][:3]}),
+        ({}, {"roles.weights": file.arrays["roles.weights"] + np.nan}),
+        ({}, {"symbols.name_starts": file.arrays["symbols.name_starts"][:-1]}),
+    ):
+        write_model(tmp_path / "d", "semantics", file.meta | meta, file.arrays | arrays)
+        with pytest.raises(ModelFileError, match="not a sound semantic parser"):
+            structsvm.load(tmp_path / "d")
+
+
+def test_as_an_estimator():
+    house = make_ambig_house(200, 0, random_state=0)
+    search = GridSearchCV(SemanticParser(), {"C": [1e-6, 0.1]}, cv=2).fit(house.sentences, house.meanings)
+    assert search.best_score_ > 0.3
+    parser = clone(search.best_estimator_)
+    with pytest.raises(NotFittedError):
+        parser.predict(["john eats"])
+    assert repr(SemanticParser(C=0.5)) == "SemanticParser(C=0.5)"
+    parser.fit(house.sentences, house.bags)
+    assert pickle.loads(pickle.dumps(parser.set_params(verbose=False))).symbols_ == parser.symbols_
+
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("portion", range(5))
+@pytest.mark.parametrize("when", ["before symbols", "between", "after"])
+def test_ctrl_c_at_any_time_leaves_a_whole_model(monkeypatch, tmp_path, portion, when):
+    """Two passes of two portions, and again to refine: the model predicts, is saved, and goes on."""
+    house = make_ambig_house(40, 1, random_state=0)
+    calls = []
+    learn = Tagger.learn
+
+    def interrupted(tagger, sequences, *bags):
+        calls.append(tagger)
+        if len(calls) == 2 * portion + 1 + (when == "between"):
+            if when == "before symbols":
+                tagger.encoder.encode(sequences, grow=True)
+            if when == "after":
+                learn(tagger, sequences, *bags)
+            raise KeyboardInterrupt
+        return learn(tagger, sequences, *bags)
+
+    monkeypatch.setattr("structsvm.tasks.semantics.training.PORTION", 20)
+    monkeypatch.setattr(Tagger, "learn", interrupted)
+    parser = SemanticParser(max_iter=2, refine=1, random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="the estimator holds the model as it was then"):
+        parser.fit(house.sentences, house.bags)
+    monkeypatch.setattr(Tagger, "learn", learn)
+    assert parser.result_.status == "interrupted" and parser.n_iter_ == min(portion // 2, 2)
+    parser.save(tmp_path / "m")
+    predicted = parser.predict(house.sentences)
+    assert structsvm.load(tmp_path / "m").predict(house.sentences) == predicted
+    assert parser.partial_fit(house.sentences, house.bags).n_iter_ == min(portion // 2, 2) + 1
+
+
+# ---- bad input -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        (["a", "b"], [["f(a)"], []], ValueError, "sentence 1: the bag is empty"),
+        (["a", "b"], [["f(a)"], ["f(a"]], ValueError, r"sentence 1: .*brackets open: they are unbalanced"),
+        (["a", " "], [["f(a)"], ["f(a)"]], ValueError, "sentence 1 has no words"),
+        (["a"], [["f(a)"], ["f(a)"]], ValueError, "there are 1 sentences and 2 bags"),
+        ([], [], ValueError, "there are no sentences to train on"),
+        (["a"], None, ValueError, "the target y is None"),
+        (["a"], [[3]], TypeError, "sentence 0: a meaning representation is text or nested tuples, got 3"),
+        (["a"], ["-"], ValueError, "sentence 0: the constant '-' is what words have that mean nothing"),
+        (["a"], ["f(g(-))"], ValueError, "sentence 0: the constant '-' is what words have that mean nothing"),
+        (["a"], [[("f", "new york")]], ValueError, "sentence 0: a name where a comma or a bracket should stand"),
+        (["a"], [[("f(x)", "a")]], ValueError, r"sentence 0: 'f\(x\)' is no name of a relation"),
+        (["a"], [3], TypeError, "sentence 0: the bag must be a list"),
+        ([3], [["f(a)"]], TypeError, "sentence 0 must be a str or a list of words, got 3"),
+        ([[3]], [["f(a)"]], TypeError, "sentence 0 has the token 3"),
+        ([[("a", "b"), ("c",)]], [["f(a)"]], ValueError, "sentence 0 has tokens of 2 and of 1 columns"),
+        (["a"], [[f"f({','.join('abcdefghijklm')})"]], ValueError, "sentence 0: f has 13 arguments, more than 12"),
+    ],
+)
+def test_data_that_do_not_fit(X, y, error, message):
+    parser = SemanticParser()
+    with pytest.raises(error, match=message):
+        parser.fit(X, y)
+    assert not hasattr(parser, "model_")
+    parser.fit(["anna runs"], ["run(anna)"])
+    before = parser.model_.symbols.weights
+    with pytest.raises(error, match=message):
+        parser.partial_fit(X, y)
+    np.testing.assert_array_equal(parser.model_.symbols.weights, before)
+
+
+def test_odd_but_sound_data():
+    parser = SemanticParser().fit(
+        ["ein wort", "x", "größe 漢字", "x x x"],
+        [["f(a)", "f(a)", "f( a )"], ["f(a,b,g(c,d))"], ["f(größe,漢字)"], ["stop()"]],
+    )
+    assert parser.relations_["f"] == {1, 2, 3}  # arities are told apart
+    assert all(isinstance(meanings, list) for meanings in parser.predict(["x", "größe 漢字", "unseen"]))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"C": 0.0}, {"strategy": "best"}, {"max_iter": 0}, {"refine": -1}, {"window": -1}, {"ngrams": 0}, {"grammar": 3},
+     {"max_meanings": 0}, {"complete": 1}, {"random_state": -1}],
+)  # fmt: skip
+def test_parameters(params):
+    (name,) = params
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of SemanticParser must be"):
+        SemanticParser(**params).fit(["a"], ["f(a)"])
+
+
+def test_grammars_from_files(tmp_path):
+    (tmp_path / "g").write_text("S -> 'f' '('\n")
+    with pytest.raises(ValueError, match="g, line 1: "):
+        SemanticParser(grammar=tmp_path / "g").fit(["a"], ["f(a)"])
+    with pytest.raises(FileNotFoundError):
+        SemanticParser(grammar=str(tmp_path / "none")).fit(["a"], ["f(a)"])
+
+
+# ---- real data -----------------------------------------------------------------------------------
+
+
+@needs_data
+def test_robocup():
+    data = fetch_robocup()
+    assert {year: (len(g.sentences), len(g.gold_sentences)) for year, g in data.games.items()} == {
+        2001: (672, 520),
+        2002: (459, 376),
+        2003: (398, 320),
+        2004: (343, 323),
+    }
+    train = [data.games[year] for year in (2001, 2002, 2003)]
+    settings = {"strategy": "random", "max_iter": 5, "average": True, "random_state": 0, "max_meanings": 1}
+    test = data.games[2004]
+    for sentences, bags, f1 in (("gold_sentences", "gold_meanings", 0.8), ("sentences", "bags", 0.6)):
+        X, y = ([*chain.from_iterable(getattr(g, name) for g in train)] for name in (sentences, bags))
+        parser = SemanticParser(grammar=data.grammar, **settings).fit(X, y)
+        assert parser.score(test.gold_sentences, test.gold_meanings) > f1
+    assert "purple 7" in fetch_robocup(join_players=False).games[2001].sentences[2]
+
+
+@needs_data
+def test_geoquery():
+    data = fetch_geoquery()
+    assert repr(data) == "GeoQuery(n_train=600, n_test=280)"
+    assert {level: round(np.mean([len(bag) for bag in bags]), 2) for level, bags in data.bags.items()} == {
+        1: 2.03,
+        2: 3.02,
+        3: 3.93,
+    }
+    parser = SemanticParser(
+        grammar=data.grammar,
+        fold_constants=True,
+        max_meanings=1,
+        strategy="random",
+        average=True,
+        max_iter=5,
+        random_state=0,
+    ).fit(data.X_train, data.y_train)
+    predicted = parser.predict(data.X_test)
+    assert all(data.grammar.accepts(parse_meaning(m)) for meanings in predicted for m in meanings)
+    assert meaning_scores(data.y_test, predicted).f1 > 0.2

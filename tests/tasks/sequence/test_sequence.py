@@ -1,0 +1,864 @@
+"""SequenceLabeler: every form of input, every option, and what it says to bad input."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from structsvm import LaRank, PassiveAggressive, Perceptron
+from structsvm.datasets import fetch_conll2000, make_sequences
+from structsvm.features.columns import Columns
+from structsvm.metrics import chunk_f1, token_accuracy
+from structsvm.tasks import SequenceLabeler
+
+
+def sentences(n=40, *, seed=0, n_labels=5):
+    return make_sequences(n, n_labels=n_labels, n_words=200, mean_length=8.0, random_state=seed)
+
+
+X, y = sentences()
+X_test, y_test = sentences(20, seed=1)
+
+
+def dicts(X):
+    return [[{"word": word, "tag": tag, "bias": 1.0, "long": len(word) > 3} for word, tag in s] for s in X]
+
+
+def names(X):
+    return [[[f"w={word}", f"t={tag}"] for word, tag in s] for s in X]
+
+
+TAGS = sorted({tag for s in X + X_test for _, tag in s})
+
+
+def rows(X):
+    return [np.array([[float(tag == t) for t in TAGS] for _, tag in s]) for s in X]
+
+
+def fitted(X=X, y=y, **params):
+    lengths = params.pop("lengths", None)
+    return SequenceLabeler(**{"random_state": 0} | params).fit(X, y, lengths=lengths)
+
+
+# ---- forms of input ----------------------------------------------------------------------------
+
+FORMS = {
+    "words": lambda X: X,
+    "dicts": dicts,
+    "names": names,
+    "sets": lambda X: [[set(token) for token in s] for s in names(X)],
+    "tuple of tuples": lambda X: tuple(tuple(map(tuple, s)) for s in X),
+    "arrays": rows,
+    "int arrays": lambda X: [a.astype(np.int64) for a in rows(X)],
+    "csr": lambda X: [sp.csr_array(a) for a in rows(X)],
+    "coo matrix": lambda X: [sp.coo_matrix(a) for a in rows(X)],
+    "columns": Columns.from_sequences,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_learns_and_predicts(form):
+    model = fitted(FORMS[form](X), C=1.0)
+    predicted = model.predict(FORMS[form](X_test))
+    assert [len(s) for s in predicted] == [len(s) for s in y_test]
+    assert token_accuracy(y_test, predicted) > 0.6
+    assert len(model.feature_names_) == model.n_features_in_ == len(model.emission_)
+    assert model.score(FORMS[form](X_test), y_test) == token_accuracy(y_test, predicted)
+
+
+def test_numeric_forms_are_one():
+    lengths = [len(s) for s in X]
+    base = fitted(rows(X))
+    ends = np.cumsum([0, *(len(s) for s in X_test)])
+    flat = np.concatenate(rows(X_test))
+    for make in (np.asarray, sp.csr_array, sp.csr_matrix, sp.coo_array):
+        model = fitted(make(np.concatenate(rows(X))), lengths=lengths)
+        np.testing.assert_array_equal(model.emission_, base.emission_)
+        assert model.predict(make(flat), lengths=np.diff(ends)) == base.predict(rows(X_test))
+    cube = np.stack([np.eye(3), np.eye(3)[::-1]])
+    assert fitted(cube, [["a", "b", "c"], ["c", "b", "a"]], C=10.0).predict(cube) == [["a", "b", "c"], ["c", "b", "a"]]
+
+
+def test_generators_are_encoded_as_they_come():
+    model = fitted(s for s in names(X))
+    assert model.predict(s for s in names(X_test)) == fitted(names(X)).predict(names(X_test))
+
+
+def test_object_arrays_and_arrays_of_labels():
+    base = fitted(names(X))
+    objects = np.empty(len(X), dtype=object)
+    objects[:] = names(X)
+    labels = np.empty(len(y), dtype=object)
+    labels[:] = y
+    for X_, y_ in [
+        (objects, labels),
+        (names(X), [np.array(s) for s in y]),
+        (names(X), tuple(map(tuple, y))),
+        (names(X), [np.array(s, dtype=object) for s in y]),
+    ]:
+        model = fitted(X_, y_)
+        assert model.classes_.tolist() == base.classes_.tolist()
+        assert all(type(label) is str for s in model.predict(objects) for label in s)
+        np.testing.assert_array_equal(model.emission_, base.emission_)
+
+
+def test_flat_labels_beside_one_matrix():
+    lengths = [len(s) for s in X]
+    flat = [label for s in y for label in s]
+    matrix = np.concatenate(rows(X))
+    for labels in (flat, np.array(flat)):
+        np.testing.assert_array_equal(fitted(matrix, labels, lengths=lengths).emission_, fitted(rows(X)).emission_)
+
+
+def test_columns_with_labels_as_columns():
+    columns = Columns.from_sequences(
+        [[(*token, label) for token, label in zip(s, t, strict=True)] for s, t in zip(X, y, strict=True)]
+    )
+    model = fitted(columns.drop_last(), columns.select([2]), templates="crf++")
+    assert model.classes_.tolist() == sorted({label for s in y for label in s})
+    assert model.predict(columns.drop_last()) == fitted(columns.drop_last(), y, templates="crf++").predict(
+        columns.drop_last()
+    )
+    with pytest.raises(ValueError, match="y has 3 columns"):
+        fitted(columns.drop_last(), columns)
+
+
+def test_values_of_features_count():
+    X = [[{"x": 1.0}], [{"x": -1.0}], [{"x": 2.5}], [{"x": -0.5}]]
+    assert fitted(X, [["+"], ["-"], ["+"], ["-"]], C=10.0).predict([[{"x": 0.3}], [{"x": -0.3}]]) == [["+"], ["-"]]
+
+
+def test_predict_nothing():
+    model = fitted(names(X))
+    assert model.predict([]) == model.decision_function([]) == model.predict_kbest([], 2) == []
+    greedy = fitted(names(X), inference="greedy")
+    assert greedy.predict([]) == greedy.decision_function([]) == []
+
+
+# ---- labels ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda k: f"L{k}",
+        lambda k: k - 2,
+        lambda k: 2**70 + k,
+        lambda k: k / 2,
+        lambda k: ("chunk", k),
+        lambda k: None if k == 0 else f"L{k}",
+        lambda k: [None, 1, "one", ("one", 1), 2.5][k],
+        lambda k: frozenset([k]),
+        lambda k: bytes([k]),
+        lambda k: np.int64(k),
+        lambda k: np.str_(f"L{k}"),
+        lambda k: f"étiquette-{k}-標籤",
+    ],
+)
+def test_labels_of_any_hashable_type(rename):
+    numbers = {label: k for k, label in enumerate(sorted({label for s in y for label in s}))}
+    renamed = [[rename(numbers[label]) for label in s] for s in y]
+    model = fitted(names(X), renamed)
+    plain = fitted(names(X), y)
+    assert set(model.classes_) == {label for s in renamed for label in s}
+    assert all(type(label).__module__ != "numpy" for s in model.predict(names(X)) for label in s)
+    back = {rename(k): label for label, k in numbers.items()}
+    if list(map(back.__getitem__, model.classes_.tolist())) == plain.classes_.tolist():
+        assert [[back[label] for label in s] for s in model.predict(names(X))] == plain.predict(names(X))
+    assert model.score(names(X), renamed) > 0.9
+
+
+def test_one_label_only():
+    for params in (
+        {},
+        {"inference": "greedy"},
+        {"solver": "perceptron"},
+        {"solver": "passive_aggressive"},
+        {"order": 2},
+    ):
+        model = fitted(names(X), [["O"] * len(s) for s in X], **params)
+        assert model.predict(names(X_test)) == [["O"] * len(s) for s in X_test]
+        assert model.score(names(X_test), [["O"] * len(s) for s in X_test]) == 1.0
+
+
+# ---- options -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"inference": "exact", "order": 1},
+        {"inference": "exact", "order": 2},
+        {"inference": "exact", "end": True},
+        {"inference": "exact", "loss": "zero_one"},
+        {"inference": "greedy", "order": 0},
+        {"inference": "greedy", "order": 2},
+        {"inference": "greedy", "order": 10},
+    ],
+)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        "larank",
+        "passive_aggressive",
+        "perceptron",
+        LaRank(C=0.5, schedule="fixed", n_reprocess=2),
+        LaRank(C=0.5, schedule="adaptive"),
+        LaRank(C=0.5, rescaling="slack"),
+        LaRank(C=0.5, penalty="quadratic"),
+        PassiveAggressive(C=0.5, average=True),
+        Perceptron(average=False),
+    ],
+    ids=repr,
+)
+def test_every_inference_with_every_solver(params, solver):
+    if isinstance(solver, str):
+        params = params | {"random_state": 0}
+    else:
+        solver.set_params(random_state=0)
+        params = params | {"random_state": None}
+    model = fitted(names(X), solver=solver, **params)
+    again = fitted(names(X), solver=solver, **params)
+    np.testing.assert_array_equal(model.model_.weights, again.model_.weights)
+    assert model.score(names(X), y) > 0.7
+    assert model.score(names(X_test), y_test) > 0.5
+    assert model.n_iter_ == model.result_.n_iter >= 1
+    K = len(model.classes_)
+    assert model.emission_.shape == (model.n_features_in_, K)
+    assert model.transition_.shape == (K, K)
+    assert model.emission_.dtype == model.transition_.dtype == np.float32
+
+
+def test_min_count_drops_and_hashing_bounds():
+    assert fitted(names(X), min_count=3).n_features_in_ < fitted(names(X)).n_features_in_
+    assert fitted(names(X), hash_bits=6).n_features_in_ == 64
+    assert fitted(names(X), hash_bits=12).score(names(X), y) > 0.9
+    with pytest.raises(ValueError, match="min_count=1000000"):
+        fitted(names(X), min_count=1_000_000)
+
+
+def test_tol_stops_with_a_certificate():
+    model = fitted(names(X), tol=0.01, max_iter=500)
+    assert model.result_.status == "converged"
+    assert 0.0 <= model.result_.relative_gap <= 0.01
+
+
+def test_sample_weight_counts_copies():
+    weight = np.ones(len(X))
+    weight[::2] = 3.0
+    copies = [i for i in range(len(X)) for _ in range(int(weight[i]))]
+    tight = {"tol": 1e-4, "max_iter": 5000, "C": 0.05}
+    weighted = SequenceLabeler(random_state=0, **tight).fit(names(X), y, sample_weight=weight)
+    copied = fitted([names(X)[i] for i in copies], [y[i] for i in copies], **tight)
+    assert weighted.result_.primal == pytest.approx(copied.result_.primal, rel=3e-4)
+    for inference in ("exact", "greedy"):
+        only = np.zeros(len(X))
+        only[:5] = 1.0
+        some = SequenceLabeler(random_state=0, inference=inference, C=1.0).fit(names(X), y, sample_weight=only)
+        assert some.score(names(X)[:5], y[:5]) > some.score(names(X)[5:], y[5:])
+        assert some.score(names(X), y, sample_weight=only) == pytest.approx(some.score(names(X)[:5], y[:5]))
+
+
+def test_class_weight_is_the_cost_of_an_error():
+    # Costs of 2 at w are costs of 1 at w / 2: primal(2 D, C) = 4 primal(D, C / 2).
+    tight = {"tol": 1e-4, "max_iter": 5000}
+    double = fitted(names(X), C=0.1, class_weight=dict.fromkeys({label for s in y for label in s}, 2.0), **tight)
+    single = fitted(names(X), C=0.05, **tight)
+    assert double.result_.primal == pytest.approx(4.0 * single.result_.primal, rel=3e-4)
+    balanced = fitted(names(X), class_weight="balanced")
+    counts = {c: sum(s.count(c) for s in y) for c in balanced.classes_}
+    n = sum(counts.values())
+    by_hand = fitted(names(X), class_weight={c: n / (len(counts) * count) for c, count in counts.items()})
+    np.testing.assert_array_equal(balanced.emission_, by_hand.emission_)
+
+
+def test_the_history_of_labels_is_seen():
+    """Tokens that say nothing: only the labels before tell, and only a history long enough sees them."""
+    pattern = list("AABB") * 5
+    X, y = [[["bias"]] * 20] * 10, [pattern] * 10
+    long = fitted(X, y, inference="greedy", order=4, C=10.0, max_iter=50)
+    assert long.predict(X[:1]) == [pattern]
+    second = fitted(X, y, order=2, C=10.0, max_iter=50)
+    assert second.predict(X[:1]) == [pattern]
+    assert fitted(X, y, C=10.0, max_iter=50).score(X, y) < 1.0
+
+
+# ---- constraints -------------------------------------------------------------------------------
+
+
+def is_bio(labels):
+    before = "O"
+    for label in labels:
+        if label.startswith("I-") and before[2:] != label[2:]:
+            return False
+        before = label
+    return True
+
+
+def bioes(labels):
+    """BIO to BIOES."""
+    out = []
+    for label, after in pairwise([*labels, "O"]):
+        goes_on = after == "I-" + label[2:]
+        if label == "O":
+            out.append(label)
+        elif label[0] == "B":
+            out.append(("B" if goes_on else "S") + label[1:])
+        else:
+            out.append(("I" if goes_on else "E") + label[1:])
+    return out
+
+
+def is_bioes(labels):
+    open_ = None
+    for label in labels:
+        prefix, kind = label[0], label[2:]
+        if open_ is not None and (prefix not in "IE" or kind != open_):
+            return False
+        if open_ is None and prefix in "IE":
+            return False
+        open_ = kind if prefix in "BI" else None
+    return open_ is None
+
+
+# Few passes, and labels that lie: left alone, the model predicts what is no BIO.
+noisy = np.random.default_rng(0)
+X_noise = [[[f"n{noisy.integers(3)}"] for _ in range(12)] for _ in range(200)]
+
+
+@pytest.mark.parametrize("params", [{}, {"order": 2}, {"inference": "greedy"}, {"inference": "greedy", "order": 0}])
+def test_bio_is_never_broken(params):
+    free = fitted(names(X), max_iter=1, **params)
+    model = fitted(names(X), max_iter=1, constraints="bio", **params)
+    shuffled = [[s[i] for i in noisy.permutation(len(s))] for s in names(X_test)]
+    assert all(map(is_bio, model.predict(shuffled)))
+    assert not all(map(is_bio, free.predict(shuffled)))
+
+
+@pytest.mark.parametrize("params", [{}, {"order": 2}])
+def test_bioes_is_never_broken(params):
+    labels = [bioes(s) for s in y]
+    assert all(map(is_bioes, labels))
+    free = fitted(names(X), labels, max_iter=1, **params)
+    model = fitted(names(X), labels, max_iter=1, constraints="bioes", **params)
+    shuffled = [[s[i] for i in noisy.permutation(len(s))] for s in names(X_test)]
+    assert all(map(is_bioes, model.predict(shuffled)))
+    assert not all(map(is_bioes, free.predict(shuffled)))
+    assert all(is_bioes(path) for found in model.predict_kbest(shuffled, 4) for path, _ in found)
+
+
+def test_masks_are_never_broken():
+    seen = {pair for s in y for pair in pairwise(s)}
+    classes = sorted({label for s in y for label in s})
+    transitions = np.array([[(a, b) in seen for b in classes] for a in classes])
+    first = np.array([c in {s[0] for s in y} for c in classes])
+    last = np.array([c in {s[-1] for s in y} for c in classes])
+    model = fitted(names(X), constraints=(transitions, first, last))
+    for s in model.predict(names(X_test)):
+        assert set(pairwise(s)) <= seen
+        assert first[classes.index(s[0])] and last[classes.index(s[-1])]
+    assert fitted(names(X), constraints=(None, first, None)).score(names(X), y) > 0.8
+
+
+@pytest.mark.parametrize("inference", ["exact", "greedy"])
+def test_training_data_that_break_constraints(inference):
+    broken = [list(s) for s in y]
+    broken[7] = ["O", "I-NP"] + ["O"] * (len(broken[7]) - 2)
+    with pytest.raises(
+        ValueError, match="sequence 7: the constraints do not allow its label 'I-NP' at token 1, after 'O'"
+    ):
+        fitted(names(X), broken, constraints="bio", inference=inference)
+    with pytest.raises(ValueError, match=r"sequence 0: .*at token 0"):
+        fitted([[["a"]]], [["I-X"]], constraints="bio", inference=inference)
+
+
+def test_constraints_of_a_wrong_kind():
+    with pytest.raises(TypeError, match="needs labels that are strings"):
+        fitted([[["a"]]], [[1]], constraints="bio")
+    with pytest.raises(ValueError, match="three masks"):
+        fitted(names(X), constraints=(None, None))
+    with pytest.raises(ValueError, match=r"'allowed_first'.*boolean array of shape"):
+        fitted(names(X), constraints=(None, np.ones(2, dtype=bool), None))
+
+
+# ---- partly known labels, k best, margins ------------------------------------------------------
+
+
+@pytest.mark.parametrize("inference", ["exact", "greedy"])
+def test_allowed_labels(inference):
+    model = fitted(names(X), inference=inference)
+    free = model.predict(names(X_test))
+    assert model.predict(names(X_test), allowed=[None] * len(X_test)) == free
+    assert model.predict(names(X_test), allowed=[[None] * len(s) for s in X_test]) == free
+    assert model.predict(names(X_test), allowed=y_test) == y_test
+    wanted = [[{"O", "B-NP"} if t % 2 else None for t in range(len(s))] for s in X_test]
+    for s in model.predict(names(X_test), allowed=wanted):
+        assert set(s[1::2]) <= {"O", "B-NP"}
+    tuples = [[("O", "B-NP")] * len(s) for s in X_test]
+    assert {label for s in model.predict(names(X_test), allowed=tuples) for label in s} <= {"O", "B-NP"}
+
+
+def test_allowed_labels_that_are_tuples():
+    labels = [[("L", label) for label in s] for s in y]
+    model = fitted(names(X), labels)
+    assert model.predict(names(X), allowed=labels) == labels
+
+
+def test_allowed_says_what_is_wrong():
+    model = fitted(names(X), n_jobs=2)
+    with pytest.raises(ValueError, match="X has 20 sequences, allowed has 3"):
+        model.predict(names(X_test), allowed=[None] * 3)
+    allowed = [None] * len(X_test)
+    with pytest.raises(ValueError, match=f"sequence 15 has {len(X_test[15])} tokens, but allowed has 1 for it"):
+        model.predict(names(X_test), allowed=[*allowed[:15], [None], *allowed[16:]])
+    with pytest.raises(ValueError, match="sequence 1, token 0: 'B-XX' is not one of the labels"):
+        model.predict(names(X_test), allowed=[None, ["B-XX"] * len(X_test[1]), *allowed[2:]])
+    with pytest.raises(ValueError, match="sequence 0, token 0: no label is allowed"):
+        model.predict(names(X_test), allowed=[[[]] * len(X_test[0]), *allowed[1:]])
+
+
+@pytest.mark.parametrize("params", [{}, {"order": 2}, {"end": True}, {"constraints": "bio"}])
+def test_kbest_and_margins_agree_with_predict(params):
+    model = fitted(names(X), max_iter=1, **params)
+    predicted = model.predict(names(X_test))
+    best = model.predict_kbest(names(X_test), 1)
+    assert [found[0][0] for found in best] == predicted
+    margins = model.decision_function(names(X_test))
+    for labels, found, table in zip(predicted, model.predict_kbest(names(X_test), 5), margins, strict=True):
+        scores = [score for _, score in found]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(path) for path, _ in found}) == len(found) <= 5
+        assert table.shape == (len(labels), len(model.classes_))
+        assert table.max() == 0.0
+        np.testing.assert_array_equal(table.max(axis=1), 0.0)
+        assert model.classes_[table.argmax(axis=1)].tolist() == labels
+        if len(found) > 1:  # the second best labelling differs somewhere, by the smallest margin of all
+            runner_up = np.sort(table, axis=1)[:, -2].max()
+            assert runner_up == pytest.approx(scores[1] - scores[0], abs=1e-4)
+
+
+def test_kbest_runs_out():
+    model = fitted([[["a"], ["b"]]], [["A", "B"]])
+    found = model.predict_kbest([[["a"], ["b"]]], 100)
+    assert len(found[0]) == 4
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        model.predict_kbest([[["a"]]], 0)
+    only = model.predict_kbest([[["a"], ["b"]]], 9, allowed=[[["A"], None]])[0]
+    assert sorted(path for path, _ in only) == [["A", "A"], ["A", "B"]]
+
+
+def test_greedy_margins():
+    model = fitted(names(X), inference="greedy")
+    for labels, table in zip(model.predict(names(X_test)), model.decision_function(names(X_test)), strict=True):
+        assert model.classes_[table.argmax(axis=1)].tolist() == labels
+        np.testing.assert_array_equal(table.max(axis=1), 0.0)
+    with pytest.raises(ValueError, match="predict_kbest needs inference='exact'"):
+        model.predict_kbest(names(X_test), 2)
+
+
+# ---- going on ----------------------------------------------------------------------------------
+
+SOLVERS = [
+    LaRank(C=0.1),
+    LaRank(C=0.1, average=False),
+    LaRank(C=0.1, n_reprocess=0.3),
+    LaRank(C=0.1, schedule="fixed", n_reprocess=3),
+    LaRank(C=0.1, schedule="fixed", n_reprocess=3, average=False),
+    LaRank(C=0.1, schedule="adaptive"),
+    LaRank(C=0.1, penalty="quadratic", rescaling="slack"),
+    PassiveAggressive(C=0.1),
+    PassiveAggressive(C=0.1, average=True),
+    Perceptron(),
+    Perceptron(average=False),
+]
+
+
+@pytest.mark.parametrize("inference", ["exact", "greedy"])
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("mmap", [False, True])
+def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap):
+    def labeler(passes, **params):
+        return SequenceLabeler(
+            solver=type(solver)(**solver.get_params() | {"max_iter": passes, "random_state": 3}),
+            inference=inference,
+            **params,
+        )
+
+    whole = labeler(5).fit(names(X), y)
+    part = labeler(2, warm_start=True).fit(names(X), y)
+    part.save(tmp_path / "part.model")
+    loaded = SequenceLabeler.load(tmp_path / "part.model", mmap=mmap)
+    assert loaded.warm_start and loaded.solver.max_iter == 2
+    loaded.set_params(solver__max_iter=3).fit(names(X), y)
+    part.set_params(solver__max_iter=3).fit(names(X), y)
+    for model in (part, loaded):
+        np.testing.assert_array_equal(model.model_.weights, whole.model_.weights)
+        assert (model.result_.primal, model.result_.dual) == pytest.approx(
+            (whole.result_.primal, whole.result_.dual), nan_ok=True, rel=0
+        )
+        assert model.n_iter_ == whole.n_iter_ == 5
+        assert model.result_.n_support == whole.result_.n_support
+
+
+def test_going_on_by_solver_name():
+    whole = fitted(names(X), max_iter=4)
+    part = fitted(names(X), max_iter=1, warm_start=True)
+    for _ in range(3):
+        part.fit(names(X), y)
+    np.testing.assert_array_equal(part.model_.weights, whole.model_.weights)
+
+
+def test_without_warm_start_fit_begins_anew():
+    model = fitted(names(X))
+    weights = model.model_.weights
+    np.testing.assert_array_equal(model.fit(names(X), y).model_.weights, weights)
+
+
+def test_going_on_with_other_data_or_parameters():
+    model = fitted(names(X), warm_start=True, max_iter=1)
+    weights = model.model_.weights.copy()
+    with pytest.raises(ValueError, match="the training data differ"):
+        model.fit(names(X_test), y_test)
+    with pytest.raises(ValueError, match="the training data differ"):
+        model.fit(names(X), [s[::-1] for s in y])
+    for params in (
+        {"order": 2},
+        {"inference": "greedy"},
+        {"end": True},
+        {"loss": "zero_one"},
+        {"constraints": "bio"},
+        {"class_weight": {"O": 2.0}},
+        {"min_count": 2},
+        {"hash_bits": 8},
+        {"templates": "crf++"},
+    ):
+        model.set_params(**params)
+        with pytest.raises(ValueError, match=f"another '{next(iter(params))}'"):
+            model.fit(names(X), y)
+        model.set_params(**{name: getattr(SequenceLabeler(), name) for name in params})
+    with pytest.raises(ValueError, match="cannot go on from where the model stands"):
+        model.set_params(C=1e-6).fit(names(X), y)
+    np.testing.assert_array_equal(model.model_.weights, weights)
+    model.set_params(C=None).fit(names(X), y)
+    assert model.n_iter_ == 2
+
+
+def test_partial_fit_streams(tmp_path):
+    classes = sorted({label for s in y + y_test for label in s})
+    batches = [(names(X)[a : a + 10], y[a : a + 10]) for a in range(0, 40, 10)]
+    for params in (
+        {"hash_bits": 14},
+        {"hash_bits": 14, "inference": "greedy"},
+        {"hash_bits": 14, "solver": "perceptron"},
+    ):
+        model = SequenceLabeler(random_state=0, **params)
+        other = SequenceLabeler(random_state=0, **params)
+        for k, (X_, y_) in enumerate(batches):
+            model.partial_fit(X_, y_, classes=classes)
+            other.partial_fit(X_, y_, classes=classes)
+            other.save(tmp_path / f"{k}.model")
+            other = SequenceLabeler.load(tmp_path / f"{k}.model")
+            np.testing.assert_array_equal(model.model_.weights, other.model_.weights)
+            assert model.n_iter_ == 1
+        assert model.score(names(X), y) > 0.85
+        assert model.predict(names(X_test)) == other.predict(names(X_test))
+
+
+def test_partial_fit_names_unknown_labels():
+    model = SequenceLabeler(random_state=0).partial_fit([[["a"]]], [["A"]])
+    with pytest.raises(ValueError, match="label 'B' is not one of the model's labels"):
+        model.partial_fit([[["a"]]], [["B"]])
+    model = SequenceLabeler(random_state=0).partial_fit([[["a"]]], [["A"]], classes=["A", "B"])
+    model.partial_fit([[["a"], ["new"]]], [["B", "B"]])
+    assert model.classes_.tolist() == ["A", "B"]
+    with pytest.raises(ValueError, match="class_weight='balanced' needs the counts"):
+        SequenceLabeler(class_weight="balanced").partial_fit([[["a"]]], [["A"]])
+
+
+# ---- Ctrl-C ------------------------------------------------------------------------------------
+
+X_long, y_long = make_sequences(4000, random_state=0)
+
+
+@pytest.mark.parametrize("params", [{}, {"inference": "greedy"}, {"solver": "perceptron"}, {"tol": 1e-9}])
+def test_ctrl_c_leaves_a_partial_model(params, tmp_path):
+    model = SequenceLabeler(random_state=0, max_iter=100_000, **params)
+    columns = Columns.from_sequences(X_long)
+    raised = []
+
+    def interrupt():
+        raised.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(1.5, interrupt)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt, match="warm_start=True, where it has that, goes on") as caught:
+            model.fit(columns, y_long)
+        late = time.monotonic() - raised[0]
+    finally:
+        timer.cancel()
+    assert "training was interrupted after" in str(caught.value)
+    # The promise is 0.2 s; a loaded machine gets more. What Ctrl-C must never wait for is the end of a run.
+    assert late < 2.0
+    assert model.result_.status == "interrupted"
+    assert model.score(columns[:100], y_long[:100]) > 0.5
+    model.save(tmp_path / "partial.model")
+    loaded = SequenceLabeler.load(tmp_path / "partial.model")
+    np.testing.assert_array_equal(loaded.model_.weights, model.model_.weights)
+    loaded.set_params(warm_start=True, max_iter=1, tol=None).fit(columns, y_long)
+    assert loaded.n_iter_ == model.n_iter_ + 1
+    assert loaded.result_.status == "max_iter"
+
+
+# ---- threads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("params", [{}, {"inference": "greedy"}, {"hash_bits": 10}, {"order": 2}])
+@pytest.mark.parametrize("form", ["dicts", "columns", "arrays"])
+def test_sixteen_threads_share_one_model(form, params, tmp_path):
+    if form == "arrays" and "hash_bits" in params:
+        params = {}
+    fitted(FORMS[form](X), **params).save(tmp_path / "m")
+    data = FORMS[form](X_test)
+    serial = SequenceLabeler.load(tmp_path / "m").predict(data)
+    model = SequenceLabeler.load(tmp_path / "m")  # its caches are empty: all threads fill them at once
+    start = threading.Barrier(16)
+
+    def work(_):
+        start.wait()
+        return [model.predict(data) for _ in range(5)]
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(found == serial for runs in pool.map(work, range(16)) for found in runs)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_n_jobs_changes_nothing(form):
+    data = FORMS[form](X_test)
+    model = fitted(FORMS[form](X))
+    serial = model.predict(data)
+    for n_jobs in (2, 3, 50, -1):
+        assert model.set_params(n_jobs=n_jobs).predict(data) == serial
+        assert model.predict(data, allowed=y_test) == y_test
+
+
+def test_errors_in_threads_count_sequences_from_the_first():
+    model = fitted(names(X), n_jobs=4)
+    broken = names(X_test)
+    broken[17] = []
+    with pytest.raises(ValueError, match="sequence 17 is empty"):
+        model.predict(broken)
+
+
+# ---- bad input ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        ([], [], ValueError, "X holds no sequences"),
+        ([[["a"]], []], [["A"], []], ValueError, "sequence 1 is empty"),
+        ([[["a"]], [["a"], ["b"]]], [["A"], ["A"]], ValueError, "sequence 1 has 2 tokens but 1 labels"),
+        ([[["a"]], [["a"]]], [["A"]], ValueError, "X has 2 sequences, y has 1"),
+        ([[["a"]]], None, ValueError, "requires y to be passed, but the target y is None"),
+        ([[["a"]]], ["A"], TypeError, "for sequence 0 it holds 'A'"),
+        ([[["a"], ["b"]]], [1], TypeError, "y must hold a list of labels for each sequence"),
+        ([[["a"]]], [[["A"]]], TypeError, r"labels must be hashable .*got \['A'\]"),
+        ([[["a"]]], [[float("nan")]], ValueError, "y holds NaN as a label"),
+        ([[{"x": float("nan")}]], [["A"]], ValueError, "sequence 0, token 0: feature 'x' has the value nan"),
+        ([[{"x": float("inf")}]], [["A"]], ValueError, "sequence 0, token 0: feature 'x' has the value inf"),
+        ([[{"x": 1e300}]], [["A"]], ValueError, "sequence 0, token 0: feature 'x'"),
+        ([np.array([[1.0, np.nan]])], [["A"]], ValueError, "sequence 0, token 0: feature '1' has the value nan"),
+        ([[["a"]], [[object()]]], [["A"], ["A"]], TypeError, "sequence 1, token 0: names of features must be strings"),
+        ([[{"x": 1j}]], [["A"]], TypeError, "sequence 0, token 0: feature 'x'"),
+        ([[{1: "x"}]], [["A"]], TypeError, "sequence 0, token 0: names of features must be strings"),
+        ([[3.5]], [["A"]], TypeError, "sequence 0, token 0"),
+        ([["word"]], [["A"]], TypeError, "sequence 0, token 0"),
+        (["words"], [["A"]], TypeError, "sequence 0 must be a list of tokens"),
+        ("words", [["A"]], TypeError, "X must hold sequences of tokens"),
+        (np.eye(3), [["A"] * 3], ValueError, "X is one matrix: lengths="),
+        ([np.eye(2), np.eye(3)], [["A"] * 2, ["A"] * 3], ValueError, "sequence 1 has 3 columns, expected 2"),
+        ([[{}]], [["A"]], ValueError, "the tokens have no features at all"),
+    ],
+)
+def test_bad_data(X, y, error, message):
+    with pytest.raises(error, match=message):
+        SequenceLabeler().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        *(
+            ({"C": C}, r"The 'C' parameter of SequenceLabeler must be a float in the range \(0.0, inf\)")
+            for C in (-1.0, 0, 0.0, float("nan"), float("inf"), "1", True)
+        ),
+        ({"solver": "svm"}, "'solver' parameter .* 'larank' or 'cutting_plane' or .* or 'perceptron' or a Solver"),
+        ({"solver": LaRank}, "'solver' parameter"),
+        ({"inference": "viterbi"}, "'exact' or 'greedy'"),
+        ({"order": 0}, "order must be 1 or 2 with inference='exact', got 0; inference='greedy' takes any"),
+        ({"order": 3}, "order must be 1 or 2"),
+        ({"order": 1.5}, "'order' parameter"),
+        ({"order": -1, "inference": "greedy"}, "'order' parameter"),
+        ({"min_count": 0}, "'min_count' parameter"),
+        ({"hash_bits": 31}, "'hash_bits' parameter"),
+        ({"hash_bits": 8, "min_count": 2}, "hash_bits keeps no counts"),
+        ({"constraints": "iob"}, "'constraints' parameter"),
+        ({"end": 1}, "'end' parameter"),
+        ({"end": True, "inference": "greedy"}, "end=True needs inference='exact'"),
+        ({"loss": "zero_one", "inference": "greedy"}, "loss='zero_one' needs inference='exact'"),
+        ({"loss": "f1"}, "'loss' parameter"),
+        ({"loss": "zero_one", "class_weight": {"A": 2.0}}, "class_weight has no meaning"),
+        ({"class_weight": {"Z": 1.0}}, "class_weight names 'Z'"),
+        ({"class_weight": {"A": 0.0}}, "class_weight must be positive and finite, got 0.0 for the label 'A'"),
+        ({"class_weight": {"A": "x"}}, "class_weight must be positive"),
+        ({"class_weight": "auto"}, "'class_weight' parameter"),
+        ({"max_iter": 0}, "'max_iter' parameter"),
+        ({"tol": 0.0}, "'tol' parameter"),
+        ({"random_state": -1}, "'random_state' parameter"),
+        ({"n_jobs": 0}, "'n_jobs' parameter"),
+        ({"warm_start": "yes"}, "'warm_start' parameter"),
+        ({"C": 1.0, "solver": "perceptron"}, "The 'C' parameter has no meaning for solver='perceptron'"),
+        ({"C": 1.0, "solver": LaRank()}, r"The 'C' parameter is set beside a solver object.*LaRank\(C=...\)"),
+        ({"solver": LaRank(C=-1.0)}, "The 'C' parameter of LaRank"),
+        ({"templates": "no-such-set"}, "templates 'no-such-set' are neither built in"),
+    ],
+)
+def test_bad_parameters(params, message):
+    model = SequenceLabeler(**params)
+    with pytest.raises(ValueError, match=message):
+        model.fit([[["a"], ["b"]]], [["A", "B"]])
+    assert not hasattr(model, "model_")
+
+
+@pytest.mark.parametrize("weight", [[1.0], [-1.0, 1.0], [np.nan, 1.0], [np.inf, 1.0], [[1.0], [1.0]]])
+def test_bad_sample_weight(weight):
+    with pytest.raises(ValueError, match="sample_weight"):
+        SequenceLabeler().fit([[["a"]], [["b"]]], [["A"], ["B"]], sample_weight=weight)
+
+
+def test_bad_lengths():
+    for lengths, message in ([2, 2], "lengths add up to 4, X has 3 rows"), ([3, 0], "sequence 1 is empty"):
+        with pytest.raises(ValueError, match=message):
+            SequenceLabeler().fit(np.eye(3), [["A"] * n for n in lengths], lengths=lengths)
+
+
+def test_bad_input_does_no_harm():
+    model = fitted(names(X))
+    before, predicted = model.model_, model.predict(names(X_test))
+    for bad in ([], [[]], [[["a"]]], "x"):
+        with pytest.raises((ValueError, TypeError)):
+            model.fit(bad, y)
+        with pytest.raises((ValueError, TypeError)):
+            model.partial_fit(bad, y)
+    assert model.model_ is before
+    assert model.predict(names(X_test)) == predicted
+
+
+def test_other_kinds_of_data_than_in_training():
+    with pytest.raises(ValueError, match="fitted on attributes, X holds numeric"):
+        fitted(names(X)).predict(rows(X_test))
+    with pytest.raises(ValueError, match="sequence 0 has 2 columns, expected"):
+        fitted(rows(X)).predict([np.ones((1, 2))])
+
+
+def test_labels_and_features_never_seen_in_training():
+    model = fitted(names(X))
+    unseen = [["B-NEVER"] * len(s) for s in X_test]
+    assert model.score(names(X_test), unseen) == 0.0
+    assert chunk_f1(unseen, model.predict(names(X_test))) == 0.0
+    assert [len(s) for s in model.predict([[["new"], []], [["newer"]]])] == [2, 1]
+
+
+def test_unicode_and_very_long_tokens():
+    words = ["naïve", "東京", "🦜" * 1000, "x" * 100_000, " ", "", "a\tb", "\x00"]
+    X, y = [[[w] for w in words]], [list("ABABABAB")]
+    model = fitted(X, y, C=10.0)
+    assert set(model.feature_names_) == set(words)
+    assert model.predict(X) == y
+
+
+def test_a_sequence_of_100_000_tokens():
+    n = 100_000
+    X, y = [[["a"], ["b"]] * (n // 2)], [["A", "B"] * (n // 2)]
+    for inference in ("exact", "greedy"):
+        model = fitted(X, y, inference=inference, max_iter=1)
+        assert model.predict(X) == y
+    assert fitted(X, y, max_iter=1).decision_function(X)[0].shape == (n, 2)
+
+
+def test_long_sequences_converge():
+    """Their inner products are taken another way; the certificate would not close over wrong ones."""
+    rng = np.random.default_rng(0)
+    for values in (False, True):
+        X = [rng.normal(size=(300, 4)) if values else rng.integers(0, 2, size=(300, 4)) for _ in range(4)]
+        y = [[f"{int(t[0] + t[1] > 0.5)}{int(t[2] > 0)}" for t in s] for s in X]
+        model = fitted(X, y, tol=1e-3, max_iter=3000, C=0.01)
+        assert model.result_.status == "converged"
+        assert model.result_.gap >= -1e-6 * model.result_.primal
+
+
+def test_not_fitted():
+    from sklearn.exceptions import NotFittedError
+
+    model = SequenceLabeler()
+    for call in (
+        lambda: model.predict([]),
+        lambda: model.predict_kbest([], 1),
+        lambda: model.decision_function([]),
+        lambda: model.score([], []),
+        lambda: model.save("nowhere"),
+    ):
+        with pytest.raises(NotFittedError, match="SequenceLabeler"):
+            call()
+
+
+def test_not_converged_is_a_warning():
+    from structsvm import ConvergenceWarning
+
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        model = fitted(names(X), tol=1e-9, max_iter=2)
+    assert model.n_iter_ == 2
+
+
+def test_verbose_shows_a_bar(capsys):
+    fitted(names(X), verbose=True)
+    assert "training" in capsys.readouterr().err
+    fitted(names(X))
+    assert capsys.readouterr().err == ""
+
+
+# ---- beside a CRF, and on real data ------------------------------------------------------------
+
+
+def test_input_of_sklearn_crfsuite():
+    """The very same lists of dicts train both, and all attributes have the same names."""
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    data = dicts(X)
+    for sequence in data:
+        for token in sequence:
+            token["nested"] = {"a": 1.5, "b": ["x", "y"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer = pycrfsuite.Trainer(verbose=False)
+        for s, t in zip(data, y, strict=True):
+            trainer.append(pycrfsuite.ItemSequence(s), t)
+    items = {
+        name for s in data for token in pycrfsuite.ItemSequence(s).items() for name, value in token.items() if value
+    }
+    assert set(fitted(data).feature_names_) == items
+
+
+@pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
+def test_conll2000_reaches_the_thesis():
+    data = fetch_conll2000()
+    model = SequenceLabeler(random_state=0).fit(Columns.from_sequences(data.X_train), data.y_train)
+    assert chunk_f1(data.y_test, model.predict(Columns.from_sequences(data.X_test))) > 0.93
