@@ -118,7 +118,7 @@ def structsvm(task):
     """The same, as the command line does it (without scikit-learn)."""
     from _sequence_data import C, default_settings
 
-    from structsvm.solvers.choice import make_solver
+    from structsvm.tasks.common.solver import make_solver
     from structsvm.tasks.sequence.model import SequenceModel
     from structsvm.tasks.sequence.parameters import make_oracle
 
@@ -130,7 +130,7 @@ def structsvm(task):
     runs = []
     for _ in range(task["times"]):
         with Clock() as training:
-            model.train(tokens, numbers, make_solver(settings))
+            model.train((tokens, numbers), make_solver(settings))
         runs.append(training)
         if len(runs) == 1:
             largest = peak()

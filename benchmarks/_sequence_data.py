@@ -17,7 +17,7 @@ from structsvm.metrics import chunk_scores, token_accuracy
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.solvers.choice import make_solver
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.model import SequenceModel
 

@@ -151,7 +151,7 @@ def trained(encoder, X, y):
     tokens = encoder.fit_transform(X)
     labels, numbers = encode_labels(y, tokens)
     model = SequenceModel(encoder, labels, ViterbiOracle(len(labels), encoder.n_features))
-    model.train(tokens, numbers, default_solver(C=C, max_iter=1))
+    model.train((tokens, numbers), default_solver(C=C, max_iter=1))
     return model
 
 

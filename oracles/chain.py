@@ -16,6 +16,8 @@ class LabelChain(Oracle):
     are padding (zero weights, scores of -inf).
     """
 
+    end = False  # whether the last label has a weight of its own
+
     def __init__(
         self,
         n_labels,

@@ -34,8 +34,8 @@ import stat
 import struct
 import sys
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from mmap import ACCESS_READ
@@ -46,7 +46,7 @@ import numpy as np
 
 from structsvm.strict_json import json_problem, parse_json
 
-__all__ = ["ModelFile", "ModelFileError", "read_model", "write_model"]
+__all__ = ["ModelFile", "ModelFileError", "read_model", "under", "unsound", "write_model"]
 
 SCHEMA = 1
 MAGIC = b"\x89SVM\r\n\x1a\n"
@@ -69,6 +69,21 @@ class ModelFileError(ValueError):
 
     The message names the path and what is wrong with it.
     """
+
+
+# What code that reads a header and arrays raises where they are not what was written.
+UNSOUND = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+
+
+@contextmanager
+def unsound(path: Any, kind: str) -> Iterator[None]:
+    """Turn what reading an unsound model raises into a ModelFileError that names the file."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except UNSOUND as error:
+        raise ModelFileError(f"{path}: not a sound {kind} model: {error}") from error
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -94,7 +109,12 @@ class ModelFile:
 
     def under(self, prefix: str) -> dict[str, np.ndarray]:
         """The arrays whose names begin with `prefix`, by the rest of their names."""
-        return {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
+        return under(self.arrays, prefix)
+
+
+def under(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with `prefix`, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 class _Block(NamedTuple):

@@ -13,9 +13,9 @@ from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
-from structsvm.solvers.choice import make_solver
 from structsvm.tasks.alignment.files import read_alignments, write_alignments
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.common.solver import make_solver
 
 DEFAULTS = COMMON | {
     "mode": "semi_global",

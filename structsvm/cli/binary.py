@@ -18,10 +18,10 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.model_file import read_model
 from structsvm.solvers import SGDQN, Huller, LaSVM
+from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.kernel.binary import BinaryKernelModel
 from structsvm.tasks.kernel.model import kernel_of
 from structsvm.tasks.linear.model import LinearModel
-from structsvm.tasks.sequence.labels import label_costs
 
 # Solvers, and the estimators that hold their models.
 MACHINES = {

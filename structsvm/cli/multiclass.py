@@ -16,8 +16,8 @@ from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, passes_if_interrupted
 from structsvm.features.svmlight import read_svmlight
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, WestonWatkins
+from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.kernel.model import KernelModel, kernel_of
-from structsvm.tasks.sequence.labels import label_costs
 
 # Solvers, and the estimators that hold their models.
 SOLVERS = {

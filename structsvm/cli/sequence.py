@@ -14,7 +14,7 @@ from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import COMMON, Training, passes_if_interrupted, training
 from structsvm.features.columns import Columns, read_columns
 from structsvm.progress import Bar
-from structsvm.solvers.choice import make_solver
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 
 DEFAULTS = COMMON | {
@@ -41,14 +41,14 @@ def train(path, model_path, params, warm_start, plot, quiet):
     settings = SimpleNamespace(**DEFAULTS | ({} if model is None else model.params) | params)
     solver = make_solver(settings)
     solver.validate()
-    model, tokens, numbers = prepare(settings, X, y, model)
+    model, tokens, label_ids = prepare(settings, X, y, model)
     model.params = vars(settings)
     job.say(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels "
         f"({job.seconds:.2f} s)"
     )
     with job.warnings():
-        run = model.train(tokens, numbers, solver, monitor=job.bar(solver), resume=bool(warm_start))
+        run = model.train((tokens, label_ids), solver, monitor=job.bar(solver), resume=bool(warm_start))
     model.save(model_path)
     job.say(model.result.certificate())
     if plot:
@@ -62,7 +62,7 @@ def predict(model_path, path, output, kbest, jobs):
     columns = read_input(path)
     X, _ = split_labels(model, columns, path)
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
-    if kbest is not None and not hasattr(model.oracle, "end"):
+    if kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
     with writing(output) as stream:
         if kbest is None:
@@ -121,7 +121,7 @@ def inspect(model_path, top, only, plot):
     unknown = [label for label in only if label not in model.labels]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(map(str, model.labels))}")
-    click.echo(f"task: sequence, {'exact' if hasattr(oracle, 'end') else 'greedy'} inference of order {oracle.order}")
+    click.echo(f"task: sequence, {'greedy' if model.is_greedy else 'exact'} inference of order {oracle.order}")
     given = {k: v for k, v in model.params.items() if k not in DEFAULTS or (v is not DEFAULTS[k] and v != DEFAULTS[k])}
     click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in given.items()) or "defaults"))
     click.echo(f"{oracle.n_token_features} features, {oracle.n_labels} labels: {', '.join(map(str, model.labels))}")
@@ -151,10 +151,10 @@ def demo(output, seed):
     X, y = make_sequences(3000, random_state=seed)
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
-    model, tokens, numbers = prepare(settings, Columns.from_sequences(X), y)
+    model, tokens, label_ids = prepare(settings, Columns.from_sequences(X), y)
     solver = make_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
-    run = model.train(tokens, numbers, solver, monitor=Bar(solver.n_passes))
+    run = model.train((tokens, label_ids), solver, monitor=Bar(solver.n_passes))
     predicted = model.predict(Columns.from_sequences(X_test))
     click.echo(chunk_scores(y_test, predicted).report())
     click.echo(model.result.certificate())

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from structsvm.progress import Bar
-from structsvm.solvers.choice import SOLVERS
+from structsvm.tasks.common.solver import SOLVERS
 
 # What the common options are where a model is trained without the command line's parser.
 COMMON = {

@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.structures.gapped import pairs_letters
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.solver import SOLVERS, make_solver
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, monitor_for
 
 # Rounds of aligning and learning, where the homologues' alignments are unknown.
 ROUNDS = 10

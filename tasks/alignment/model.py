@@ -19,10 +19,10 @@ from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import plain
 from structsvm.result import Result, read_result, result_arrays
 from structsvm.solvers import Solver
-from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
+from structsvm.tasks.common.solver import solver_from_json, solver_to_json
 
 KIND = "alignment"
 DEFAULT_C = 0.01

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.checkpoint import resumed
-from structsvm.estimator import all_or_nothing, checked_sample_weight, monitor_for
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.ambiguous import AmbiguousOracle, Rows, as_rows
 from structsvm.parameters import (
@@ -29,9 +28,10 @@ from structsvm.parameters import (
 from structsvm.result import read_result, result_arrays
 from structsvm.solvers import Solver
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.solvers.choice import SOLVERS, make_solver
-from structsvm.solvers.stored import solver_from_json, solver_to_json
-from structsvm.tasks.sequence.labels import label_array, label_from_json, label_to_json, sort_labels
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import label_array, label_from_json, label_to_json, sort_labels
+from structsvm.tasks.common.solver import SOLVERS, make_solver, solver_from_json, solver_to_json
+from structsvm.tasks.common.stored_estimator import all_or_nothing, monitor_for
 
 KIND = "ambiguous"
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)

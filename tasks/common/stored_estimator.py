@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from structsvm.callbacks import CallbackMonitor
 from structsvm.model_file import ModelFileError
 from structsvm.parameters import validate
+from structsvm.progress import Bar, Monitors
 
 
 class StoredEstimatorMixin:
@@ -57,3 +60,28 @@ class StoredEstimatorMixin:
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")
+
+
+def monitor_for(estimator, X, y, max_iter, attributes, **metadata):
+    """The monitors of an estimator's fit: its callbacks (see `CallbackMonitor`), and a bar if it is verbose."""
+    callbacks = CallbackMonitor(estimator, X, y, max_iter, attributes, **metadata)
+    return Monitors(callbacks, Bar(max_iter, disable=False)) if estimator.verbose else callbacks
+
+
+def all_or_nothing(method):
+    """Make a method that trains leave its estimator as it was, attribute by attribute, if it raises an error.
+
+    Ctrl-C is none: what has been learnt until then stays.
+    """
+
+    @wraps(method)
+    def train(self, *args, **kwargs):
+        before = vars(self).copy()
+        try:
+            return method(self, *args, **kwargs)
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return train

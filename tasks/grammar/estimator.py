@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.metrics import bracket_scores
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.solvers.choice import SOLVERS
 from structsvm.structures.grammar import format_rule
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.solver import SOLVERS
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, monitor_for
 from structsvm.tasks.grammar.model import PCFG, GrammarModel, as_trees, prepare
 from structsvm.tasks.grammar.parameters import check_unchanged, make_grammar_solver
 

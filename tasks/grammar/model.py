@@ -17,9 +17,9 @@ from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.parameters import plain as plain_parameter
 from structsvm.result import Result, read_result, result_arrays
 from structsvm.solvers import Solver
-from structsvm.solvers.stored import solver_from_json, solver_to_json
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.trees import Tree, clean_tree, merge_repeats, parse_tree
+from structsvm.tasks.common.solver import solver_from_json, solver_to_json
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
 

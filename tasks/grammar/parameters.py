@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structsvm.solvers import FrankWolfe, Perceptron, Solver
-from structsvm.solvers.choice import make_solver
+from structsvm.tasks.common.solver import make_solver
 
 DEFAULT_C = 1.0
 

@@ -11,13 +11,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import all_or_nothing, checked_sample_weight, monitor_for
 from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import label_costs
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, all_or_nothing, monitor_for
 from structsvm.tasks.kernel.model import KernelModel, kernel_of
-from structsvm.tasks.sequence.labels import label_costs
 
 
 class Callable:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from structsvm.estimator import checked_sample_weight
 from structsvm.solvers.lasvm import LaSVM
-from structsvm.tasks.common.stream_labels import label_numbers, settled_labels
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import label_ids_of, settled_labels
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
 from structsvm.tasks.kernel.classifier import CLASS_WEIGHT
 
@@ -212,7 +212,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
             text = f"row {wrong[0]} is not one of the pool's" if len(wrong) else "a row is taught twice, which is not"
             raise ValueError(f"{text} {len(pool.left)} rows that have no label yet")
         labels = pool.labels
-        known = label_numbers(y, labels)
+        known = label_ids_of(y, labels)
         weight = self._weights(checked_sample_weight(sample_weight, len(y)), labels, known)
         pool.teach(numbers.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
         model = pool.model

@@ -16,7 +16,7 @@ from structsvm.kernel.problem import KernelProblem
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.parameters import plain
 from structsvm.result import read_result, result_arrays
-from structsvm.tasks.sequence.labels import label_array, label_from_json, label_to_json
+from structsvm.tasks.common.labels import label_array, label_from_json, label_to_json
 
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from structsvm.callbacks import with_callbacks
-from structsvm.estimator import all_or_nothing, monitor_for
 from structsvm.parameters import validate
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.stream_labels import check_stream_weight, label_numbers, settled_labels
+from structsvm.tasks.common.labels import check_stream_weight, label_ids_of, settled_labels
+from structsvm.tasks.common.stored_estimator import all_or_nothing, monitor_for
 from structsvm.tasks.kernel.classifier import KernelClassifier
 from structsvm.tasks.kernel.model import kernel_of
 
@@ -36,7 +36,7 @@ class OnlineKernelClassifier(KernelClassifier):
             self._check_kernel(old.kernel, X)
         labels = settled_labels(y, classes, None if old is None else old.labels)
         self._check_labels(labels)
-        numbers = label_numbers(y, labels)
+        numbers = label_ids_of(y, labels)
         solver = self._stream_solver()
         weight = self._weights(sample_weight, labels, numbers)
         model = self._new_model(labels, X) if old is None else old

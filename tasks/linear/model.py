@@ -11,8 +11,8 @@ import numpy as np
 
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.result import read_result, result_arrays
+from structsvm.tasks.common.labels import label_array, label_from_json, label_to_json
 from structsvm.tasks.kernel.model import param_from_json, param_to_json
-from structsvm.tasks.sequence.labels import label_array, label_from_json, label_to_json
 
 KIND = "binary"
 

@@ -9,17 +9,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
 from structsvm.dual._weights import checked_array
-from structsvm.estimator import all_or_nothing, checked_sample_weight, monitor_for
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, RANDOM_STATE, validate
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.solvers.sgdqn import SGDQN
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
-from structsvm.tasks.common.stream_labels import check_stream_weight, label_numbers, settled_labels
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import check_stream_weight, label_costs, label_ids_of, settled_labels
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, all_or_nothing, monitor_for
 from structsvm.tasks.kernel.classifier import CLASS_WEIGHT
 from structsvm.tasks.linear.model import LinearModel
-from structsvm.tasks.sequence.labels import label_costs
 
 
 class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -157,7 +156,7 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         return self._train(X, y, labels, sample_weight, old, 1)
 
     def _train(self, X, y, labels, sample_weight, old, passes):
-        numbers = label_numbers(y, labels)
+        numbers = label_ids_of(y, labels)
         solver = SGDQN(**{name: getattr(self, name) for name in SGDQN().get_params()})
         weight = checked_sample_weight(sample_weight, len(numbers))
         costs = label_costs(self.class_weight, labels.tolist(), numbers)

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from structsvm.estimator import all_or_nothing, checked_sample_weight
 from structsvm.linear._tracking import Tracker
 from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, seed_from, validate
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
-from structsvm.tasks.common.stream_labels import label_numbers, settled_labels
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import label_ids_of, settled_labels
+from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, all_or_nothing
 from structsvm.tasks.linear.model import LinearModel
 
 
@@ -91,7 +91,7 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is multiclass: {len(labels)} classes"
             )
-        numbers = label_numbers(y, labels)
+        numbers = label_ids_of(y, labels)
         weight = checked_sample_weight(sample_weight, len(y))
         rows = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X)
         with np.errstate(over="ignore"):

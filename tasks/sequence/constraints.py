@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from structsvm.tasks.sequence.labels import is_hashable
+from structsvm.tasks.common.labels import is_hashable
 
 
 def label_masks(constraints, labels):

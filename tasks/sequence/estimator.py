@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import checked_sample_weight, monitor_for
+from structsvm.callbacks import with_callbacks
 from structsvm.metrics import token_accuracy
-from structsvm.oracles.greedy import GreedyOracle
-from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
-from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.solvers.choice import SOLVERS, make_solver
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin
+from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
-from structsvm.tasks.sequence.labels import label_array
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 
 
-class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
+class SequenceLabeler(TaskEstimator):
     """Support vector machine for label sequences.
 
     Parameters
@@ -128,10 +123,7 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         self.verbose = verbose
 
     _model_class = SequenceModel
-    _kind = "sequence"
-    _constraints = {
-        "C": (POSITIVE, Options(None)),
-        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+    _constraints = SOLVER_CHOICE | {
         "inference": Options("exact", "greedy"),
         "order": (Interval(Integral, 0), Options(None)),
         "min_count": Interval(Integral, 1),
@@ -139,15 +131,7 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
         "end": FLAG,
         "loss": Options("hamming", "zero_one"),
-        "class_weight": (Options("balanced", None), Kind(dict, "a dict")),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "random_state": RANDOM_STATE,
-        "warm_start": FLAG,
-        "n_jobs": N_JOBS,
-        "checkpoint": CHECKPOINT,
-        "checkpoint_every": Interval(Integral, 1),
-        "verbose": FLAG,
+        "class_weight": CLASS_WEIGHT,
     }
 
     # ---- training -------------------------------------------------------------------------------
@@ -177,64 +161,23 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        validate(self, self._constraints)
-        resume = self.warm_start and hasattr(self, "model_")
-        model = self.model_ if resume else None
-        return self._train(X, y, sample_weight, lengths, model, resume=resume)
+        return self._train(X, y, sample_weight, metadata={"lengths": lengths}, lengths=lengths)
 
     @with_callbacks
-    def partial_fit(self, X, y, sample_weight=None, *, lengths=None, classes=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None, *, lengths=None):
         """One pass over a batch, starting from the present weights.
 
         The first call fixes features and labels (`classes` names labels that come later); after that,
         unknown features are left out: use `hash_bits` on streams. The batch's problem is solved around the
         weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
         """
-        validate(self, self._constraints)
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
-                "give partial_fit a dict"
-            )
-        model = getattr(self, "model_", None)
-        return self._train(X, y, sample_weight, lengths, model, classes=classes, passes=1)
+        check_stream_weight(self.class_weight)
+        metadata = {"lengths": lengths}
+        return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 
-    def _train(self, X, y, sample_weight, lengths, model, *, resume=False, classes=None, passes=None):
-        solver = make_solver(self)
-        model, tokens, numbers = prepare(self, X, y, model, lengths=lengths, classes=classes)
-        base = None if passes is None or model.result is None else model.weights
-        weight = checked_sample_weight(sample_weight, len(tokens))
-        monitor = monitor_for(
-            self,
-            X,
-            y,
-            solver.n_passes if passes is None else passes,
-            lambda run: {
-                "model_": SequenceModel(model.encoder, model.labels, model.oracle, weights=run.weights),
-                "classes_": label_array(model.labels),
-            },
-            lengths=lengths,
-        )
-        run = model.train(
-            tokens,
-            numbers,
-            solver,
-            sample_weight=weight,
-            monitor=monitor,
-            resume=resume,
-            base=base,
-            passes=passes,
-        )
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self
-
-    def _adopt(self, model):
-        self.model_ = model
-        self.classes_ = label_array(model.labels)
-        self.result_ = model.result
-        self.n_iter_ = 0 if model.result is None else model.result.n_iter
-        self.n_features_in_ = model.oracle.n_token_features
+    def _prepare(self, X, y, sample_weight, before, *, lengths=None, classes=None):
+        model, tokens, label_ids = prepare(self, X, y, before, lengths=lengths, classes=classes)
+        return model, (tokens, label_ids), checked_sample_weight(sample_weight, len(tokens))
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -244,22 +187,22 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         `allowed` restricts labels (a partly annotated sequence): for each sequence None, or a list that
         holds for each token None, a label, or a collection of labels that may stand there.
         """
-        check_is_fitted(self)
-        return self.model_.predict(
-            X, lengths=lengths, allowed=allowed_masks(allowed, self.model_.labels), n_jobs=self._threads()
-        )
+        model = self._fitted()
+        masks = allowed_masks(allowed, model.labels)
+        return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
 
     def predict_kbest(self, X, k, *, lengths=None, allowed=None):
         """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
 
         Fewer where there are fewer. Exact inference only.
         """
-        chain, offsets = self._chain(X, lengths, "predict_kbest")
-        masks = allowed_masks(allowed, self.model_.labels)
+        model = self._fitted()
+        chain, offsets = chain_of(model, X, lengths, "predict_kbest")
+        masks = allowed_masks(allowed, model.labels)
         found = []
         for i in range(len(offsets) - 1):
-            paths, scores = chain.kbest(self.model_.weights, i, k, None if masks is None else masks[i])
-            found.append([([self.model_.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
+            paths, scores = chain.kbest(model.weights, i, k, None if masks is None else masks[i])
+            found.append([([model.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
         return found
 
     def decision_function(self, X, *, lengths=None):
@@ -269,14 +212,14 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         all (max-marginals): 0 for the predicted label, and minus the margin for the runner-up. For greedy
         inference the scores of the decision at each token, the best one subtracted.
         """
-        check_is_fitted(self)
-        if isinstance(self.model_.oracle, GreedyOracle):
-            tokens = self.model_.encode(X, lengths)
-            scores = self.model_.oracle.chain(tokens).decision_scores(self.model_.weights)
+        model = self._fitted()
+        if model.is_greedy:
+            tokens = model.encode(X, lengths)
+            scores = model.oracle.chain(tokens).decision_scores(model.weights)
             scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
             return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
-        chain, offsets = self._chain(X, lengths, "decision_function")
-        margins = [chain.max_marginals(self.model_.weights, i) for i in range(len(offsets) - 1)]
+        chain, offsets = chain_of(model, X, lengths, "decision_function")
+        margins = [chain.max_marginals(model.weights, i) for i in range(len(offsets) - 1)]
         return [m - m.max(axis=1, keepdims=True) for m in margins]
 
     def score(self, X, y, sample_weight=None, *, lengths=None):
@@ -287,20 +230,6 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         weight = checked_sample_weight(sample_weight, len(predicted))
         right = np.array([sum(a == b for a, b in zip(s, t, strict=True)) for s, t in zip(y, predicted, strict=True)])
         return float(weight @ right / (weight @ np.array([len(t) for t in predicted])))
-
-    def _chain(self, X, lengths, method):
-        check_is_fitted(self)
-        if isinstance(self.model_.oracle, GreedyOracle):
-            raise ValueError(f"{method} needs inference='exact'; greedy search has no other labellings to compare")
-        tokens = self.model_.encode(X, lengths)
-        return self.model_.oracle.chain(tokens), tokens.offsets
-
-    def _threads(self):
-        if self.n_jobs == -1:
-            import os
-
-            return os.cpu_count() or 1
-        return self.n_jobs or 1
 
     # ---- views, files ---------------------------------------------------------------------------
 
@@ -328,3 +257,11 @@ class SequenceLabeler(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         tags.input_tags.dict = True
         tags.input_tags.string = True
         return tags
+
+
+def chain_of(model, X, lengths, method):
+    """The chain of encoded sequences and their offsets; ValueError, naming the method, for greedy inference."""
+    if model.is_greedy:
+        raise ValueError(f"{method} needs inference='exact'; greedy search has no other labellings to compare")
+    tokens = model.encode(X, lengths)
+    return model.oracle.chain(tokens), tokens.offsets

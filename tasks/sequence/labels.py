@@ -1,12 +1,11 @@
-"""Labels of sequences as users give them, numbered for oracles, and as arrays and JSON hold them."""
+"""Labels of sequences as users give them, and their ids for oracles."""
 
 from __future__ import annotations
-
-from numbers import Real
 
 import numpy as np
 
 from structsvm.features.columns import Columns
+from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 
 def encode_labels(y, tokens, labels=None):
@@ -75,69 +74,3 @@ def _flatten(y, tokens):
         lengths[i] = len(labels)
         flat.extend(labels)
     return flat, lengths
-
-
-def is_hashable(label):
-    """Whether a label can be a key."""
-    try:
-        hash(label)
-    except TypeError:
-        return False
-    return True
-
-
-def sort_labels(labels):
-    """The labels in their own order, or, where they have none, by type and text."""
-    for label in labels:
-        if label != label:
-            raise ValueError("y holds NaN as a label")
-    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    try:
-        return sorted(labels)
-    except TypeError:
-        return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
-
-
-def label_array(labels):
-    """Labels as an array: of strings or ints where all are, of objects otherwise."""
-    if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
-
-
-def label_costs(class_weight, labels, numbers):
-    """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
-    if class_weight is None:
-        return None
-    if class_weight == "balanced":
-        counts = np.bincount(numbers, minlength=len(labels))
-        return len(numbers) / (len(labels) * np.maximum(counts, 1.0))
-    unknown = [label for label in class_weight if label not in labels]
-    if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
-    for label, weight in class_weight.items():
-        if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
-            raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
-    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
-
-
-def label_to_json(label):
-    """A label for a header; TypeError if JSON cannot hold it."""
-    if label is None or isinstance(label, (str, bool, int, float)):
-        return label
-    if isinstance(label, tuple):
-        return {"tuple": [label_to_json(part) for part in label]}
-    raise TypeError(
-        f"a model file cannot hold the label {label!r}: labels must be strings, numbers, None, or tuples of them"
-    )
-
-
-def label_from_json(value):
-    """The inverse of `label_to_json`."""
-    if isinstance(value, dict) and isinstance(value["tuple"], list):
-        return tuple(label_from_json(part) for part in value["tuple"])
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    raise ValueError(f"a label {value!r:.80}")

@@ -6,27 +6,27 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
 
 import numpy as np
 
-from structsvm.checkpoint import resumed
+from structsvm.dual.parallel import parallel_map
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens
-from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.result import Result, read_result, result_arrays
+from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, sort_labels
+from structsvm.tasks.common.model import TaskModel, checked_weights
 from structsvm.tasks.sequence.constraints import check_allowed
-from structsvm.tasks.sequence.labels import encode_labels, label_from_json, label_to_json, sort_labels
-from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, params_from_json, params_to_json
+from structsvm.tasks.sequence.labels import encode_labels
+from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle
 
-KIND = "sequence"
+MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
 
-class SequenceModel:
+class SequenceModel(TaskModel):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -36,59 +36,27 @@ class SequenceModel:
         The labels; an oracle's label k is ``labels[k]``.
     oracle : ViterbiOracle or GreedyOracle
     weights : ndarray of shape (oracle.n_features,), float32
-    result : Result or None
-    state : dict of ndarray, or None
-        The training state from which `resume` goes on.
-    fingerprint : int
-        Tells the training data of `state` from others.
-    params : dict
-        The estimator's parameters; `save` keeps what a file can hold of them.
     """
 
-    def __init__(self, encoder, labels, oracle, *, weights=None, params=None):
+    kind = "sequence"
+    estimator = "SequenceLabeler"
+
+    def __init__(self, encoder, labels, oracle, *, weights=None):
+        super().__init__()
         self.encoder, self.labels, self.oracle = encoder, labels, oracle
-        self.params = {} if params is None else params
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
-        self.result: Result | None = None
-        self.state: dict[str, np.ndarray] | None = None
-        self.fingerprint = 0
+        self.columns = {"n_features_in_": oracle.n_token_features}
 
     # ---- training -------------------------------------------------------------------------------
 
-    def train(
-        self,
-        tokens,
-        labels,
-        solver,
-        *,
-        sample_weight=None,
-        monitor=None,
-        resume=False,
-        base=None,
-        passes=None,
-    ):
-        """Fit the weights to encoded sequences; returns the `Run`, which may have been interrupted.
-
-        Parameters
-        ----------
-        tokens : Tokens
-        labels : ndarray of shape (n_tokens,), int32
-        solver : Solver
-        sample_weight : ndarray of shape (n_sequences,), optional
-        resume : bool
-            Go on from `state`; ValueError if it belongs to other data.
-        base, monitor, passes : see `Solver.solve`
-        """
-        solver.validate()
-        self._check_constraints(tokens, labels)
-        problem = self.oracle.bind(tokens, labels, **solver.formulation())
-        if sample_weight is not None and problem.n_samples == tokens.n_tokens and problem.groups is not None:
-            sample_weight = np.repeat(sample_weight, tokens.lengths)
-        run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight) if resume else None
-        run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
-        self.weights, self.result = run.weights, run.result()
-        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if base is None else (None, 0)
-        return run
+    def bind(self, data, solver, sample_weight=None):
+        """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
+        tokens, label_ids = data
+        self._check_constraints(tokens, label_ids)
+        problem = self.oracle.bind(tokens, label_ids, **solver.formulation())
+        if sample_weight is not None and problem.groups is not None:
+            sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
+        return problem, sample_weight
 
     def _check_constraints(self, tokens, labels):
         """Raise ValueError, naming sequence and labels, if a true labelling is one that may not be predicted."""
@@ -109,7 +77,7 @@ class SequenceModel:
         return self.encoder.transform(X, lengths)
 
     def predict_tokens(self, tokens, *, allowed=None):
-        """Label numbers of encoded sequences, as one int32 array of all their tokens."""
+        """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
         return self.oracle.chain(tokens).decode(self.weights, allowed=allowed)
 
@@ -118,29 +86,33 @@ class SequenceModel:
 
         `allowed` is a list with, for each sequence, None or a boolean array (length, n_labels).
         """
-        if n_jobs == 1:
-            return self._predict_part(self.encode(X, lengths), allowed)
-        if not isinstance(X, Columns) or lengths is not None:
-            X = self.encode(X, lengths)  # it is made of Python objects, which one thread reads fastest
-        if len(X) < 2 * n_jobs:
-            return self._predict_part(X, allowed)
+        if n_jobs > 1 and (not isinstance(X, Columns) or lengths is not None):
+            X, lengths = self.encode(X, lengths), None  # it is made of Python objects, which one thread reads fastest
+        if n_jobs == 1 or len(X) < 2 * n_jobs:
+            return self._predict_part(X, allowed, lengths)
         bounds = np.linspace(0, len(X), n_jobs + 1).astype(int).tolist()
-        parts = [slice(a, b) for a, b in pairwise(bounds)]
+
+        def work(part):
+            return self._predict_part(X[part], None if allowed is None else allowed[part])
+
         try:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                labelled = pool.map(lambda p: self._predict_part(X[p], None if allowed is None else allowed[p]), parts)
-                return list(chain.from_iterable(labelled))
+            return list(chain.from_iterable(parallel_map(work, [slice(a, b) for a, b in pairwise(bounds)], n_jobs)))
         except (ValueError, TypeError):
-            # A part counts its sequences from its own first: say it again with the user's numbers.
+            # A part counts its sequences from its own first: say it again with the user's indices.
             return self._predict_part(X, allowed)
 
-    def _predict_part(self, X, allowed):
-        tokens = X if isinstance(X, Tokens) else self.encode(X)
+    def _predict_part(self, X, allowed, lengths=None):
+        tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 
-    def split(self, numbers, offsets):
-        """Label lists from the label numbers of all tokens."""
-        labels = np.fromiter(self.labels, dtype=object).take(numbers).tolist()
+    @property
+    def is_greedy(self):
+        """Whether labels are decided from left to right, not by the best score of the whole."""
+        return isinstance(self.oracle, GreedyOracle)
+
+    def split(self, label_ids, offsets):
+        """Label lists from the label ids of all tokens."""
+        labels = np.fromiter(self.labels, dtype=object).take(label_ids).tolist()
         bounds = offsets.tolist()
         return [labels[a:b] for a, b in pairwise(bounds)]
 
@@ -162,76 +134,50 @@ class SequenceModel:
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def save(self, path):
-        """Write the model file; see `structsvm.model_file`.
+    def stored_params(self):
+        stored = self.params | {"templates": self.encoder.templates}  # the text: a path may be gone by then
+        if isinstance(stored.get("constraints"), tuple):
+            stored["constraints"] = ["masks"]  # which are the oracle's
+        return stored
 
-        Raises
-        ------
-        TypeError
-            For labels that a file cannot hold. No file has been touched.
-        """
-        encoder_meta, encoder_arrays = self.encoder.to_arrays()
+    def restored_params(self, params):
+        by_masks = params.get("constraints") in (("masks",), {"masks": True})  # as stored now, and by 0.1.0
+        return params | {"constraints": self.oracle.allowed} if by_masks else params
+
+    def to_file(self):
+        encoder_header, encoder_arrays = self.encoder.to_arrays()
         oracle = self.oracle
-        meta = {
-            "params": params_to_json(self.params, self.encoder),
+        header = {
             "labels": [label_to_json(label) for label in self.labels],
-            "encoder": encoder_meta,
+            "encoder": encoder_header,
             "oracle": {
-                "inference": "greedy" if isinstance(oracle, GreedyOracle) else "exact",
+                "inference": "greedy" if self.is_greedy else "exact",
                 "n_token_features": oracle.n_token_features,
                 "order": oracle.order,
-                "end": bool(getattr(oracle, "end", False)),
+                "end": oracle.end,
                 "loss": oracle.loss_name,
             },
-            "fingerprint": self.fingerprint,
-            "result": None if self.result is None else self.result.to_dict(),
         }
         arrays = {"weights": self.weights.reshape(oracle.n_rows, oracle.stride)}
         arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
-        masks = ("allowed_transitions", "allowed_first", "allowed_last")
-        arrays |= {f"oracle.{name}": mask for name, mask in zip(masks, oracle.allowed) if mask is not None}
+        arrays |= {f"oracle.{name}": mask for name, mask in zip(MASKS, oracle.allowed) if mask is not None}
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
-        arrays |= result_arrays(self.result, self.state)
-        write_model(path, KIND, meta, arrays)
+        return header, arrays
 
     @classmethod
-    def load(cls, path, *, mmap=False):
-        """Read a model file; ModelFileError if it is not a whole, sound sequence model."""
-        file = read_model(path, kind=KIND, mmap=mmap)
-        try:
-            return cls._from_file(file)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            raise ModelFileError(f"{path}: not a sound sequence model: {error}") from error
-
-    @classmethod
-    def _from_file(cls, file):
-        meta, arrays = file.meta, file.arrays
-        encoder = FeatureEncoder.from_arrays(meta["encoder"], file.under("encoder."))
+    def from_file(cls, header, arrays):
+        encoder = FeatureEncoder.from_arrays(header["encoder"], under(arrays, "encoder."))
         if encoder.kind is None:
             raise ValueError("a feature encoder that was never fitted")
-        if not isinstance(meta["labels"], list):
-            raise TypeError(f"labels {meta['labels']!r:.80}")
-        labels = [label_from_json(label) for label in meta["labels"]]
-        if len(set(labels)) != len(labels):
-            raise ValueError("a label stands there twice")
-        oracle = cls._oracle(meta["oracle"], len(labels), file.under("oracle."))
+        labels = labels_from_json(header["labels"])
+        oracle = cls._oracle(header["oracle"], len(labels), under(arrays, "oracle."))
         if encoder.n_features != oracle.n_token_features:
             raise ValueError(
                 f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle"
             )
-        weights = arrays["weights"]
-        if weights.shape != (oracle.n_rows, oracle.stride) or weights.dtype != np.float32:
-            raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}")
-        if not np.isfinite(weights).all():
-            raise ValueError("weights that are not finite")
-        model = cls(encoder, labels, oracle, weights=weights.ravel(), params=params_from_json(meta["params"], oracle))
-        if meta["result"] is None:
-            return model
-        model.result, model.state = read_result(file)
-        if model.state is not None:
-            model.fingerprint = int(meta["fingerprint"])
-        return model
+        weights = checked_weights(arrays["weights"], (oracle.n_rows, oracle.stride), np.float32)
+        return cls(encoder, labels, oracle, weights=weights.ravel())
 
     @staticmethod
     def _oracle(meta, n_labels, arrays):
@@ -247,25 +193,26 @@ class SequenceModel:
         return ViterbiOracle(n_labels, n_features, order=order, end=meta["end"], loss=meta["loss"], **arrays)
 
 
-def prepare(params, X, y, model=None, *, lengths=None, classes=None):
-    """Return ``(model, tokens, numbers)``: an untrained model as parameters ask for it, X and y encoded.
+def prepare(params, X, y, before=None, *, lengths=None, classes=None):
+    """Return ``(model, tokens, label_ids)``: a model as parameters ask for it, X and y encoded.
 
     Parameters
     ----------
     params : object with `SequenceLabeler`'s parameters as attributes
     X, y : sequences and their labels; see `FeatureEncoder` and `encode_labels`
-    model : SequenceModel, optional
-        Go on with this one; ValueError if the parameters ask for other features or another structure.
+    before : SequenceModel, optional
+        The model to go on from; ValueError if the parameters ask for other features or another structure.
     lengths : see `FeatureEncoder.fit_transform`
     classes : iterable, optional
-        All labels that a new model is to know.
+        All labels that a new model is to know; for `before`, None or those that it knows.
     """
-    if model is not None:
-        tokens = model.encode(X, lengths)
-        _, numbers = encode_labels(y, tokens, model.labels)
-        check_unchanged(params, model, numbers)
-        return model, tokens, numbers
+    if before is not None:
+        check_classes(classes, before.labels)
+        tokens = before.encode(X, lengths)
+        _, label_ids = encode_labels(y, tokens, before.labels)
+        check_unchanged(params, before, label_ids)
+        return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     tokens = encoder.fit_transform(X, lengths)
-    labels, numbers = encode_labels(y, tokens, None if classes is None else sort_labels(list(classes)))
-    return SequenceModel(encoder, labels, make_oracle(params, encoder, labels, numbers)), tokens, numbers
+    labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(list(classes)))
+    return SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids)), tokens, label_ids

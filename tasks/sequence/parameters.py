@@ -1,4 +1,4 @@
-"""What the parameters of `SequenceLabeler` ask for: the oracle; and what model files keep of them.
+"""What the parameters of `SequenceLabeler` ask for: the oracle.
 
 They are read as attributes: of the estimator, or of what the command line makes of its options.
 """
@@ -10,14 +10,11 @@ import numpy as np
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.parameters import plain
-from structsvm.solvers import Solver
-from structsvm.solvers.stored import solver_from_json, solver_to_json
+from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.sequence.constraints import label_masks
-from structsvm.tasks.sequence.labels import label_costs, label_from_json, label_to_json
 
 
-def make_oracle(params, encoder, labels, numbers):
+def make_oracle(params, encoder, labels, label_ids):
     """The oracle that parameters ask for."""
     if encoder.n_features == 0:
         raise ValueError(
@@ -25,7 +22,7 @@ def make_oracle(params, encoder, labels, numbers):
             if encoder.min_count > 1
             else "the tokens have no features at all"
         )
-    costs = label_costs(params.class_weight, labels, numbers)
+    costs = label_costs(params.class_weight, labels, label_ids)
     if params.loss == "zero_one" and costs is not None:
         raise ValueError("class_weight has no meaning with loss='zero_one', which counts sequences; use loss='hamming'")
     transitions, first, last = label_masks(params.constraints, labels)
@@ -55,17 +52,17 @@ def make_oracle(params, encoder, labels, numbers):
     )
 
 
-def check_unchanged(params, model, numbers):
+def check_unchanged(params, model, label_ids):
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
-    oracle = make_oracle(params, model.encoder, model.labels, numbers)
+    oracle = make_oracle(params, model.encoder, model.labels, label_ids)
     for name, mine, its in [
         ("templates", encoder.templates, model.encoder.templates),
         ("min_count", encoder.min_count, model.encoder.min_count),
         ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),
         ("inference", type(oracle), type(model.oracle)),
         ("order", oracle.order, model.oracle.order),
-        ("end", getattr(oracle, "end", False), getattr(model.oracle, "end", False)),
+        ("end", oracle.end, model.oracle.end),
         ("loss", oracle.loss_name, model.oracle.loss_name),
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
@@ -75,46 +72,3 @@ def check_unchanged(params, model, numbers):
                 f"the model was trained with another {name!r}, and training cannot go on with a new one; "
                 "train afresh (warm_start=False), or set it back"
             )
-
-
-# ---- in model files -----------------------------------------------------------------------------
-
-
-def params_to_json(params, encoder):
-    """An estimator's parameters for the header of its file.
-
-    Templates are kept as text (a path may be gone by then), solvers by name and parameters, masks in the
-    oracle's arrays. A RandomState and a solver of a user's own class are left out.
-    """
-    stored = {}
-    for name, value in params.items():
-        if isinstance(value, Solver):
-            value = solver_to_json(value)
-        elif name == "checkpoint":
-            value = None  # that file is of one run
-        elif name == "templates":
-            value = encoder.templates
-        elif name == "class_weight" and isinstance(value, dict):
-            value = {"weights": [[label_to_json(label), float(weight)] for label, weight in value.items()]}
-        elif name == "constraints" and isinstance(value, tuple):
-            value = {"masks": True}
-        else:
-            value = plain(value)
-        stored[name] = value
-    return stored
-
-
-def params_from_json(stored, oracle):
-    """The inverse of `params_to_json`; unknown names are left in."""
-    if not isinstance(stored, dict):
-        raise TypeError(f"parameters {stored!r:.80}")
-    params = dict(stored)
-    if isinstance(params.get("solver"), dict):
-        params["solver"] = solver_from_json(params["solver"])
-    if "solver" in params and params["solver"] is None:
-        del params["solver"]
-    if isinstance(params.get("class_weight"), dict):
-        params["class_weight"] = {label_from_json(label): weight for label, weight in params["class_weight"]["weights"]}
-    if isinstance(params.get("constraints"), dict):
-        params["constraints"] = oracle.allowed
-    return params

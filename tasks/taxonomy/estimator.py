@@ -15,15 +15,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.estimator import checked_sample_weight, monitor_for
 from structsvm.model_file import ModelFileError, read_model
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
 from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.solvers.choice import SOLVERS, make_solver
 from structsvm.solvers.kernel import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import label_costs
+from structsvm.tasks.common.solver import SOLVERS, make_solver
+from structsvm.tasks.common.stored_estimator import monitor_for
 from structsvm.tasks.kernel.classifier import KERNEL_PARAMETERS, Callable
-from structsvm.tasks.sequence.labels import label_costs
 from structsvm.tasks.taxonomy.file import params_from_file, params_to_file, vectorizer_from_file, vectorizer_to_file
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.model import KIND, TaxonomyModel

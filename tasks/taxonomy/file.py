@@ -7,8 +7,8 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from structsvm.parameters import plain
 from structsvm.solvers.base import Solver
-from structsvm.solvers.stored import solver_from_json, solver_to_json
-from structsvm.tasks.sequence.labels import label_from_json, label_to_json
+from structsvm.tasks.common.labels import label_from_json, label_to_json
+from structsvm.tasks.common.solver import solver_from_json, solver_to_json
 
 VECTORIZERS = {"CountVectorizer": CountVectorizer, "TfidfVectorizer": TfidfVectorizer}
 

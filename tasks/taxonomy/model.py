@@ -14,7 +14,7 @@ from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.result import Result, read_result, result_arrays
 from structsvm.solvers.base import DualSolver
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks.sequence.labels import label_array, label_from_json, label_to_json, sort_labels
+from structsvm.tasks.common.labels import label_array, label_from_json, label_to_json, sort_labels
 from structsvm.tasks.taxonomy.rows import WeightRows
 
 KIND = "taxonomy"

@@ -181,7 +181,7 @@ def test_partial_fit_starts_from_the_weights():
         assert model.n_iter_ == 1
     assert model.score(X, y) > -0.25
     far = StructuredSVM(Multiclass(), LaRank(C=1e-9, random_state=0)).fit(X, y)
-    far.coef_ = model.coef_.copy()
+    far.model_.weights = model.coef_.copy()
     np.testing.assert_allclose(far.partial_fit(X, y).coef_, model.coef_, atol=1e-6)
 
 

@@ -41,7 +41,7 @@ class Rows(SequenceLabeler):
         return super().fit(X, column(y), sample_weight, lengths=ones(X))
 
     def partial_fit(self, X, y, sample_weight=None, classes=None):
-        return super().partial_fit(X, column(y), sample_weight, lengths=ones(X), classes=classes)
+        return super().partial_fit(X, column(y), classes, sample_weight, lengths=ones(X))
 
     def predict(self, X):
         labels = super().predict(X, lengths=ones(X))

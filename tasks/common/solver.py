@@ -1,10 +1,13 @@
 """The solver that a task's parameters ask for: a name, to which the common parameters apply, or an object.
 
-The parameters are read as attributes: of an estimator, or of what the command line makes of its options.
+The parameters are read as attributes: of an estimator, or of what the command line makes of its options. Model files
+store a solver by its name and parameters, so that a loaded model trains on as before.
 """
 
 from __future__ import annotations
 
+from structsvm import solvers
+from structsvm.parameters import plain
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron, Solver
 
 SOLVERS = {
@@ -36,3 +39,24 @@ def make_solver(params, default_C=DEFAULT_C):
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
     return kind(**{"C": default_C, "n_jobs": params.n_jobs} | given)
+
+
+def solver_to_json(solver):
+    """Return ``{"solver": name, "params": {...}}``; None for a class that is not one of `structsvm.solvers`."""
+    name = type(solver).__name__
+    if getattr(solvers, name, None) is not type(solver):
+        return None
+    params = {key: plain(value) for key, value in solver.get_params().items()}
+    return {"solver": name, "params": params | {"checkpoint": None}}  # a checkpoint belongs to one run
+
+
+def solver_from_json(value):
+    """The inverse of `solver_to_json`; ValueError or TypeError for anything that it cannot have written."""
+    if value is None:
+        return None
+    kind = getattr(solvers, value["solver"], None) if value["solver"] in solvers.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver):
+        raise ValueError(f"a solver {value['solver']!r}, which this version does not know")
+    solver = kind(**value["params"])
+    solver.validate()
+    return solver

@@ -1,0 +1,194 @@
+"""The contract of all estimators: fit, partial_fit, warm starts, callbacks, Ctrl-C, files; around a `TaskModel`.
+
+A fitted estimator is its parameters, ``model_`` and what scikit-learn wants known of X. Training makes another model
+and puts it in place at its end: an error, or a prediction in another thread, finds the old one whole.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
+from structsvm.model_file import ModelFileError
+from structsvm.parameters import validate
+from structsvm.progress import Bar, Monitors
+from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.labels import label_array, label_costs
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.solver import make_solver
+
+# What scikit-learn's `validate_data` finds out about X.
+COLUMNS = ("n_features_in_", "feature_names_in_")
+
+
+class TaskEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators.
+
+    A subclass names the class of its model and the constraints of its parameters, and implements `_prepare`. `fit` and
+    `partial_fit`, which say what X and y are, call `_train`.
+    """
+
+    _model_class: type[TaskModel]
+    _constraints: dict
+    model_: Any
+
+    def _prepare(self, X, y, sample_weight, before, **options):
+        """Return ``(model, data, weight)``: the model to train, X and y encoded, and the weight of each example.
+
+        `before` is a model of its own to go on from, or None; ValueError if its labels, features or structure are not
+        what X, y and the parameters ask for.
+        """
+        raise NotImplementedError
+
+    def _make_solver(self):
+        """The solver that the parameters ask for."""
+        return make_solver(self)
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def _train(self, X, y, sample_weight=None, *, passes=None, metadata=None, **options):
+        """Train on X and y, and put the model in place.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as `fit` and `partial_fit` take them
+        passes : int, optional
+            So many over a batch of a stream; None: `fit`.
+        metadata : dict, optional
+            What callbacks are told beside X and y.
+        options : dict
+            Further arguments of `_prepare`.
+        """
+        validate(self, self._constraints)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        goes_on = passes is not None or getattr(self, "warm_start", False)
+        before = self.model_.again() if goes_on and hasattr(self, "model_") else None
+        solver = self._make_solver()
+        solver.validate()
+        model, data, weight = self._prepare(X, y, sample_weight, before, **options)
+        model.params, model.estimator = self.get_params(deep=False), type(self).__name__
+        n_passes = solver.n_passes if passes is None else passes
+        monitor = CallbackMonitor(
+            self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})
+        )
+        if getattr(self, "verbose", False):
+            monitor = Monitors(monitor, Bar(n_passes, disable=False))
+        run = model.train(data, solver, sample_weight=weight, monitor=monitor, resume=before is not None, passes=passes)
+        self._adopt(model)
+        raise_if_interrupted(run)
+        return self
+
+    def _adopt(self, model):
+        """Put a model in place, all of it at once."""
+        for name in COLUMNS:
+            if name not in model.columns:
+                vars(self).pop(name, None)
+        vars(self).update(fitted_attributes(model))
+
+    def _validated(self, X, y="no_validation", *, before=None, **options):
+        """Check X and y as scikit-learn does, and leave the estimator as it is.
+
+        Returns ``(X, columns)`` or ``(X, y, columns)``; X must have the columns of the model `before`.
+        """
+        scratch = copy.copy(self)
+        if before is not None:
+            vars(scratch).update(before.columns)
+        checked = validate_data(scratch, X, y, reset=before is None, **options)
+        columns = {name: getattr(scratch, name) for name in COLUMNS if hasattr(scratch, name)}
+        return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
+
+    @property
+    def _threads(self):
+        """Threads for prediction."""
+        n_jobs = getattr(self, "n_jobs", None)
+        return (os.cpu_count() or 1) if n_jobs == -1 else n_jobs or 1
+
+    # ---- what was learnt ------------------------------------------------------------------------
+
+    def _fitted(self):
+        """The model; NotFittedError before `fit`."""
+        check_is_fitted(self)
+        return self.model_
+
+    @property
+    def classes_(self):
+        """Labels, sorted."""
+        return label_array(self.model_.labels)
+
+    @property
+    def result_(self):
+        """The outcome of the last training."""
+        return self.model_.result
+
+    @property
+    def n_iter_(self):
+        """Passes over the data."""
+        return 0 if self.model_.result is None else self.model_.result.n_iter
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+    # ---- files ----------------------------------------------------------------------------------
+
+    def save(self, path):
+        """Write the model and its training state, which `warm_start` resumes, to one file.
+
+        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
+
+        Raises
+        ------
+        TypeError
+            For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
+        """
+        model = self._fitted().again()
+        model.params, model.estimator = self.get_params(deep=False), type(self).__name__
+        model.save(path)
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class."""
+        model = cls._model_class.load(path, mmap=mmap)
+        if model.estimator != cls.__name__:
+            raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
+        known = cls().get_params()
+        self = cls(**{name: value for name, value in model.params.items() if name in known})
+        try:
+            validate(self, cls._constraints)
+            self._adopt(model)
+        except ValueError as error:
+            raise ModelFileError(f"{path}: not a sound {model.kind} model: {error}") from error
+        return self
+
+
+def fitted_attributes(model):
+    """The attributes of an estimator that has this model."""
+    return {"model_": model, **model.columns}
+
+
+def checked_sample_weight(sample_weight, n_samples):
+    """Return sample weights as float64 array, or None; ValueError unless finite, >= 0, one per sample."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_samples,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, expected ({n_samples},)")
+    if not np.isfinite(weight).all() or (weight < 0.0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    if n_samples and not weight.any():
+        raise ValueError("sample_weight must not be zero for every sample: nothing would be left to learn from")
+    return weight
+
+
+def weighted_by_class(weight, class_weight, labels, label_ids):
+    """Sample weights times the weight of each sample's class; None for 1."""
+    costs = label_costs(class_weight, list(labels), label_ids)
+    if costs is None:
+        return weight
+    return costs[label_ids] * (1.0 if weight is None else weight)

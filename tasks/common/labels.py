@@ -1,0 +1,136 @@
+"""Labels: sorted, as ids, arrays and JSON; their costs; those of streams, which the first batch settles."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+
+
+def is_hashable(label):
+    """Whether a label can be a key."""
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
+def sort_labels(labels):
+    """The labels in their own order, or, where they have none, by type and text."""
+    for label in labels:
+        if label != label:
+            raise ValueError("y holds NaN as a label")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
+
+
+def label_array(labels):
+    """Labels as an array: of strings or ints where all are, of objects otherwise."""
+    if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def label_costs(class_weight, labels, label_ids):
+    """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
+    if class_weight is None:
+        return None
+    if class_weight == "balanced":
+        counts = np.bincount(label_ids, minlength=len(labels))
+        return len(label_ids) / (len(labels) * np.maximum(counts, 1.0))
+    unknown = [label for label in class_weight if label not in labels]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, which is not one of the labels {labels}")
+    for label, weight in class_weight.items():
+        if not isinstance(weight, Real) or not 0.0 < float(weight) < np.inf:
+            raise ValueError(f"class_weight must be positive and finite, got {weight!r} for the label {label!r}")
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
+
+
+def label_to_json(label):
+    """A label for a header; TypeError if JSON cannot hold it."""
+    if label is None or isinstance(label, (str, bool, int, float)):
+        return label
+    if isinstance(label, tuple):
+        return {"tuple": [label_to_json(part) for part in label]}
+    raise TypeError(
+        f"a model file cannot hold the label {label!r}: labels must be strings, numbers, None, or tuples of them"
+    )
+
+
+def label_from_json(value):
+    """The inverse of `label_to_json`."""
+    if isinstance(value, dict) and isinstance(value["tuple"], list):
+        return tuple(label_from_json(part) for part in value["tuple"])
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    raise ValueError(f"a label {value!r:.80}")
+
+
+def labels_from_json(values):
+    """The labels of a header: a list, none of them twice; TypeError or ValueError for anything else."""
+    if not isinstance(values, list):
+        raise TypeError(f"labels {values!r:.80}")
+    labels = [label_from_json(value) for value in values]
+    if len(set(labels)) != len(labels):
+        raise ValueError("a label stands there twice")
+    return labels
+
+
+def check_classes(classes, labels):
+    """Raise ValueError if `partial_fit` is given other classes than those that the first call has settled."""
+    if classes is not None and set(classes) != set(labels):
+        raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {list(labels)}")
+
+
+def settled_labels(y, classes, labels=None):
+    """All labels of a stream, ascending.
+
+    Parameters
+    ----------
+    y : ndarray
+        Labels of the batch.
+    classes : array-like or None
+        What `partial_fit` was given.
+    labels : ndarray, optional
+        Those that an earlier call has settled.
+
+    Raises
+    ------
+    ValueError
+        `classes` are others than `labels`, or there is one class only.
+    """
+    if labels is None:
+        labels = np.unique(y if classes is None else classes)
+    else:
+        check_classes(classes, labels)
+    if len(labels) < 2:
+        raise ValueError(
+            f"2 classes or more are needed, and y has only one class: {labels}; partial_fit takes all as classes="
+        )
+    return labels
+
+
+def label_ids_of(y, labels):
+    """Ids of labels, int32; ValueError for one that is not settled."""
+    unseen = np.setdiff1d(y, labels)
+    if len(unseen):
+        raise ValueError(
+            f"y has the label {unseen.tolist()[0]!r}, none of the classes that the first call has settled: {labels}"
+        )
+    return np.searchsorted(labels, y).astype(np.int32)
+
+
+def check_stream_weight(class_weight):
+    """ValueError for class weights that need the counts of all labels."""
+    if isinstance(class_weight, str):
+        raise ValueError(
+            "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
+            "give partial_fit a dict"
+        )

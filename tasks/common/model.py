@@ -1,0 +1,196 @@
+"""The model of a task, without scikit-learn: what was learnt, how it is trained on, and its file.
+
+Estimators wrap it for Python users; the command line uses it as it is, because importing scikit-learn takes longer than
+training a chunker.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import numpy as np
+
+from structsvm.checkpoint import resumed
+from structsvm.model_file import read_model, unsound, write_model
+from structsvm.result import Result, read_result, result_arrays
+from structsvm.tasks.common.parameters import params_from_json, params_to_json
+
+
+class TaskModel:
+    """Base of the models.
+
+    A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
+    `bind_around` too if what it learns is not one vector of weights.
+
+    Attributes
+    ----------
+    weights : ndarray
+    result : Result or None
+        None: not trained.
+    state : dict of ndarray, or None
+        The training state (`Run.get_state`) that `train` resumes on the same data; None after a batch.
+    fingerprint : int
+        Of the problem that `state` belongs to.
+    params : dict
+        The estimator's parameters; a model file stores what it can hold of them.
+    estimator : str
+        Name of the estimator's class.
+    columns : dict
+        What scikit-learn wants known of X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
+    """
+
+    kind: ClassVar[str]
+    estimator: str
+
+    weights: Any
+    result: Result | None = None
+    state: dict[str, np.ndarray] | None = None
+    fingerprint: int = 0
+
+    def __init__(self, *, params=None):
+        self.params = {} if params is None else params
+        self.columns: dict[str, Any] = {}
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def bind(self, data, solver, sample_weight=None):
+        """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
+        raise NotImplementedError
+
+    def bind_around(self, data, solver, sample_weight=None):
+        """Return ``(problem, sample_weight, base)``: as `bind`, with what was learnt so far to start from."""
+        return *self.bind(data, solver, sample_weight), self.weights
+
+    def learn(self, run):
+        """Set the weights to those of a run."""
+        self.weights = run.weights
+
+    def train(self, data, solver, *, sample_weight=None, monitor=None, resume=False, passes=None):
+        """Fit to encoded data.
+
+        Parameters
+        ----------
+        data : object
+            As the subclass encodes it.
+        solver : Solver
+        sample_weight : ndarray of shape (n_samples,), optional
+        monitor : see `Solver.solve`
+        resume : bool
+            Go on from what was learnt: the same run on the same data, the problem around the present weights w0
+            (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
+        passes : int, optional
+            So many over a batch of a stream, around the present weights.
+
+        Returns
+        -------
+        Run
+            Which may have been interrupted.
+
+        Raises
+        ------
+        ValueError
+            If `resume` meets another formulation than that of the training so far.
+        """
+        solver.validate()
+        learnt = self.result is not None
+        run = base = None
+        if learnt and resume and passes is None:
+            problem, weight = self.bind(data, solver, sample_weight)
+            run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=weight)
+        if run is None and learnt and (resume or passes is not None):
+            problem, weight, base = self.bind_around(data, solver, sample_weight)
+        elif run is None:
+            problem, weight = self.bind(data, solver, sample_weight)
+            base = self.prior()
+        run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
+        self.learn(run)
+        self.result = run.result()
+        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if passes is None else (None, 0)
+        return run
+
+    def prior(self):
+        """The weights that a first training starts from and stays close to; None: 0."""
+        return
+
+    def again(self):
+        """Another model with what this one has learnt, to be trained on while this one still predicts."""
+        return copy.copy(self)
+
+    def so_far(self, run):
+        """A model with what a run has learnt until now, for prediction."""
+        model = self.again()
+        model.learn(run)
+        return model
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_file(self):
+        """Return ``(header, arrays)`` of what was learnt; TypeError for what a file cannot hold."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_file(cls, header, arrays):
+        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
+        raise NotImplementedError
+
+    @staticmethod
+    def params_header(header):
+        """The part of a file's header that `params_to_json` made."""
+        return header["params"]
+
+    def stored_params(self):
+        """The parameters as a file is to store them."""
+        return self.params
+
+    def restored_params(self, params):
+        """The parameters that a file stored, as the estimator takes them."""
+        return params
+
+    def save(self, path):
+        """Write the model file; see `structsvm.model_file`.
+
+        Raises
+        ------
+        TypeError
+            For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
+        """
+        learnt, arrays = self.to_file()
+        params, matrices = params_to_json(self.stored_params())
+        names = self.columns.get("feature_names_in_")
+        header = {
+            "estimator": self.estimator,
+            "params": params,
+            **learnt,
+            "feature_names": None if names is None else [str(name) for name in names],
+            "fingerprint": self.fingerprint,
+            "result": None if self.result is None else self.result.to_dict(),
+        }
+        write_model(path, self.kind, header, arrays | matrices | result_arrays(self.result, self.state))
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        """Read a model file; ModelFileError if it is not a whole, sound model of this kind."""
+        file = read_model(path, kind=cls.kind, mmap=mmap)
+        with unsound(path, cls.kind):
+            header = file.meta
+            model = cls.from_file(header, file.arrays)
+            model.estimator = header.get("estimator", cls.estimator)  # files of 0.1.0 have it where kinds are shared
+            model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
+            if header.get("feature_names") is not None:
+                model.columns["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
+            if header["result"] is not None:
+                model.result, model.state = read_result(file)
+                model.fingerprint = int(header["fingerprint"]) if model.state is not None else 0
+        return model
+
+
+def checked_weights(weights, shape, dtype):
+    """An array of a file; ValueError unless it has this shape and type, and finite numbers."""
+    if weights.shape != shape or weights.dtype != dtype:
+        raise ValueError(
+            f"weights of shape {weights.shape} and type {weights.dtype}, not {shape} and {np.dtype(dtype)}"
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("weights that are not finite")
+    return weights

@@ -1,0 +1,86 @@
+"""Parameters of estimators: the constraints that tasks share, and the one form in which model files store them."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+
+import numpy as np
+
+from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain
+from structsvm.solvers import Solver
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.common.labels import label_from_json, label_to_json
+from structsvm.tasks.common.solver import SOLVERS, solver_from_json, solver_to_json
+
+# What every estimator takes.
+TRAINING = {
+    "max_iter": (Interval(Integral, 1), Options(None)),
+    "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+    "random_state": RANDOM_STATE,
+    "warm_start": FLAG,
+    "n_jobs": N_JOBS,
+    "checkpoint": CHECKPOINT,
+    "checkpoint_every": Interval(Integral, 1),
+    "verbose": FLAG,
+}
+# What estimators take that leave the choice of the solver to the user.
+SOLVER_CHOICE = TRAINING | {
+    "C": (POSITIVE, Options(None)),
+    "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+}
+CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
+
+
+def params_to_json(params):
+    """Return ``(header, arrays)``: parameters as JSON values, matrices among them as arrays ``params.NAME``.
+
+    What neither can hold is left out: a RandomState, a function, a solver of a user's own class; and the checkpoint,
+    which belongs to one run. A loaded estimator has the default there.
+    """
+    header, arrays = {}, {}
+    for name, value in params.items():
+        if name == "checkpoint":
+            continue
+        if isinstance(value, Solver):
+            value = solver_to_json(value)
+            if value is None:
+                continue
+        elif isinstance(value, dict):
+            value = {"weights": [[label_to_json(plain(label)), float(weight)] for label, weight in value.items()]}
+        elif isinstance(value, SubstitutionMatrix):
+            value = {"alphabet": value.alphabet, "values": value.values.tolist()}
+        elif hasattr(value, "toarray") or isinstance(value, np.ndarray):
+            dense = value.toarray() if hasattr(value, "toarray") else value
+            arrays[f"params.{name}"] = np.asarray(dense, dtype=np.float64)
+            continue
+        elif isinstance(value, (list, tuple)):
+            value = [plain(item) for item in value]
+        elif isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        elif value is not None:
+            value = plain(value)
+            if value is None:
+                continue
+        header[name] = value
+    return header, arrays
+
+
+def params_from_json(header, arrays):
+    """The inverse of `params_to_json`; KeyError, TypeError or ValueError for what it cannot have written."""
+    if not isinstance(header, dict):
+        raise TypeError(f"parameters {header!r:.80}")
+    params = {}
+    for name, value in header.items():
+        if isinstance(value, list):
+            value = tuple(value)
+        elif isinstance(value, dict) and "solver" in value:
+            value = solver_from_json(value)
+        elif isinstance(value, dict) and "weights" in value:
+            value = {label_from_json(label): float(weight) for label, weight in value["weights"]}
+        elif isinstance(value, dict) and "alphabet" in value:
+            value = SubstitutionMatrix(value["alphabet"], value["values"])
+        elif value is None and name == "solver":  # of a user's own class
+            continue
+        params[name] = value
+    return params | arrays
