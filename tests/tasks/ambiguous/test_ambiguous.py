@@ -127,7 +127,9 @@ def test_what_the_model_was_trained_with_stays(tmp_path):
     np.testing.assert_array_equal(model.decision_function(X), wanted)
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(structsvm.load(tmp_path / "m").decision_function(X), wanted)
-    assert model.partial_fit(X, bags).intercept_.any()
+    with pytest.raises(ValueError, match="another 'fit_intercept'"):
+        model.partial_fit(X, bags)
+    assert model.set_params(fit_intercept=True).partial_fit(X, bags).intercept_.any()
 
 
 def test_sparse_rows_with_repeated_columns():
@@ -149,7 +151,7 @@ def test_classes_of_a_stream():
     model = AmbiguousClassifier(random_state=0).partial_fit(X, bags, classes=[*NAMES, "anna"])
     assert model.classes_.tolist() == sorted(NAMES)
     model.partial_fit(X, bags, classes=NAMES)
-    with pytest.raises(ValueError, match="not the same as on the first call"):
+    with pytest.raises(ValueError, match="not the same as on the last call"):
         model.partial_fit(X, bags, classes=["anna", "bo"])
 
 

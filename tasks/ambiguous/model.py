@@ -1,0 +1,116 @@
+"""A linear model of labels learnt from sets of candidates: labels, weights."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+
+from structsvm.oracles.ambiguous import AmbiguousOracle, Rows, as_rows
+from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
+from structsvm.tasks.common.model import TaskModel, checked_weights
+
+COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
+
+
+class AmbiguousModel(TaskModel):
+    """Labels and a weight for each feature and label, those of an intercept last.
+
+    Attributes
+    ----------
+    labels : list
+    has_intercept : bool
+    weights : ndarray of shape ((n_features + has_intercept) * n_labels,), float64
+    """
+
+    kind = "ambiguous"
+    estimator = "AmbiguousClassifier"
+
+    def __init__(self, labels, n_features, *, has_intercept, weights=None):
+        super().__init__()
+        self.labels, self.has_intercept = labels, has_intercept
+        self.oracle = AmbiguousOracle(len(labels), n_features + has_intercept)
+        self.weights = np.zeros(self.oracle.n_features) if weights is None else weights
+        self.columns = {"n_features_in_": n_features}
+
+    @property
+    def table(self):
+        """The weights by feature and label: array (n_features + has_intercept, n_labels)."""
+        return self.weights.reshape(-1, len(self.labels))
+
+    def bind(self, data, solver, sample_weight=None):
+        """The oracle bound to ``(rows, bags)``."""
+        return self.oracle.bind(*data, **solver.formulation()), sample_weight
+
+    def scores(self, X):
+        """Scores of all labels: array (n_samples, n_labels)."""
+        return self.oracle.scores(rows_of(X, self.has_intercept), self.weights)
+
+    def stored_params(self):
+        return self.params | {"fit_intercept": self.has_intercept}
+
+    def to_file(self):
+        header = {
+            "labels": [label_to_json(label) for label in self.labels],
+            "n_features_in": self.columns["n_features_in_"],
+        }
+        return header, {"weights": self.table}
+
+    @classmethod
+    def from_file(cls, header, arrays):
+        labels, n_features = labels_from_json(header["labels"]), header["n_features_in"]
+        has_intercept = header["params"]["fit_intercept"]
+        if len(labels) < 2 or type(n_features) is not int or type(has_intercept) is not bool:
+            raise ValueError(f"{len(labels)} labels, {n_features!r:.80} features, fit_intercept={has_intercept!r:.80}")
+        weights = checked_weights(arrays["weights"], (n_features + has_intercept, len(labels)), np.float64)
+        return cls(labels, n_features, has_intercept=has_intercept, weights=weights.ravel())
+
+
+def rows_of(X, has_intercept):
+    """Rows of a matrix, for an intercept with one more column, of ones."""
+    rows = as_rows(X, X.shape[1])
+    if not has_intercept:
+        return rows
+    n, d = len(rows), rows.n_features
+    ends = rows.indptr[1:]
+    return Rows(
+        rows.indptr + np.arange(n + 1),
+        np.insert(rows.indices, ends, np.int32(d)),
+        np.insert(rows.values, ends, 1.0),
+        d + 1,
+    )
+
+
+def as_bag(candidates):
+    """The candidates of one row as a list; what is no collection is one candidate."""
+    if isinstance(candidates, np.ndarray) and candidates.ndim == 0:
+        candidates = candidates.item()
+    if not isinstance(candidates, COLLECTIONS):
+        candidates = [candidates]
+    return [label.item() if isinstance(label, np.generic) else label for label in candidates]
+
+
+def encode_bags(y, labels=None):
+    """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as a set of their numbers.
+
+    `labels` are the labels known already: ValueError for another one, and for a row without candidates.
+    """
+    if y is None:
+        raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
+    bags = [as_bag(candidates) for candidates in (y if hasattr(y, "__iter__") else np.asarray(y))]
+    for i, bag in enumerate(bags):
+        if any(isinstance(label, float) and label != label // 1 for label in bag):
+            raise ValueError(f"Unknown label type: continuous, {bag} of example {i}; labels are names or whole numbers")
+    if labels is None:
+        labels = sort_labels(list(dict.fromkeys(chain.from_iterable(bags))))
+    number = {label: k for k, label in enumerate(labels)}
+    for i, bag in enumerate(bags):
+        if not bag:
+            raise ValueError(f"the set of candidate labels of example {i} is empty; at least one must stand there")
+        for label in bag:
+            if label not in number:
+                raise ValueError(
+                    f"example {i} has the candidate {label!r}, which is not one of the model's labels; the first fit "
+                    f"settles them (partial_fit can name later ones: classes=): {labels}"
+                )
+    return labels, [{number[label] for label in bag} for bag in bags]
