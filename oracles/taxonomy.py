@@ -16,6 +16,35 @@ from structsvm.structures._lattice import NODE_LOSSES
 ATTRIBUTES = ("ancestors", "normalized", "flat")
 
 
+class TaxonomyOutputs:
+    """Nodes of a taxonomy as outputs, their losses and attributes; nothing of inputs.
+
+    Parameters
+    ----------
+    taxonomy, outputs, loss, attributes : see `TaxonomyOracle`
+
+    Attributes
+    ----------
+    outputs : ndarray of shape (n_outputs,), int32
+    loss_name, loss_matrix : str, float32 array
+        One of them None.
+    attributes : OutputAttributes
+    """
+
+    def __init__(self, taxonomy, outputs=None, *, loss="tree", attributes="ancestors"):
+        if outputs is None:
+            outputs = [taxonomy.number(leaf) for leaf in taxonomy.leaves]
+        self.taxonomy, self.outputs = taxonomy, _checked_outputs(outputs, len(taxonomy))
+        self.loss_name, self.loss_matrix = _checked_loss(loss, len(self.outputs))
+        self.attributes = _attributes(taxonomy, self.outputs, attributes)
+
+    def losses(self, true):
+        """Losses of all outputs where output `true` is right: float32 array (n_outputs,)."""
+        if self.loss_matrix is not None:
+            return self.loss_matrix[true]
+        return self.taxonomy.lattice.losses(self.loss_name, self.outputs[true])[self.outputs]
+
+
 class TaxonomyOracle(Oracle):
     """Nodes of a taxonomy as outputs; the joint feature is ``Psi(x, y) = Phi(x) (x) L(y)``.
 
@@ -57,17 +86,24 @@ class TaxonomyOracle(Oracle):
     penalties = ("linear", "quadratic", None)
 
     def __init__(self, taxonomy, n_input_features, *, outputs=None, loss="tree", attributes="ancestors", lists=None):
+        self._over(TaxonomyOutputs(taxonomy, outputs, loss=loss, attributes=attributes), n_input_features, lists)
+
+    @classmethod
+    def over(cls, targets, n_input_features, lists=None):
+        """An oracle over `TaxonomyOutputs` that exist."""
+        self = cls.__new__(cls)
+        self._over(targets, n_input_features, lists)
+        return self
+
+    def _over(self, targets, n_input_features, lists):
         if not isinstance(n_input_features, (int, np.integer)) or n_input_features < 1:
             raise ValueError(
                 "The 'n_input_features' parameter of TaxonomyOracle must be an integer of at least 1. "
                 f"Got {n_input_features!r} instead."
             )
-        if outputs is None:
-            outputs = [taxonomy.number(leaf) for leaf in taxonomy.leaves]
-        self.taxonomy, self.n_input_features = taxonomy, int(n_input_features)
-        self.outputs = _checked_outputs(outputs, len(taxonomy))
-        self.loss_name, self.loss_matrix = _checked_loss(loss, len(self.outputs))
-        self.attributes = _attributes(taxonomy, self.outputs, attributes)
+        self.targets, self.n_input_features = targets, int(n_input_features)
+        self.taxonomy, self.outputs, self.attributes = targets.taxonomy, targets.outputs, targets.attributes
+        self.loss_name, self.loss_matrix = targets.loss_name, targets.loss_matrix
         self.stride = -(-self.attributes.n_attributes // 8) * 8
         indptr, listed = (np.zeros(1), np.empty(0)) if lists is None else lists
         self.n_full = self.n_input_features - (len(indptr) - 1)
@@ -133,9 +169,7 @@ class TaxonomyOracle(Oracle):
         return psi
 
     def loss(self, y_true, y):
-        if self.loss_matrix is not None:
-            return float(self.loss_matrix[y_true, y])
-        return float(self.taxonomy.lattice.losses(self.loss_name, self.outputs[y_true])[self.outputs[y]])
+        return float(self.targets.losses(y_true)[y])
 
     def argmax(self, x, w, y_true=None, rescaling=None):
         if y_true is None:

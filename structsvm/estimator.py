@@ -8,7 +8,7 @@ import numpy as np
 
 from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, read_model, unsound
-from structsvm.parameters import FLAG, Kind, Options, validate
+from structsvm.parameters import FLAG, Kind, Options
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
@@ -176,7 +176,7 @@ class StructuredSVM(TaskEstimator):
             raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
         with unsound(path, model.kind):
             self = cls(oracle, **model.params)
-            validate(self, cls._constraints)
+            self._validate_params()
         model.oracle = oracle
         self._adopt(model)
         return self

@@ -26,6 +26,8 @@ class KernelProblem:
     ----------
     similarity : scipy CSR matrix of shape (n_labels, n_labels), or None
         ``L L'``.
+    n_before : int
+        Examples at the beginning that are support patterns of earlier batches.
     """
 
     is_exact = True
@@ -33,7 +35,7 @@ class KernelProblem:
 
     def __init__(self, gram: Gram, y, n_labels, *, loss=None, attributes=None):
         self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
-        self.similarity = None
+        self.similarity, self.n_before = None, 0
         if attributes is not None:
             from scipy.sparse import csr_array
 

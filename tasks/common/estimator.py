@@ -46,9 +46,18 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def _validate_params(self):
+        """Raise ValueError for the first parameter that its constraint does not accept."""
+        known = self.get_params(deep=False)
+        validate(self, {name: allowed for name, allowed in self._constraints.items() if name in known})
+
     def _make_solver(self):
         """The solver that the parameters ask for."""
         return make_solver(self)
+
+    def _stream_solver(self):
+        """The solver of one batch of a stream."""
+        return self._make_solver()
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -65,12 +74,12 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         options : dict
             Further arguments of `_prepare`.
         """
-        validate(self, self._constraints)
+        self._validate_params()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         goes_on = passes is not None or getattr(self, "warm_start", False)
         before = self.model_.again() if goes_on and hasattr(self, "model_") else None
-        solver = self._make_solver()
+        solver = self._make_solver() if passes is None else self._stream_solver()
         solver.validate()
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
@@ -160,7 +169,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         known = cls().get_params()
         self = cls(**{name: value for name, value in model.params.items() if name in known})
         try:
-            validate(self, cls._constraints)
+            self._validate_params()
             self._adopt(model)
         except ValueError as error:
             raise ModelFileError(f"{path}: not a sound {model.kind} model: {error}") from error

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain
 from structsvm.solvers import Solver
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
@@ -28,6 +29,26 @@ TRAINING = {
 SOLVER_CHOICE = TRAINING | {
     "C": (POSITIVE, Options(None)),
     "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+}
+
+
+class Callable:
+    """Anything that can be called, as a constraint of a parameter."""
+
+    def accepts(self, value):
+        return callable(value)
+
+    def __str__(self):
+        return "a callable"
+
+
+# What estimators with a kernel take.
+KERNEL = {
+    "kernel": (Options(*KERNELS), Callable()),
+    "gamma": (Options("scale", "auto"), POSITIVE),
+    "degree": Interval(Integral, 0, 2**31 - 1),
+    "coef0": Interval(Real, -np.inf, closed="neither"),
+    "cache_size": POSITIVE,
 }
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 

@@ -1,26 +1,17 @@
-"""Kernel machines for two classes: their model, and what their classifiers share."""
+"""What the classifiers of two classes share."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from structsvm.tasks.kernel.model import KernelModel
+from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.kernel.online import OnlineKernelClassifier
-
-
-class BinaryKernelModel(KernelModel):
-    """A kernel model of two classes: ``f(x) = sum_i alpha_i k(x_i, x) + b`` is the score of the second, 0 that of the
-    first.
-    """
-
-    kind = "binary"
 
 
 class BinaryKernelClassifier(OnlineKernelClassifier):
     """Base of the kernel classifiers for two classes, of which the second counts as y = 1."""
 
     _model_class = BinaryKernelModel
-    _kind = "binary"
 
     def _check_labels(self, labels):
         super()._check_labels(labels)
@@ -34,16 +25,16 @@ class BinaryKernelClassifier(OnlineKernelClassifier):
     @property
     def dual_coef_(self):
         """alpha: array (1, n_SV)."""
-        return self._checked_model().coef[[1]].toarray()
+        return self._fitted().coef[[1]].toarray()
 
     @property
     def intercept_(self):
         """b: array (1,)."""
-        return self._checked_model().intercept[1:]
+        return self._fitted().intercept[1:]
 
     @property
     def n_support_(self):
-        model = self._checked_model()
+        model = self._fitted()
         return np.bincount(model.support_labels[self.dual_coef_[0] != 0.0], minlength=2)
 
     def __sklearn_tags__(self):

@@ -2,64 +2,39 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.kernel._kernels import KERNELS
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
-from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.estimator import checked_sample_weight
-from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, all_or_nothing, monitor_for
-from structsvm.tasks.kernel.model import KernelModel, kernel_of
+from structsvm.callbacks import with_callbacks
+from structsvm.dual.parallel import parallel_map
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.kernel_machine import kernel_of
+from structsvm.tasks.common.labels import label_ids_of, settled_labels
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, TRAINING
+from structsvm.tasks.kernel.model import KernelModel
 
 
-class Callable:
-    """Anything that can be called, as a constraint of a parameter."""
-
-    def accepts(self, value):
-        return callable(value)
-
-    def __str__(self):
-        return "a callable"
-
-
-KERNEL_PARAMETERS = {
-    "kernel": (Options(*KERNELS), Callable()),
-    "gamma": (Options("scale", "auto"), POSITIVE),
-    "degree": Interval(Integral, 0, 2**31 - 1),
-    "coef0": Interval(Real, -np.inf, closed="neither"),
-    "cache_size": POSITIVE,
-    "random_state": RANDOM_STATE,
-    "verbose": FLAG,
-}
-CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
-
-
-class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class KernelClassifier(ClassifierMixin, TaskEstimator):
     """Base of the kernel classifiers.
 
-    A subclass has the parameters ``kernel``, ``gamma``, ``degree``, ``coef0``, ``cache_size``, ``random_state`` and
-    ``verbose``, names its own in `_constraints`, and makes its solver.
+    A subclass has the parameters of a kernel and of training, and those of its solver, whose class it names.
     """
 
     _model_class = KernelModel
-    _kind = "multiclass"
-    _constraints: dict = KERNEL_PARAMETERS
+    _solver_class: Any
+    _constraints = TRAINING | KERNEL | {"class_weight": CLASS_WEIGHT}
 
     kernel: Any
     class_weight: Any = None
-    verbose: bool
 
     def _make_solver(self):
-        """The solver that the parameters ask for."""
-        raise NotImplementedError
+        """The solver with those of its parameters that the classifier has."""
+        names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
+        return self._solver_class(**{name: getattr(self, name) for name in sorted(names)})
 
     @with_callbacks
     def fit(self, X, y, sample_weight=None):
@@ -87,30 +62,36 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        return self._fit(X, y, sample_weight)
+        return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
-    @all_or_nothing
-    def _fit(self, X, y, sample_weight, resume=None):
-        validate(self, self._constraints)
-        X, y = self._validated(X, y, reset=True)
-        labels, numbers = np.unique(y, return_inverse=True)
+    def _prepare(self, X, y, sample_weight, before, *, classes=None):
+        X, y, columns = self._validated(X, y, before=before, **self._accepted)
+        check_classification_targets(y)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
+        labels = settled_labels(y, classes, None if before is None else before.labels)
         self._check_labels(labels)
-        if resume is not None and not np.array_equal(resume.labels, labels):
-            raise ValueError("warm_start=True goes on with the same classes; these data have others")
-        model = self._new_model(labels, X)
-        solver = self._make_solver()
-        weight = self._weights(sample_weight, labels, numbers)
+        label_ids = label_ids_of(y, labels)
+        if before is None:
+            model = self._model_class(labels, kernel_of(self, X))
+            model.columns = columns
+        else:
+            model = before
+            self._check_kernel(model.kernel, X)
+        weight = checked_sample_weight(sample_weight, len(label_ids))
+        return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
 
-        def fitted(run):
-            seen = type(model)(labels, model.kernel)
-            seen.take(run)
-            return {"model_": seen, "classes_": labels}
-
-        monitor = monitor_for(self, X, y, solver.n_passes, fitted, sample_weight=sample_weight)
-        run = model.train(X, numbers.astype(np.int32), solver, sample_weight=weight, monitor=monitor, resume=resume)
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self
+    def _check_kernel(self, kernel, X):
+        """Raise ValueError if the parameters ask for another kernel; gamma="scale" stays that of the first data."""
+        wanted = kernel_of(self, X)
+        gamma = kernel.gamma if self.gamma == "scale" else wanted.gamma
+        if (wanted.name, gamma, wanted.degree, wanted.coef0) != (
+            kernel.name,
+            kernel.gamma,
+            kernel.degree,
+            kernel.coef0,
+        ):
+            raise ValueError("training began with another kernel; set its parameters back, or fit a new model")
 
     def _check_labels(self, labels):
         """Raise ValueError for classes that this machine cannot tell apart."""
@@ -120,36 +101,11 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
                 f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
             )
 
-    def _validated(self, X, y, *, reset):
-        X, y = validate_data(self, X, y, reset=reset, **self._accepted)
-        check_classification_targets(y)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix")
-        return X, y
-
     @property
     def _accepted(self):
         """The matrices that `validate_data` takes or makes: a precomputed kernel is dense."""
         sparse = False if self.kernel == "precomputed" else "csr"
         return {"accept_sparse": sparse, "dtype": [np.float64, np.float32], "order": "C"}
-
-    def _new_model(self, labels, X):
-        return self._model_class(labels, kernel_of(self, X), estimator=type(self).__name__)
-
-    def _weights(self, sample_weight, labels, numbers):
-        """Factors on C, or None for 1."""
-        weight = checked_sample_weight(sample_weight, len(numbers))
-        costs = label_costs(self.class_weight, labels.tolist(), numbers)
-        if costs is None:
-            return weight
-        return costs[numbers] * (1.0 if weight is None else weight)
-
-    def _adopt(self, model):
-        self.model_ = model
-        self.classes_ = model.labels
-        self.n_features_in_ = model.n_features
-        self.result_ = model.result
-        self.n_iter_ = 0 if model.result is None else model.result.n_iter
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -160,46 +116,49 @@ class KernelClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMix
         -------
         ndarray of shape (n_samples, n_classes); (n_samples,) for two classes, the second one's minus the first one's.
         """
-        scores = self._checked_model().decision_function(self._test(X))
+        model = self._fitted()
+        scores = self._by_parts(model.decision_function, self._test(model, X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X):
         """The class of highest score for each row: array (n_samples,)."""
-        return self._checked_model().predict(self._test(X))
+        model = self._fitted()
+        return self._by_parts(model.predict, self._test(model, X))
 
-    def _checked_model(self):
-        check_is_fitted(self)
-        return self.model_
+    def _test(self, model, X):
+        return self._validated(X, before=model, **self._accepted)[0]
 
-    def _test(self, X):
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._accepted)
+    def _by_parts(self, function, X):
+        """A function of rows, by `n_jobs` threads."""
+        bounds = np.linspace(0, X.shape[0], max(1, min(self._threads, X.shape[0])) + 1).astype(int).tolist()
+        parts = [slice(a, b) for a, b in pairwise(bounds)]
+        return np.concatenate(parallel_map(lambda part: function(X[part]), parts, self._threads))
 
     # ---- views, files ---------------------------------------------------------------------------
 
     @property
     def support_(self):
-        return self._checked_model().support
+        return self.model_.support
 
     @property
     def support_vectors_(self):
-        return self._checked_model().vectors
+        return self.model_.vectors
 
     @property
     def dual_coef_(self):
-        return self._checked_model().coef
+        return self.model_.coef
 
     @property
     def n_support_(self):
-        return np.bincount(self._checked_model().support_labels, minlength=len(self.classes_))
+        return np.bincount(self.model_.support_labels, minlength=len(self.classes_))
 
     @property
     def n_kernel_(self):
-        return self._checked_model().n_kernel
+        return self.model_.n_kernel
 
     @property
     def hit_rate_(self):
-        return self._checked_model().hit_rate
+        return self.model_.hit_rate
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from structsvm.solvers.crammer_singer import CrammerSinger
-from structsvm.tasks.kernel.classifier import CLASS_WEIGHT, KernelClassifier
+from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
 class CrammerSingerClassifier(KernelClassifier):
@@ -29,8 +29,8 @@ class CrammerSingerClassifier(KernelClassifier):
         "C": CrammerSinger._constraints["C"],
         "tol": CrammerSinger._constraints["tol"],
         "max_iter": CrammerSinger._constraints["max_iter"],
-        "class_weight": CLASS_WEIGHT,
     }
+    _solver_class = CrammerSinger
 
     def __init__(
         self,
@@ -45,6 +45,10 @@ class CrammerSingerClassifier(KernelClassifier):
         cache_size=200,
         class_weight=None,
         random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.C = C
@@ -57,8 +61,8 @@ class CrammerSingerClassifier(KernelClassifier):
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
-
-    def _make_solver(self):
-        names = ("C", "tol", "max_iter", "cache_size", "random_state")
-        return CrammerSinger(**{name: getattr(self, name) for name in names})

@@ -35,6 +35,7 @@ class HullerClassifier(BinaryKernelClassifier):
     """
 
     _constraints = BinaryKernelClassifier._constraints | {"max_iter": Huller._constraints["max_iter"]}
+    _solver_class = Huller
 
     def __init__(
         self,
@@ -46,6 +47,10 @@ class HullerClassifier(BinaryKernelClassifier):
         max_iter=2,
         cache_size=200,
         random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.kernel = kernel
@@ -55,10 +60,8 @@ class HullerClassifier(BinaryKernelClassifier):
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
-
-    def _make_solver(self):
-        return Huller(**{name: getattr(self, name) for name in ("max_iter", "cache_size", "random_state")})
-
-    def _stream_solver(self):
-        return self._make_solver()

@@ -30,6 +30,7 @@ class KernelPerceptronClassifier(KernelClassifier):
         "average": FLAG,
         "max_iter": KernelPerceptron._constraints["max_iter"],
     }
+    _solver_class = KernelPerceptron
 
     def __init__(
         self,
@@ -42,6 +43,10 @@ class KernelPerceptronClassifier(KernelClassifier):
         max_iter=10,
         cache_size=200,
         random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.kernel = kernel
@@ -52,12 +57,12 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def fit(self, X, y):
         """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
-        return self._fit(X, y, None)
-
-    def _make_solver(self):
-        names = ("average", "max_iter", "cache_size", "random_state")
-        return KernelPerceptron(**{name: getattr(self, name) for name in names})
+        return self._train(X, y)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG
 from structsvm.solvers.kernel_larank import KernelLaRank
-from structsvm.tasks.kernel.classifier import CLASS_WEIGHT
 from structsvm.tasks.kernel.online import OnlineKernelClassifier
 
 
@@ -76,7 +73,7 @@ class LaRankClassifier(OnlineKernelClassifier):
         name: KernelLaRank._constraints[name]
         for name in ("C", "schedule", "n_reprocess", "selection", "max_iter", "tol")
     }
-    _constraints |= {"class_weight": CLASS_WEIGHT, "warm_start": FLAG}
+    _solver_class = KernelLaRank
 
     def __init__(
         self,
@@ -94,6 +91,9 @@ class LaRankClassifier(OnlineKernelClassifier):
         cache_size=200,
         class_weight=None,
         warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         random_state=None,
         verbose=False,
     ):
@@ -110,15 +110,8 @@ class LaRankClassifier(OnlineKernelClassifier):
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.random_state = random_state
         self.verbose = verbose
-
-    def _make_solver(self):
-        names = ("C", "schedule", "n_reprocess", "selection", "max_iter", "tol", "cache_size", "random_state")
-        solver = KernelLaRank(**{name: getattr(self, name) for name in names})
-        solver.validate()
-        return solver
-
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None):
-        return self._fit(X, y, sample_weight, getattr(self, "model_", None) if self.warm_start else None)

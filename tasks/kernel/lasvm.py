@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from structsvm.solvers.lasvm import LaSVM
-from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.labels import label_ids_of, settled_labels
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
-from structsvm.tasks.kernel.classifier import CLASS_WEIGHT
 
 
 class LaSVMClassifier(BinaryKernelClassifier):
@@ -73,7 +73,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
             "tau",
         )
     }
-    _constraints |= {"class_weight": CLASS_WEIGHT}
+    _solver_class = LaSVM
 
     def __init__(
         self,
@@ -94,6 +94,10 @@ class LaSVMClassifier(BinaryKernelClassifier):
         cache_size=200,
         class_weight=None,
         random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.C = C
@@ -112,13 +116,11 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self.cache_size = cache_size
         self.class_weight = class_weight
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
-
-    def _make_solver(self):
-        names = ("C", "n_reprocess", "delta_max", "selection", "max_visits", "finishing", "max_iter", "tol", "tau")
-        solver = LaSVM(**{name: getattr(self, name) for name in (*names, "cache_size", "random_state")})
-        solver.validate()
-        return solver
 
     def _stream_solver(self):
         return super()._stream_solver().set_params(finishing=False)
@@ -134,20 +136,24 @@ class LaSVMClassifier(BinaryKernelClassifier):
         -------
         self
         """
-        model, pool = self._checked_model(), self._pool
+        model, pool = self._fitted().again(), self._pool
         if pool is None:
             if model.kernel.name == "precomputed":
                 raise ValueError("finish() needs the support vectors, which kernel='precomputed' does not keep")
             solver = self._make_solver().set_params(tol=None, finishing=True)
-            problem, weight, base = model.going_on(model.vectors[:0], np.empty(0, np.int32), None, solver)
+            nothing = model.vectors[:0], np.empty(0, np.int32)
+            problem, weight, base = model.problem_around(*nothing, None, solver.C)
+            problem.n_before = 0  # the support patterns keep their indices
             run = solver.start(problem, sample_weight=weight, base=base)
             run.certify()
             support = model.support
-            model.take(run)
-            model.support = support[model.support]
+            model.learn(run)
+            model.support, model.result = support[model.support], run.result()
         else:
             pool.run.state.finish()
-            pool.tell(model)
+            pool.update(model)
+        self._adopt(model)
+        self._pool = pool
         return self
 
     # ---- pools ----------------------------------------------------------------------------------
@@ -174,6 +180,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         ValueError
             There is no pool, it has run dry, ``selection="gradient"`` (it looks at labels), or a bad X.
         """
+        self._validate_params()
         self._check_stream()
         if self.selection == "gradient":
             raise ValueError("selection='gradient' looks at labels, which a pool does not have; use 'active'")
@@ -213,10 +220,11 @@ class LaSVMClassifier(BinaryKernelClassifier):
             raise ValueError(f"{text} {len(pool.left)} rows that have no label yet")
         labels = pool.labels
         known = label_ids_of(y, labels)
-        weight = self._weights(checked_sample_weight(sample_weight, len(y)), labels, known)
+        weight = checked_sample_weight(sample_weight, len(y))
+        weight = weighted_by_class(weight, self.class_weight, labels.tolist(), known)
         pool.teach(numbers.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
-        model = pool.model
-        pool.tell(model)
+        model = pool.model.again()
+        pool.update(model)
         self._adopt(model)
         self._pool = pool
         return self
@@ -225,10 +233,13 @@ class LaSVMClassifier(BinaryKernelClassifier):
         old = getattr(self, "model_", None)
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
-        X = validate_data(self, X, reset=old is None, **self._accepted)
+        X, columns = self._validated(X, before=old, **self._accepted)
         labels = settled_labels(None, classes, None if old is None else old.labels)
         self._check_labels(labels)
-        model = self._new_model(labels, X) if old is None else old
+        model = old
+        if old is None:
+            model = self._model_class(labels, kernel_of(self, X))
+            model.columns = columns
         self._pool = Pool(model, X, self._stream_solver())
 
     def _open_pool(self):
@@ -254,7 +265,7 @@ class Pool:
     def __init__(self, model, X, solver):
         self.model, self.labels, self.n = model, model.labels, X.shape[0]
         self.first = len(model.support)
-        problem, weight, base = model.going_on(X, np.zeros(self.n, dtype=np.int32), None, solver)
+        problem, weight, base = model.problem_around(X, np.zeros(self.n, dtype=np.int32), None, solver.C)
         self.run = solver.start(problem, sample_weight=weight, base=base)
         self.C = float(solver.C)
         self.left = np.arange(self.n)
@@ -275,7 +286,8 @@ class Pool:
             run.state.teach(i, label, self.C * factor)
         self.left = np.setdiff1d(self.left, numbers)
 
-    def tell(self, model):
-        """Let the model be what has been learnt."""
+    def update(self, model):
+        """Set the model to what has been learnt."""
         self.run.dual = self.run.state.settle()
-        model.take(self.run, first=self.first)
+        model.learn(self.run)
+        model.result = self.run.result()

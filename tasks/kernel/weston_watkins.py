@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from structsvm.solvers.weston_watkins import WestonWatkins
-from structsvm.tasks.kernel.classifier import CLASS_WEIGHT, KernelClassifier
+from structsvm.tasks.kernel.classifier import KernelClassifier
 
 
 class WestonWatkinsClassifier(KernelClassifier):
@@ -48,8 +48,8 @@ class WestonWatkinsClassifier(KernelClassifier):
         "solver": WestonWatkins._constraints["method"],
         "tol": WestonWatkins._constraints["tol"],
         "max_iter": WestonWatkins._constraints["max_iter"],
-        "class_weight": CLASS_WEIGHT,
     }
+    _solver_class = WestonWatkins
 
     def __init__(
         self,
@@ -65,6 +65,10 @@ class WestonWatkinsClassifier(KernelClassifier):
         solver="cycles",
         class_weight=None,
         random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.C = C
@@ -78,23 +82,27 @@ class WestonWatkinsClassifier(KernelClassifier):
         self.solver = solver
         self.class_weight = class_weight
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     def _make_solver(self):
-        names = ("C", "tol", "max_iter", "cache_size", "random_state")
-        return WestonWatkins(method=self.solver, **{name: getattr(self, name) for name in names})
+        return super()._make_solver().set_params(method=self.solver)
 
-    def _weights(self, sample_weight, labels, numbers):
-        weight = super()._weights(sample_weight, labels, numbers)
+    def _prepare(self, X, y, sample_weight, before, **options):
+        model, (X, label_ids), weight = super()._prepare(X, y, sample_weight, before, **options)
         if weight is not None:
-            total = np.bincount(numbers, weights=weight, minlength=len(labels))
+            total = np.bincount(label_ids, weights=weight, minlength=len(model.labels))
             if not total.all():
+                label = model.labels[np.argmin(total)].item()
                 raise ValueError(
-                    f"sample_weight is zero for all examples of the class {labels[np.argmin(total)].item()!r}, and "
-                    "nothing would hold its bias; leave the class out"
+                    f"sample_weight is zero for all examples of the class {label!r}, and nothing would hold its bias; "
+                    "leave the class out"
                 )
-        return weight
+        return model, (X, label_ids), weight
 
     @property
     def intercept_(self):
-        return self._checked_model().intercept
+        return self.model_.intercept
