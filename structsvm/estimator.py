@@ -144,7 +144,7 @@ class StructuredSVM(TaskEstimator):
 
     @property
     def coef_(self):
-        return self.model_.weights
+        return self._fitted().weights
 
     def predict(self, X):
         """Return the oracle's argmax for each input, as a list."""

@@ -14,13 +14,11 @@ from structsvm.cli.multiclass import examples, fast_layout, picture, report
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, passes_if_interrupted
 from structsvm.features.svmlight import read_svmlight
-from structsvm.kernel._kernels import Rows
-from structsvm.linear.problem import LinearProblem
 from structsvm.model_file import read_model
 from structsvm.solvers import SGDQN, Huller, LaSVM
+from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.kernel.binary import BinaryKernelModel
-from structsvm.tasks.kernel.model import kernel_of
+from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
 
 # Solvers, and the estimators that hold their models.
@@ -47,23 +45,24 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
     solver = kind(**params)
     solver.validate()
     X, y = read_svmlight(path)
-    labels, numbers = np.unique(y, return_inverse=True)
+    labels, label_ids = np.unique(y, return_inverse=True)
     if len(labels) != 2:
         shown = ", ".join(map(repr, labels[:5].tolist()))
         raise ValueError(f"{path}: two classes are wanted, and there are {len(labels)}: {shown}")
-    X, numbers = fast_layout(X), numbers.astype(np.int32)
+    X, label_ids = fast_layout(X), label_ids.astype(np.int32)
     about = f"{X.shape[0]} examples, {X.shape[1]} features, {shorten(repr(labels.tolist()[1]), 40)} is y = 1"
-    costs = label_costs("balanced" if balanced else None, labels.tolist(), numbers)
-    weight = None if costs is None else costs[numbers]
+    costs = label_costs("balanced" if balanced else None, labels.tolist(), label_ids)
+    weight = None if costs is None else costs[label_ids]
     if kind is SGDQN:
         job.say(f"{about}, linear ({job.seconds:.2f} s)")
-        model, run = train_linear(X, labels, numbers, solver, weight, job)
+        model = LinearModel(labels)
     else:
-        model = BinaryKernelModel(labels, kernel_of(SimpleNamespace(**DEFAULTS | kernel), X), estimator=estimator)
-        job.say(f"{about}, kernel {kernel_text(model.kernel)} ({job.seconds:.2f} s)")
-        with job.warnings():
-            run = model.train(X, numbers, solver, sample_weight=weight, monitor=job.bar(solver))
         kernel = DEFAULTS | kernel
+        model = BinaryKernelModel(labels, kernel_of(SimpleNamespace(**kernel), X))
+        model.estimator = estimator
+        job.say(f"{about}, kernel {kernel_text(model.kernel)} ({job.seconds:.2f} s)")
+    with job.warnings():
+        run = model.train((X, label_ids), solver, sample_weight=weight, monitor=job.bar(solver))
     model.params = kernel | params | ({"class_weight": "balanced"} if balanced else {})
     model.save(model_path)
     job.say(model.result.certificate())
@@ -75,17 +74,6 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
     if plot:
         picture(model, plot, job.say)
     return job.end(model_path, passes_if_interrupted(run))
-
-
-def train_linear(X, labels, numbers, solver, weight, job):
-    """The linear model of a file, and the run that made it."""
-    with job.warnings():
-        run = solver.solve(LinearProblem(Rows(X), numbers, len(labels)), sample_weight=weight, monitor=job.bar(solver))
-    if not np.isfinite(run.weights).all():
-        raise ValueError("the weights have overflowed: scale the features, or set a larger --t0")
-    model = LinearModel(labels)
-    model.take(run.weights, run.result(), run.state.get_state())
-    return model, run
 
 
 def load(path, *, mmap=False):
@@ -107,7 +95,7 @@ def predict(model_path, path, output, kbest, jobs):
     X, _ = examples(model, path)
     f = scores(model, X)
     with writing(output) as stream:
-        for value, number in zip(f, model.predict_numbers(X)):
+        for value, number in zip(f, model.predict_ids(X)):
             if kbest is None:
                 stream.write(f"{model.labels[number]}\n")
                 continue
@@ -161,10 +149,8 @@ def demo(output, seed):
     rng = np.random.default_rng(seed)
     X, y = make_banana(1000, random_state=rng)
     X_test, y_test = make_banana(1000, random_state=rng)
-    model = BinaryKernelModel(
-        np.arange(2), kernel_of(SimpleNamespace(**DEFAULTS | {"gamma": 1.0}), X), estimator="LaSVMClassifier"
-    )
-    run = model.train(X, y.astype(np.int32), LaSVM(random_state=seed))
+    model = BinaryKernelModel(np.arange(2), kernel_of(SimpleNamespace(**DEFAULTS | {"gamma": 1.0}), X))
+    run = model.train((X, y.astype(np.int32)), LaSVM(random_state=seed))
     click.echo(f"accuracy {100 * np.mean(model.predict(X_test) == y_test):.2f}%, {len(model.support)} support vectors")
     click.echo(model.result.certificate())
     figure = blank(8, 6)

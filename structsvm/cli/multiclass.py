@@ -16,8 +16,9 @@ from structsvm.cli.output import blank, check_writable, drawable, save, writing
 from structsvm.cli.training import Training, passes_if_interrupted
 from structsvm.features.svmlight import read_svmlight
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, WestonWatkins
+from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.kernel.model import KernelModel, kernel_of
+from structsvm.tasks.kernel.model import KernelModel
 
 # Solvers, and the estimators that hold their models.
 SOLVERS = {
@@ -48,7 +49,8 @@ def train(path, model_path, solver, kernel, params, balanced, plot, quiet):
     machine = kind(**params)
     machine.validate()
     X = fast_layout(X)
-    model = KernelModel(labels, kernel_of(SimpleNamespace(**kernel), X), estimator=estimator)
+    model = KernelModel(labels, kernel_of(SimpleNamespace(**kernel), X))
+    model.estimator = estimator
     model.params = kernel | params | ({"class_weight": "balanced"} if balanced else {})
     job.say(
         f"{X.shape[0]} examples, {X.shape[1]} features, {len(labels)} classes, kernel {kernel_text(model.kernel)} "
@@ -57,8 +59,7 @@ def train(path, model_path, solver, kernel, params, balanced, plot, quiet):
     costs = label_costs("balanced" if balanced else None, labels.tolist(), numbers)
     with job.warnings():
         run = model.train(
-            X,
-            numbers.astype(np.int32),
+            (X, numbers.astype(np.int32)),
             machine,
             sample_weight=None if costs is None else costs[numbers],
             monitor=job.bar(machine),
@@ -145,7 +146,7 @@ def demo(output, seed):
     X_test, y_test = clouds(2000, seed, fresh=True)
     labels = np.arange(5)
     model = KernelModel(labels, kernel_of(SimpleNamespace(**DEFAULTS), X))
-    run = model.train(X, y.astype(np.int32), KernelLaRank(tol=0.01, random_state=seed))
+    run = model.train((X, y.astype(np.int32)), KernelLaRank(tol=0.01, random_state=seed))
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")
     click.echo(model.result.certificate())

@@ -157,11 +157,13 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     @property
     def coef_(self):
-        return self.model_.table[: self.n_features_in_].T
+        return self._fitted().table[: self.n_features_in_].T
 
     @property
     def intercept_(self):
-        return self.model_.table[self.n_features_in_] if self.model_.has_intercept else np.zeros(len(self.classes_))
+        return (
+            self._fitted().table[self.n_features_in_] if self._fitted().has_intercept else np.zeros(len(self.classes_))
+        )
 
     def _scores(self, model, X):
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)

@@ -129,17 +129,18 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
     @property
     def classes_(self):
         """Labels, sorted."""
-        return label_array(self.model_.labels)
+        return label_array(self._fitted().labels)
 
     @property
     def result_(self):
         """The outcome of the last training."""
-        return self.model_.result
+        return self._fitted().result
 
     @property
     def n_iter_(self):
         """Passes over the data."""
-        return 0 if self.model_.result is None else self.model_.result.n_iter
+        result = self._fitted().result
+        return 0 if result is None else result.n_iter
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")

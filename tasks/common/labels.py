@@ -112,7 +112,8 @@ def settled_labels(y, classes, labels=None):
         check_classes(classes, labels)
     if len(labels) < 2:
         raise ValueError(
-            f"2 classes or more are needed, and y has only one class: {labels}; partial_fit takes all as classes="
+            f"2 classes or more are needed, and y has only one class: {labels.tolist()[0]!r} (partial_fit takes all of "
+            "them as classes=)"
         )
     return labels
 

@@ -106,8 +106,13 @@ class TaskModel:
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.learn(run)
         self.result = run.result()
-        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if passes is None else (None, 0)
+        self.state = self.state_after(run, passes)
+        self.fingerprint = problem.fingerprint() if passes is None else 0
         return run
+
+    def state_after(self, run, passes):
+        """The training state to store after a run, or after so many passes over a batch of a stream."""
+        return run.get_state() if passes is None else None
 
     def prior(self):
         """The weights that a first training starts from and stays close to; None: 0."""
@@ -179,9 +184,11 @@ class TaskModel:
             model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
             if header.get("feature_names") is not None:
                 model.columns["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
-            if header["result"] is not None:
+            if header["result"] is None:
+                model.state = file.under("state.") or None
+            else:
                 model.result, model.state = read_result(file)
-                model.fingerprint = int(header["fingerprint"]) if model.state is not None else 0
+            model.fingerprint = 0 if model.state is None else int(header.get("fingerprint", 0))
         return model
 
 

@@ -138,27 +138,27 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
 
     @property
     def support_(self):
-        return self.model_.support
+        return self._fitted().support
 
     @property
     def support_vectors_(self):
-        return self.model_.vectors
+        return self._fitted().vectors
 
     @property
     def dual_coef_(self):
-        return self.model_.coef
+        return self._fitted().coef
 
     @property
     def n_support_(self):
-        return np.bincount(self.model_.support_labels, minlength=len(self.classes_))
+        return np.bincount(self._fitted().support_labels, minlength=len(self.classes_))
 
     @property
     def n_kernel_(self):
-        return self.model_.n_kernel
+        return self._fitted().n_kernel
 
     @property
     def hit_rate_(self):
-        return self.model_.hit_rate
+        return self._fitted().hit_rate
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

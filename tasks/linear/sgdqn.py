@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from structsvm.callbacks import CallbackSupportMixin, with_callbacks
+from structsvm.callbacks import with_callbacks
 from structsvm.dual._weights import checked_array
-from structsvm.kernel._kernels import Rows
-from structsvm.linear.problem import LinearProblem
-from structsvm.parameters import FLAG, RANDOM_STATE, validate
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.solvers.sgdqn import SGDQN
-from structsvm.tasks.common.estimator import checked_sample_weight
-from structsvm.tasks.common.labels import check_stream_weight, label_costs, label_ids_of, settled_labels
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, all_or_nothing, monitor_for
-from structsvm.tasks.kernel.classifier import CLASS_WEIGHT
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.labels import check_stream_weight, label_ids_of, settled_labels
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, TRAINING
 from structsvm.tasks.linear.model import LinearModel
 
+# What `validate_data` takes for training.
+ACCEPTED = {"accept_sparse": "csr", "order": "C"}
 
-class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+
+class SGDQNClassifier(ClassifierMixin, TaskEstimator):
     """Linear support vector machine by stochastic gradient descent with a diagonal rescaling.
 
     Minimises ``alpha / 2 |w|^2 + 1/n sum_i l(y_i (<w, x_i> + b))``, where |w|^2 counts b; more than two classes one
@@ -35,6 +32,12 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         Factor on the loss by class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     random_state : int, RandomState or None
         Seeds the order of examples.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learnt before, by `fit` or by `partial_fit`.
+    n_jobs : int, optional
+        Without effect on a product of matrices.
+    checkpoint, checkpoint_every
+        As for the solver.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -67,11 +70,11 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
     """
 
     _model_class = LinearModel
-    _kind = "binary"
-    _constraints = {
+    _constraints = TRAINING | {
         name: SGDQN._constraints[name]
         for name in ("alpha", "loss", "method", "t0", "average", "fit_intercept", "max_iter")
-    } | {"class_weight": CLASS_WEIGHT, "random_state": RANDOM_STATE, "verbose": FLAG}
+    }
+    _constraints |= {"class_weight": CLASS_WEIGHT}
 
     def __init__(
         self,
@@ -85,6 +88,10 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         max_iter=5,
         class_weight=None,
         random_state=None,
+        warm_start=False,
+        n_jobs=None,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.alpha = alpha
@@ -96,10 +103,13 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         self.max_iter = max_iter
         self.class_weight = class_weight
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     @with_callbacks
-    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Train on examples.
 
@@ -124,18 +134,9 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        validate(self, self._constraints)
-        X, y = self._validated(X, y, reset=True)
-        labels = np.unique(y)
-        if len(labels) < 2:
-            only = labels.tolist()[0]
-            raise ValueError(
-                f"{type(self).__name__} needs samples of 2 classes or more; y has only one class: {only!r}"
-            )
-        return self._train(X, y, labels, sample_weight, None, self.max_iter)
+        return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
     @with_callbacks
-    @all_or_nothing
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over a batch of new examples, which goes on with weights, gains and rescaling.
 
@@ -148,82 +149,54 @@ class SGDQNClassifier(StoredEstimatorMixin, CallbackSupportMixin, ClassifierMixi
         classes : array-like, optional
             All classes, in the first call; default: those of its y. A label that is none of them is an error.
         """
-        validate(self, self._constraints)
         check_stream_weight(self.class_weight)
-        old = getattr(self, "model_", None)
-        X, y = self._validated(X, y, reset=old is None)
-        labels = settled_labels(y, classes, None if old is None else old.labels)
-        return self._train(X, y, labels, sample_weight, old, 1)
+        metadata = {"sample_weight": sample_weight}
+        return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _train(self, X, y, labels, sample_weight, old, passes):
-        numbers = label_ids_of(y, labels)
-        solver = SGDQN(**{name: getattr(self, name) for name in SGDQN().get_params()})
-        weight = checked_sample_weight(sample_weight, len(numbers))
-        costs = label_costs(self.class_weight, labels.tolist(), numbers)
-        if costs is not None:
-            weight = costs[numbers] * (1.0 if weight is None else weight)
-        if old is not None:
-            X = X.astype(old.coef.dtype)
+    def _make_solver(self):
+        names = self.get_params(deep=False).keys() & SGDQN().get_params().keys()
+        return SGDQN(**{name: getattr(self, name) for name in sorted(names)})
 
-        def fitted(run):
-            seen = LinearModel(labels)
-            seen.take(run.weights)
-            return {"model_": seen, "classes_": labels}
-
-        problem = LinearProblem(Rows(X), numbers, len(labels))
-        monitor = monitor_for(self, X, y, passes, fitted, sample_weight=sample_weight)
-        run = solver.start(problem, sample_weight=weight, base=None if old is None else old.state or {})
-        run = solver.solve(problem, run=run, monitor=monitor, passes=passes)
-        if not np.isfinite(run.weights).all():
-            raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
-        model = LinearModel(labels, estimator=type(self).__name__)
-        model.take(run.weights, run.result(), run.state.get_state())
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self
-
-    def _validated(self, X, y, *, reset):
-        X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+    def _prepare(self, X, y, sample_weight, before, *, classes=None):
+        X, y, columns = self._validated(X, y, before=before, dtype=[np.float64, np.float32], **ACCEPTED)
         check_classification_targets(y)
-        return X, y
-
-    def _adopt(self, model):
-        self.model_ = model
-        self.classes_ = model.labels
-        self.n_features_in_ = model.n_features
-        self.result_ = model.result
-        self.n_iter_ = 0 if model.result is None else model.result.n_iter
+        labels = settled_labels(y, classes, None if before is None else before.labels)
+        label_ids = label_ids_of(y, labels)
+        if before is None:
+            model = LinearModel(labels)
+            model.columns = columns
+        else:
+            model, X = before, X.astype(before.coef.dtype)
+        weight = checked_sample_weight(sample_weight, len(label_ids))
+        return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
 
     # ---- prediction, views, files ---------------------------------------------------------------
 
     def decision_function(self, X):
         """Scores of the classes: array (n_samples, n_classes); (n_samples,) of the second class for two."""
-        scores = self._checked_model().decision_function(self._test(X))
+        model = self._fitted()
+        scores = model.decision_function(self._test(model, X))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X):
         """The class of highest score for each row: array (n_samples,)."""
-        return self._checked_model().predict(self._test(X))
+        model = self._fitted()
+        return model.predict(self._test(model, X))
 
-    def _test(self, X):
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-
-    def _checked_model(self):
-        check_is_fitted(self)
-        return self.model_
+    def _test(self, model, X):
+        return self._validated(X, before=model, dtype=[np.float64, np.float32], accept_sparse="csr")[0]
 
     @property
     def coef_(self):
-        return self._checked_model().coef
+        return self._fitted().coef
 
     @property
     def intercept_(self):
-        return self._checked_model().intercept
+        return self._fitted().intercept
 
     @property
     def t0_(self):
-        return float(checked_array(self._checked_model().state or {}, "numbers", np.float64, (4,))[1])
+        return float(checked_array(self._fitted().state or {}, "numbers", np.float64, (4,))[1])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,22 +3,50 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+from structsvm.callbacks import with_callbacks
 from structsvm.linear._tracking import Tracker
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, seed_from, validate
-from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.model_file import unsound
+from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, seed_from
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import label_ids_of, settled_labels
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, all_or_nothing
 from structsvm.tasks.linear.model import LinearModel
 
 
-class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
+class TrackingModel(LinearModel):
+    """A linear model and the tracker that moves it; the file stores all examples so far, as the training state.
+
+    Attributes
+    ----------
+    tracker : Tracker
+    """
+
+    estimator = "TrackingClassifier"
+
+    def follow(self, rows, sign, weight):
+        """Extend the stream by dense rows, their signs (-1 or 1) and weights."""
+        self.tracker.extend(rows, sign, weight)
+        self.set_weights(np.append(self.tracker.coef, 0.0)[None, :])
+
+    def save(self, path):
+        self.state = self.tracker.get_state()
+        super().save(path)
+
+    @classmethod
+    def load(cls, path, *, mmap=False):
+        model = super().load(path, mmap=mmap)
+        with unsound(path, cls.kind):
+            model.tracker = Tracker(model.n_features, 1.0)
+            model.tracker.set_state(model.state or {})
+        model.state = None
+        return model
+
+
+class TrackingClassifier(ClassifierMixin, TaskEstimator):
     """Linear support vector machine without bias that stays near the optimum of all examples so far.
 
     Each example is followed by `n_reprocess` coordinate ascents on the dual of
@@ -47,24 +75,25 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
     n_seen_, n_features_in_ : int
     """
 
+    _model_class = TrackingModel
     _constraints = {
         "C": POSITIVE,
         "n_reprocess": Interval(Integral, 1, 2**31),
         "process": FLAG,
         "random_state": RANDOM_STATE,
+        "warm_start": FLAG,
     }
-    _model_class = LinearModel
-    _kind = "binary"
-    _tracker: Any = None
 
-    def __init__(self, C=1.0, *, n_reprocess=10, process=True, random_state=None):
+    def __init__(self, C=1.0, *, n_reprocess=10, process=True, random_state=None, warm_start=False):
         self.C = C
         self.n_reprocess = n_reprocess
         self.process = process
         self.random_state = random_state
+        self.warm_start = warm_start
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
-        """Follow a stream from its beginning, in the order of the rows.
+        """Follow a stream from its beginning (with `warm_start`, on from where it stands), in the order of the rows.
 
         Parameters
         ----------
@@ -74,70 +103,68 @@ class TrackingClassifier(StoredEstimatorMixin, ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each example's C.
         """
-        return self._extend(X, y, None, sample_weight, None)
+        return self._follow(X, y, None, sample_weight, going_on=self.warm_start)
 
+    @with_callbacks
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Follow the stream on; see `fit`. `classes` are all classes, in the first call."""
-        return self._extend(X, y, classes, sample_weight, self._tracker)
+        return self._follow(X, y, classes, sample_weight, going_on=True)
 
-    @all_or_nothing
-    def _extend(self, X, y, classes, sample_weight, tracker):
-        validate(self, self._constraints)
-        reset = tracker is None
-        X, y = validate_data(self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, order="C")
+    def _follow(self, X, y, classes, sample_weight, *, going_on):
+        self._validate_params()
+        before = self.model_ if going_on and hasattr(self, "model_") else None
+        X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
-        labels = settled_labels(y, classes, None if reset else self.classes_)
+        labels = settled_labels(y, classes, None if before is None else before.labels)
         if len(labels) > 2:
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is multiclass: {len(labels)} classes"
             )
-        numbers = label_ids_of(y, labels)
+        label_ids = label_ids_of(y, labels)
         weight = checked_sample_weight(sample_weight, len(y))
         rows = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X)
         with np.errstate(over="ignore"):
             if not np.isfinite(np.einsum("ij,ij->i", rows, rows)).all():
                 raise ValueError("the squares of X overflow; scale the features down")
-        tracker = self._new_tracker(X.shape[1]) if tracker is None else tracker
+        # The tracker holds all examples so far: a stream extends it in place.
+        model = before
+        if model is None:
+            model = TrackingModel(labels)
+            model.columns = columns
+            model.tracker = Tracker(X.shape[1], float(self.C), seed=seed_from(self.random_state))
+        tracker = model.tracker
         tracker.C, tracker.n_reprocess, tracker.process = float(self.C), self.n_reprocess, bool(self.process)
-        tracker.extend(rows, 2.0 * numbers - 1.0, np.ones(len(y)) if weight is None else weight)
-        self._take(LinearModel(labels, estimator=type(self).__name__), tracker)
+        model.follow(rows, 2.0 * label_ids - 1.0, np.ones(len(y)) if weight is None else weight)
+        self._adopt(model)
         return self
 
-    def _new_tracker(self, n_features):
-        return Tracker(n_features, float(self.C), seed=seed_from(self.random_state))
+    @property
+    def dual_(self):
+        return self._fitted().tracker.dual
 
-    def _take(self, model, tracker):
-        model.take(np.append(tracker.coef, 0.0)[None, :])
-        self.model_, self._tracker = model, tracker
-        self.classes_, self.n_features_in_ = model.labels, model.n_features
-        self.dual_, self.gained_, self.n_seen_ = tracker.dual, tracker.gained, tracker.n_seen
+    @property
+    def gained_(self):
+        return self._fitted().tracker.gained
 
-    def save(self, path):
-        """Write all that the stream goes on from, its examples too, to one file; `structsvm.load` opens it."""
-        check_is_fitted(self)
-        self.model_.state = self._tracker.get_state()
-        super().save(path)
-
-    def _adopt(self, model):
-        tracker = self._new_tracker(model.n_features)
-        tracker.set_state(model.state or {})
-        self._take(model, tracker)
-
-    def decision_function(self, X):
-        """<w, x>: array (n_samples,)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        return self.model_.decision_function(X).ravel()
-
-    def predict(self, X):
-        """The class of each row: array (n_samples,)."""
-        second = self.decision_function(X) > 0.0
-        return self.classes_[second.astype(int)]
+    @property
+    def n_seen_(self):
+        return self._fitted().tracker.n_seen
 
     @property
     def coef_(self):
-        check_is_fitted(self)
-        return self.model_.coef
+        return self._fitted().coef
+
+    def decision_function(self, X):
+        """<w, x>: array (n_samples,)."""
+        model = self._fitted()
+        X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
+        return model.decision_function(X).ravel()
+
+    def predict(self, X):
+        """The class of each row: array (n_samples,)."""
+        model = self._fitted()
+        X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
+        return model.predict(X)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -235,15 +235,15 @@ class SequenceLabeler(TaskEstimator):
 
     @property
     def emission_(self):
-        return self.model_.emission()
+        return self._fitted().emission()
 
     @property
     def transition_(self):
-        return self.model_.transition()
+        return self._fitted().transition()
 
     @property
     def feature_names_(self):
-        return self.model_.encoder.feature_names
+        return self._fitted().encoder.feature_names
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

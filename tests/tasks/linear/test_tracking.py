@@ -75,7 +75,7 @@ def test_the_bound_of_the_theorems(process, C, K):
         excess.append(total / T)
         tracked.append(best[-1] - model.gained_)
         assert model.dual_ <= best[-1] + 1e-6
-        assert model._tracker.n_steps == T * (K + process)
+        assert model.model_.tracker.n_steps == T * (K + process)
         assert (model.gained_ > 0.0) == process
     x = np.mean(tracked) / (K * T)
     assert np.mean(excess) <= np.sqrt(2.0 * x) + x / C
@@ -84,9 +84,9 @@ def test_the_bound_of_the_theorems(process, C, K):
 def test_what_is_tracked_is_what_is_true():
     X, y = stream(80, 1)
     model = TrackingClassifier(0.5, n_reprocess=3, random_state=0).fit(X, y)
-    alpha, Z = model._tracker.dual_coef, X * y[:, None]
+    alpha, Z = model.model_.tracker.dual_coef, X * y[:, None]
     assert (alpha >= 0.0).all() and (alpha <= 0.5).all()
-    np.testing.assert_allclose(model._tracker.last, alpha @ Z, atol=1e-12)
+    np.testing.assert_allclose(model.model_.tracker.last, alpha @ Z, atol=1e-12)
     assert model.dual_ == pytest.approx(alpha.sum() - 0.5 * np.sum((alpha @ Z) ** 2), abs=1e-10)
 
 
@@ -119,7 +119,7 @@ def test_bad_input():
         TrackingClassifier().fit(X[:3], [1, 2, 3])
     weight = np.r_[np.ones(9), 0.0]
     model = TrackingClassifier(random_state=0).fit(X, y, sample_weight=weight)
-    assert model._tracker.dual_coef[9] == 0.0
+    assert model.model_.tracker.dual_coef[9] == 0.0
 
 
 def test_a_stream_goes_on_from_pickles_and_files(tmp_path):
@@ -141,8 +141,8 @@ def test_parameters_count_from_the_next_batch_on():
     X, y = stream(200, 1)
     model = TrackingClassifier(1.0, n_reprocess=1, random_state=0).partial_fit(X[:100], y[:100])
     model.set_params(C=0.01, n_reprocess=2).partial_fit(X[100:], y[100:])
-    assert model._tracker.dual_coef[100:].max() <= 0.01 < model._tracker.dual_coef[:100].max()
-    assert model._tracker.n_steps == 100 * 2 + 100 * 3
+    assert model.model_.tracker.dual_coef[100:].max() <= 0.01 < model.model_.tracker.dual_coef[:100].max()
+    assert model.model_.tracker.n_steps == 100 * 2 + 100 * 3
 
 
 def test_squares_that_overflow():
@@ -163,7 +163,7 @@ def test_squares_that_overflow():
 def test_files_that_are_not_sound(tmp_path, name, change, message):
     X, y = stream(20, 1)
     model = TrackingClassifier(random_state=0).fit(X, y)
-    model.model_.state = model._tracker.get_state()
+    model.model_.state = model.model_.tracker.get_state()
     model.model_.state[name] = change(model.model_.state[name])
     model.model_.params = model.get_params()
     model.model_.save(tmp_path / "it.model")
