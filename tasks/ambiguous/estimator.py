@@ -161,9 +161,8 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     @property
     def intercept_(self):
-        return (
-            self._fitted().table[self.n_features_in_] if self._fitted().has_intercept else np.zeros(len(self.classes_))
-        )
+        model = self._fitted()
+        return model.table[self.n_features_in_] if model.has_intercept else np.zeros(len(model.labels))
 
     def _scores(self, model, X):
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import ModelFileError
+from structsvm.model_file import read_model, write_model
 from structsvm.tasks import TrackingClassifier
 
 EXEMPT = {
@@ -162,10 +163,9 @@ def test_squares_that_overflow():
 )
 def test_files_that_are_not_sound(tmp_path, name, change, message):
     X, y = stream(20, 1)
-    model = TrackingClassifier(random_state=0).fit(X, y)
-    model.model_.state = model.model_.tracker.get_state()
-    model.model_.state[name] = change(model.model_.state[name])
-    model.model_.params = model.get_params()
-    model.model_.save(tmp_path / "it.model")
+    TrackingClassifier(random_state=0).fit(X, y).save(tmp_path / "it.model")
+    file = read_model(tmp_path / "it.model")
+    arrays = file.arrays | {f"state.{name}": change(file.arrays[f"state.{name}"])}
+    write_model(tmp_path / "it.model", file.kind, file.meta, arrays)
     with pytest.raises(ModelFileError, match=message):
         structsvm.load(tmp_path / "it.model")
