@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from structsvm._warnings import warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import half_norm
@@ -310,11 +310,10 @@ class Solver(Parameters):
             monitor.close()
         if run.status == "max_iter" and self.tol is not None:
             gap = relative_gap(run.primal, run.dual)
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
                 f"tol={self.tol:g}: raise max_iter, or loosen tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return run
 

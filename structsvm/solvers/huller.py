@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral
 
 import numpy as np
 
+from structsvm._warnings import warn
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.kernel._huller import Huller as HullerState
 from structsvm.parameters import Interval
@@ -37,11 +37,10 @@ class HullerRun(KernelRun):
     def certify(self):
         self.settle()
         if self.state.distance < FLAT:
-            warnings.warn(
+            warn(
                 "the convex hulls of the two classes meet, so that there is no hard margin, and the machine is made of "
                 "rounding errors: take another kernel, or LaSVMClassifier",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
     def settle(self):
@@ -50,11 +49,10 @@ class HullerRun(KernelRun):
         drift = self.state.settle()
         self.seconds += time.perf_counter() - begin
         if drift > DRIFT:
-            warnings.warn(
+            warn(
                 f"the norms that the Huller keeps by recursion had drifted by {drift:.2g} of their size, and have been "
                 "recomputed: scale the features",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
 

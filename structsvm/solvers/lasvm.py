@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 
+from structsvm._warnings import warn
 from structsvm.dual._schedules import OnlineSchedule
 from structsvm.kernel._lasvm import SELECTIONS
 from structsvm.kernel._lasvm import LaSVM as LaSVMState
@@ -37,10 +37,9 @@ class LaSVMRun(KernelRun):
         begin = time.perf_counter()
         try:
             if self.solver.finishing and not self.state.finish():
-                warnings.warn(
+                warn(
                     "the finishing step of LaSVM left a violating pair: scale the features, or raise tau",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
             self.dual = self.state.settle()
             if self.solver.tol is not None:
