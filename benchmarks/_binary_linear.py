@@ -16,7 +16,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
 from structsvm.datasets import fetch_amazon_reviews, fetch_w8a, make_ill_conditioned
-from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.kernel._kernels import Rows
 from structsvm.linear._gradient_descent import GradientDescent
 from structsvm.tasks import SGDQNClassifier
@@ -163,7 +163,7 @@ def floor(X, y, times):
             "SGD-QN, averaged": {"average": True},
         }.items():
             state = GradientDescent(rows, (y + 1) // 2, 2, np.ones(len(y)), ridge=1e-5, t0=1e5, **params)
-            schedule = PerceptronSchedule(state)
+            schedule = SubgradientSchedule(state)
             seconds[name] = repeat(partial(one_pass, schedule), times)[1].best
         read = next(iter(seconds.values()))
         for what, wall in seconds.items():

@@ -35,10 +35,13 @@ cdef struct Cut:
 cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil
 
 
-cdef class Problem:
+cdef class BoundProblem:
     cdef readonly Py_ssize_t n_samples
     cdef readonly Py_ssize_t n_features     # length of w, padding included
     cdef readonly bint is_exact             # separate() finds the most violated constraint, always
+
+
+cdef class Problem(BoundProblem):
     cdef readonly object weight_dtype       # dtype of w; float64 unless a subclass says otherwise
     cdef readonly Py_ssize_t first          # number of example 0 in the whole problem, of which this may be a shard
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together

@@ -59,8 +59,8 @@ cdef void add(const Cut* cut, double coef, real* w) noexcept nogil:
         w[indices[e]] += <real>(coef * values[e])
 
 
-cdef class Problem:
-    """An oracle bound to its training examples: what a solver sees.
+cdef class BoundProblem:
+    """Training examples as solvers see them, and what they offer: the base of all problems.
 
     Attributes
     ----------
@@ -69,18 +69,37 @@ cdef class Problem:
     n_features : int
         Length of the weight vector.
     is_exact : bool
-        Whether `separate` always returns the most violated constraint. Certificates need it.
-    weight_dtype : numpy.dtype
-        Type of the weights.
+        Whether the primal objective can be computed. Certificates need it.
     formulation : dict
         The ``rescaling`` and the ``penalty`` of the constraints.
+    offers : frozenset of str
+        What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"kernel"`` (a kernel and labels),
+        ``"feature rows"`` (rows of features and labels), and, with labels, ``"two classes"``, ``"zero-one loss"``,
+        ``"independent labels"``. A solver's ``needs`` must be among them.
     """
+
+    offers = frozenset()
+
+    def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, is_exact=True):
+        self.n_samples, self.n_features, self.is_exact = n_samples, n_features, is_exact
+
+
+cdef class Problem(BoundProblem):
+    """An oracle bound to its training examples.
+
+    Attributes
+    ----------
+    is_exact : bool
+        Whether `separate` always returns the most violated constraint.
+    weight_dtype : numpy.dtype
+        Type of the weights.
+    """
+
+    offers = frozenset({"constraints"})
 
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, rescaling="margin",
                  penalty="linear", weight_dtype=np.float64, is_exact=True, groups=None):
-        self.n_samples = n_samples
-        self.n_features = n_features
-        self.is_exact = is_exact
+        super().__init__(n_samples, n_features, is_exact=is_exact)
         self.weight_dtype = np.dtype(weight_dtype)
         self.single = self.weight_dtype == np.float32
         self.groups = groups

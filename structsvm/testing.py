@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 
 from structsvm._adapter import sparse_feature
+from structsvm._warnings import warn
 from structsvm.protocol import Oracle, OracleError
 
 # What rounding may cost, as a share of the terms that were added up: enough for float32.
@@ -73,11 +73,10 @@ def check_oracle(oracle, X, Y, *, n_trials=20, random_state=0):
     try:
         pickle.loads(pickle.dumps(oracle))
     except Exception as error:  # noqa: BLE001 - whatever a user's class raises
-        warnings.warn(
+        warn(
             f"{type(oracle).__name__} cannot be pickled ({error!r:.200}): models that hold it cannot be "
             "saved by pickle or sent to other processes",
             UserWarning,
-            stacklevel=2,
         )
 
 

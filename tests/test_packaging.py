@@ -22,7 +22,7 @@ import pytest
 import structsvm
 from structsvm._problem import Problem
 from structsvm.dual._dual import DualState
-from structsvm.dual._schedules import FixedSchedule, PerceptronSchedule
+from structsvm.dual._schedules import FixedSchedule, SubgradientSchedule
 from structsvm.dual._weights import WeightState
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
@@ -114,7 +114,7 @@ def states_and_their_parts():
     yield from (problem.decoder, DualState(problem, np.ones(2)))
     problem = Sign().bind(np.eye(2), [1, -1])
     state = WeightState(problem)
-    yield from (state, PerceptronSchedule(state))
+    yield from (state, SubgradientSchedule(state))
 
 
 def test_what_holds_pointers_does_not_pickle():

@@ -55,7 +55,7 @@ cdef class WorkingSets:
                 if not self.state.problem.c_valid(i, &cut):
                     with gil:
                         raise ValueError(f"a constraint of example {i} came back damaged")
-                joined += self.state.take(i, &cut, epsilon)
+                joined += self.state.offer(i, &cut, epsilon)
                 if k % LOOK == 0:
                     with gil:
                         PyErr_CheckSignals()

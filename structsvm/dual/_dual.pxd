@@ -33,7 +33,7 @@ cdef class DualState(WeightState):
     cdef Py_ssize_t slope_capacity
 
     cdef int process(self, Py_ssize_t i) except -1 nogil
-    cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
+    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
     cdef int optimize_set(self, Py_ssize_t i) except -1 nogil
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
@@ -46,6 +46,7 @@ cdef class DualState(WeightState):
     cdef double move(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) noexcept nogil
     cdef int pair_step(self, Py_ssize_t i, Py_ssize_t to, Py_ssize_t origin, double slope) except -1 nogil
     cdef int solve_set(self, Py_ssize_t i) except -1 nogil
-    cdef int take(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil
+    cdef int step_towards(self, Py_ssize_t i, Py_ssize_t corner, double gap) except -1 nogil
+    cdef int offer(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil
     cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil
     cdef void clear(self) noexcept nogil

@@ -68,6 +68,9 @@ cdef class DualState(WeightState):
         Weights w0 to start from. The objective is then 1/2 |w - w0|^2 + sum_i C_i xi_i.
     """
 
+    steps = frozenset({"process_new", "process_old", "optimize", "solve_example", "solve_old", "corner_step",
+                       "known_corner_step"})
+
     def __cinit__(self, Problem problem not None, *args, **kwargs):
         self.sets = <WorkingSet*>calloc(max(problem.n_samples, 1), sizeof(WorkingSet))
         if self.sets == NULL:
@@ -153,7 +156,7 @@ cdef class DualState(WeightState):
                     self.pair_step(i, to, origin, high - low)
         return 0
 
-    cdef int reprocess(self) except -1 nogil:
+    cdef int solve_old(self) except -1 nogil:
         """A random support pattern; all the pair steps that its working set asks for, without decoding."""
         if self.n_patterns == 0:
             return 0
@@ -166,11 +169,11 @@ cdef class DualState(WeightState):
         self.slopes(i, False)
         return self.solve_set(i)
 
-    cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
+    cdef int solve_example(self, Py_ssize_t i) except -1 nogil:
         """One loss-augmented decode; then SMO over the working set while its scores are at hand."""
         cdef Cut cut
         cdef double violation, high
-        self.visit(i, &cut, &violation)
+        self.decode(i, &cut, &violation)
         self.slopes(i, True)
         self.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
@@ -178,11 +181,46 @@ cdef class DualState(WeightState):
             self.slope[self.sets[i].n - 1] = violation
         return self.solve_set(i)
 
+    cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
+        """Frank-Wolfe: decode, and move example i's alpha towards the corner of its simplex where the dual rises most.
+
+        Returns what the example had added to the duality gap.
+        """
+        cdef Cut cut
+        cdef Py_ssize_t corner
+        cdef double violation, high, gap
+        self.decode(i, &cut, &violation)
+        if self.box[i] == 0.0:
+            return 0.0
+        self.slopes(i, True)
+        corner = self.highest(i, &high)
+        if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
+            corner = self.insert(i, &cut)
+            self.slope[corner] = violation
+        gap = max(self.restricted_gap(i), 0.0)
+        self.step_towards(i, corner, gap)
+        return gap
+
+    cdef bint known_corner_step(self, Py_ssize_t i, double enough) except -1 nogil:
+        """The same over the cuts of the working set, without decoding. Returns False, and does nothing, if the example
+        adds no more than `enough` to the gap."""
+        cdef Py_ssize_t corner
+        cdef double high, gap
+        if self.sets[i].n == 0:
+            return False
+        self.slopes(i, False)
+        corner = self.highest(i, &high)
+        gap = self.restricted_gap(i)
+        if gap <= enough or gap <= self.tau * self.box[i]:
+            return False
+        self.step_towards(i, corner, gap)
+        return True
+
     cdef int process(self, Py_ssize_t i) except -1 nogil:
         cdef Cut cut
         cdef Py_ssize_t to, origin
         cdef double violation, high, low
-        self.visit(i, &cut, &violation)
+        self.decode(i, &cut, &violation)
         self.slopes(i, True)
         origin = self.lowest(i, &low)
         to = self.highest(i, &high)
@@ -195,7 +233,8 @@ cdef class DualState(WeightState):
             return 0
         return self.pair_step(i, to, origin, high - low)
 
-    cdef int visit(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+        """Visit example i: its most violated constraint, and by how much."""
         self.n_argmax += 1
         self.problem.c_separate(i, self.w, cut, violation)
         if violation[0] != violation[0]:
@@ -404,7 +443,39 @@ cdef class DualState(WeightState):
             return unbounded(i)
         return 0
 
-    cdef int take(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil:
+    cdef int step_towards(self, Py_ssize_t i, Py_ssize_t corner, double gap) except -1 nogil:
+        """Frank-Wolfe with line search towards a corner of example i's simplex: C times a cut of its set, or ORIGIN.
+
+        With gap g = C xi - sum_k alpha_k d_k (the example's part of the duality gap) and D = C psi - sum_k alpha_k
+        psi_k a step of some length gains length g - length^2 |D|^2 / 2.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef double C = self.box[i], curvature = 0.0, length = 1.0, row, change
+        cdef Py_ssize_t k, m
+        # |D|^2 from the Gram matrix; only the corner itself may have alpha = 0.
+        for k in range(s.n):
+            row = 0.0
+            for m in range(s.n):
+                row += gram_at(s, k, m) * (s.cuts[m].alpha - (C if m == corner else 0.0))
+            curvature += row * (s.cuts[k].alpha - (C if k == corner else 0.0))
+        if gap < curvature:
+            length = gap / curvature
+        self.dual += length * (gap - 0.5 * length * curvature)
+        s.total = C if length == 1.0 and corner >= 0 else s.total + length * ((C if corner >= 0 else 0.0) - s.total)
+        for k in range(s.n - 1, -1, -1):
+            change = length * ((C if k == corner else 0.0) - s.cuts[k].alpha)
+            if change != 0.0:
+                self.update(i, &s.cuts[k], change)
+            s.cuts[k].alpha = s.cuts[k].alpha + change if length < 1.0 or k == corner else 0.0
+            # What is left of a corner that all steps led away from is rounding: back to 0 with it.
+            if s.cuts[k].alpha < 1e-12 * C:
+                if s.cuts[k].alpha != 0.0:
+                    self.update(i, &s.cuts[k], -s.cuts[k].alpha)
+                    s.total -= s.cuts[k].alpha
+                self.remove(i, k)
+        return 0
+
+    cdef int offer(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil:
         """Algorithm 1 of SVMstruct, lines 7 to 9: a cut that is violated by more than the slack and epsilon joins
         its working set, and the dual is optimised over that set. Returns whether it did."""
         cdef double high, violation
@@ -442,7 +513,7 @@ cdef class DualState(WeightState):
     # ---- the running average ----------------------------------------------------------------
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
-        """As in `WeightState`, but the average is kept in numbers, one a cut: they reach the sum of vectors
+        """As in `WeightState`, but the average is kept in numbers, one per cut: they reach the sum of vectors
         when the cut is removed or the average is asked for."""
         self.problem.c_add(i, cut, coef, self.w)
         self.n_updates += 1

@@ -5,19 +5,15 @@ taken up again between any two examples. It never looks at a clock, except where
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY
 from libc.time cimport CLOCKS_PER_SEC, clock
 
 import time
 
 import numpy as np
 
-from structsvm._problem cimport Cut
 from structsvm._random cimport random_shuffle, random_unit
 from structsvm._typedefs cimport int64_t
-from structsvm.dual._dual cimport DualState, WorkingSet, gram_at
 from structsvm.dual._state cimport State
-from structsvm.kernel._lasvm cimport LaSVM
 
 # Work between two looks at signals and at the time, in seconds.
 cdef double LOOK_SECONDS = 0.01
@@ -36,16 +32,19 @@ cdef class Schedule:
 
     Examples that belong together (the state's ``groups``: the tokens of a sentence) stay together
     and in order; the groups are shuffled.
+
+    Parameters
+    ----------
+    state : State
+    steps : iterable of str
+        Names of the steps of the state that a subclass calls. Raises TypeError if the state lacks one.
     """
 
-    cdef State state
-    cdef int64_t[::1] order         # examples in the order of this pass
-    cdef readonly Py_ssize_t next   # how many of them have been visited
-    cdef int64_t[::1] groups
-    cdef int64_t[::1] shuffled      # the groups' order in this pass
-    cdef Py_ssize_t block           # calls of visit between two looks at the time
-
-    def __init__(self, State state):
+    def __init__(self, State state not None, steps=()):
+        missing = sorted(set(steps) - state.steps)
+        if missing:
+            raise TypeError(f"{type(self).__name__} needs a state with {', '.join(missing)}; "
+                            f"{type(state).__name__} has {', '.join(sorted(state.steps)) or 'no steps'}")
         self.state = state
         self.groups = np.arange(state.n_samples + 1, dtype=np.int64) if state.groups is None else state.groups
         n = self.groups[self.groups.shape[0] - 1] - self.groups[0]
@@ -58,7 +57,7 @@ cdef class Schedule:
         return 0
 
     def get_state(self):
-        """What a schedule carries from pass to pass, as float64 array."""
+        """Return what the schedule carries from pass to pass, as a float64 array."""
         return np.empty(0)
 
     def set_state(self, numbers):
@@ -120,23 +119,20 @@ cdef class Schedule:
         return self.order.shape[0]
 
 
-cdef class PerceptronSchedule(Schedule):
-    """Algorithm 6 of the thesis."""
+cdef class SubgradientSchedule(Schedule):
+    """One step per example against a subgradient of its loss: stochastic gradient descent, perceptrons."""
 
-    cdef double step
-
-    def __init__(self, State state, double step=1.0):
-        super().__init__(state)
-        self.step = step
+    def __init__(self, State state):
+        super().__init__(state, {"subgradient_step"})
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        return self.state.perceptron_step(i, self.step)
+        return self.state.subgradient_step(i)
 
 
 cdef class FixedSchedule(Schedule):
     """Algorithm 21: ProcessNew, then `n_old` ProcessOld and `n_optimize` Optimize, one by ten as long as they last.
 
-    Both may be fractions, which are kept until they make a whole step: averages over examples.
+    Both are averages per example; fractions are kept until they make a whole step.
     """
 
     cdef double n_old, n_optimize
@@ -144,7 +140,8 @@ cdef class FixedSchedule(Schedule):
     cdef bint begun
 
     def __init__(self, State state, double n_old, double n_optimize):
-        super().__init__(state)
+        steps = {"process_new": 1.0, "process_old": n_old, "optimize": n_optimize}
+        super().__init__(state, [name for name, n in steps.items() if n > 0.0])
         self.n_old, self.n_optimize = n_old, n_optimize
 
     def get_state(self):
@@ -192,7 +189,7 @@ cdef class AdaptiveSchedule(Schedule):
     cdef bint use_clock
 
     def __init__(self, State state, *, double floor=0.05, bint use_clock=False):
-        super().__init__(state)
+        super().__init__(state, {"process_new", "process_old", "optimize"})
         self.floor = floor
         self.use_clock = use_clock
         self.rates[0] = self.rates[1] = self.rates[2] = 1.0
@@ -228,36 +225,36 @@ cdef class AdaptiveSchedule(Schedule):
         return 1 if s != 0 else 0
 
 
-cdef class DecodeOnceSchedule(Schedule):
-    """Decode an example once, solve its working set; then n_reprocess working sets of old examples.
+cdef class SolveSchedule(Schedule):
+    """Maximise the dual over each example's coefficients, decoding once; then over those of `n_old` old examples.
 
-    The old ones are support patterns chosen at random, and solved without decoding.
+    The old ones are support patterns chosen at random, and solved without decoding. `n_old` is an average per example.
     """
 
-    cdef double n_reprocess
-    cdef double due         # working sets still to be solved; a fraction is left to the next visit
+    cdef double n_old
+    cdef double due         # old examples still to be solved; a fraction is left to the next visit
     cdef bint decoded
 
-    def __init__(self, State state, double n_reprocess):
-        super().__init__(state)
-        self.n_reprocess = n_reprocess
+    def __init__(self, State state, double n_old):
+        super().__init__(state, {"solve_example", "solve_old"} if n_old > 0.0 else {"solve_example"})
+        self.n_old = n_old
 
     def get_state(self):
         return np.array([self.due])
 
     def set_state(self, numbers):
         due = self._carried(numbers, 1)[0]
-        if due > self.n_reprocess + 1.0:  # no visit leaves more
+        if due > self.n_old + 1.0:  # no visit leaves more
             raise ValueError(f"the schedule of the training state has {due:.3g} working sets still to solve")
         self.due = due
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         if not self.decoded:
-            self.state.decode_once(i)
+            self.state.solve_example(i)
             self.decoded = True
-            self.due += self.n_reprocess
+            self.due += self.n_old
         else:
-            self.state.reprocess()
+            self.state.solve_old()
             self.due -= 1.0
         if self.due >= 1.0:
             return 1
@@ -265,90 +262,21 @@ cdef class DecodeOnceSchedule(Schedule):
         return 0
 
 
-cdef class OnlineSchedule(Schedule):
-    """Algorithms 13 and 14: Process an example that the state selects, then Reprocess.
-
-    Reprocess is called `n_reprocess` times on average, and with `delta_max` at least once and then until delta <=
-    `delta_max` (section 4.2.5). A pass ends after `max_visits` examples.
-    """
-
-    cdef LaSVM machine
-    cdef double n_reprocess, delta_max, due
-    cdef Py_ssize_t max_visits
-    cdef bint begun
-
-    def __init__(self, LaSVM state, *, double n_reprocess=1.0, double delta_max=np.inf, max_visits=None):
-        super().__init__(state)
-        self.machine = state
-        self.n_reprocess, self.delta_max = n_reprocess, delta_max
-        self.max_visits = self.order.shape[0] if max_visits is None else max_visits
-
-    def get_state(self):
-        return np.array([self.due])
-
-    def set_state(self, numbers):
-        due = self._carried(numbers, 1)[0]
-        if due >= 1.0 and self.delta_max == INFINITY:  # no visit leaves a whole step
-            raise ValueError(f"the schedule of the training state has {due:.3g} steps still to do")
-        self.due = due
-
-    cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        cdef Py_ssize_t chosen, n = self.order.shape[0]
-        cdef bint moved = True
-        if not self.begun:
-            chosen = self.next + self.machine.select(&self.order[self.next], n - self.next)
-            self.order[self.next], self.order[chosen] = self.order[chosen], self.order[self.next]
-            self.machine.process_new(self.order[self.next])
-            self.begun = True
-            # delta is that of the last Reprocess.
-            self.due += max(self.n_reprocess, 1.0) if self.delta_max < INFINITY else self.n_reprocess
-        else:
-            moved = self.machine.process_old()
-            self.due = max(self.due - 1.0, 0.0)
-        if self.due >= 1.0 or (moved and self.machine.delta > self.delta_max):
-            return 1
-        self.begun = False
-        if self.next + 1 >= self.max_visits:
-            self.next = n - 1
-        return 0
-
-
-cdef class WorkingSetSchedule(Schedule):
-    """SVMstruct (Tsochantaridis and others 2004, algorithm 1): after each new constraint the whole working set."""
-
-    cdef bint decoded
-
-    cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        cdef double dual = self.state.dual
-        if self.decoded:
-            self.state.sweep()
-        else:
-            self.state.process_any(i)
-        self.decoded = self.state.dual > dual
-        return self.decoded
-
-
 cdef class FrankWolfeSchedule(Schedule):
     """Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) on the dual.
 
-    A step moves example i's part of alpha towards one corner of its simplex, C times the most violated
-    constraint or 0, by the length that gains most. With g = C xi - sum_k alpha_k d_k (the example's part of the
-    duality gap) and D = C psi - sum_k alpha_k psi_k it gains length g - length^2 |D|^2 / 2.
-
-    After the step to a decoded corner come up to `n_cached` steps to the best corner of the working set, without
-    decoding, as long as they promise a good part of what the decoded one did (Osokin and others 2016, the cache).
+    After the step to a decoded corner come up to `n_cached` steps to the best known one, without decoding, as long as
+    they promise a good part of what the decoded one did (Osokin and others 2016, the cache).
     With `gap_sampling` a pass draws examples with odds proportional to their last known part of the gap (there,
     section 3.1); none falls below a tenth of the mean, because what is known grows stale.
     """
 
-    cdef DualState dual
     cdef int n_cached
     cdef bint gap_sampling
     cdef double[::1] gaps       # what each example was last seen to add to the gap
 
-    def __init__(self, DualState state, *, int n_cached=0, bint gap_sampling=False):
-        super().__init__(state)
-        self.dual = state
+    def __init__(self, State state, *, int n_cached=0, bint gap_sampling=False):
+        super().__init__(state, {"corner_step", "known_corner_step"} if n_cached > 0 else {"corner_step"})
         self.n_cached = n_cached
         self.gap_sampling = gap_sampling
         self.gaps = np.zeros(self.order.shape[0])
@@ -361,65 +289,20 @@ cdef class FrankWolfeSchedule(Schedule):
 
     def start_pass(self):
         super().start_pass()
-        if not self.gap_sampling or self.dual.n_visits == 0:
+        if not self.gap_sampling or self.state.n_visits == 0:
             return
         gaps = np.asarray(self.gaps)
         ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
-        if ends.shape[0] > 0 and ends[-1] > 0.0:
+        total = np.max(ends, initial=0.0)
+        if total > 0.0:
             drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
-            self.order = np.minimum(np.searchsorted(ends, drawn * ends[-1], side="right"), len(ends) - 1)
+            self.order = np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
-        cdef Cut cut
-        cdef double violation, high, gap, least
-        cdef Py_ssize_t corner
+        cdef double gap = self.state.corner_step(i)
         cdef int _
-        self.dual.visit(i, &cut, &violation)
-        if self.dual.box[i] == 0.0:
-            return 0
-        self.dual.slopes(i, True)
-        corner = self.dual.highest(i, &high)
-        if cut.n_words > 0 and violation - high > self.dual.tau and self.dual.find(i, &cut) < 0:
-            corner = self.dual.insert(i, &cut)
-            self.dual.slope[corner] = violation
-        self.gaps[i] = gap = max(self.dual.restricted_gap(i), 0.0)
-        self.step(i, corner, gap)
-        least = 0.1 * gap
+        self.gaps[i] = gap
         for _ in range(self.n_cached):
-            if self.dual.sets[i].n == 0:
+            if not self.state.known_corner_step(i, 0.1 * gap):
                 break
-            self.dual.slopes(i, False)
-            corner = self.dual.highest(i, &high)
-            gap = self.dual.restricted_gap(i)
-            if gap <= least or gap <= self.dual.tau * self.dual.box[i]:
-                break
-            self.step(i, corner, gap)
-        return 0
-
-    cdef int step(self, Py_ssize_t i, Py_ssize_t corner, double gap) except -1 nogil:
-        """Move towards a corner: a cut's place in the working set, or -1 for 0."""
-        cdef WorkingSet* s = &self.dual.sets[i]
-        cdef double C = self.dual.box[i], curvature = 0.0, length = 1.0, row, change
-        cdef Py_ssize_t k, m
-        # |D|^2 from the Gram matrix; only the corner itself may have alpha = 0.
-        for k in range(s.n):
-            row = 0.0
-            for m in range(s.n):
-                row += gram_at(s, k, m) * (s.cuts[m].alpha - (C if m == corner else 0.0))
-            curvature += row * (s.cuts[k].alpha - (C if k == corner else 0.0))
-        if gap < curvature:
-            length = gap / curvature
-        self.dual.dual += length * (gap - 0.5 * length * curvature)
-        s.total = C if length == 1.0 and corner >= 0 else s.total + length * ((C if corner >= 0 else 0.0) - s.total)
-        for k in range(s.n - 1, -1, -1):
-            change = length * ((C if k == corner else 0.0) - s.cuts[k].alpha)
-            if change != 0.0:
-                self.dual.update(i, &s.cuts[k], change)
-            s.cuts[k].alpha = s.cuts[k].alpha + change if length < 1.0 or k == corner else 0.0
-            # What is left of a corner that all steps led away from is rounding: back to 0 with it.
-            if s.cuts[k].alpha < 1e-12 * C:
-                if s.cuts[k].alpha != 0.0:
-                    self.dual.update(i, &s.cuts[k], -s.cuts[k].alpha)
-                    s.total -= s.cuts[k].alpha
-                self.dual.remove(i, k)
         return 0

@@ -15,12 +15,19 @@ cdef class State:
 
     # A pass begins, which will visit examples in this order; the array outlives the pass.
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil
+
+    # A step against a subgradient of one example's loss, of the length that the state chooses: SGD's, the perceptron's.
+    cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil
+    # LaRank's and LaSVM's: one direction of a fresh example, of an old one; n times, one without decoding.
     cdef int process_new(self, Py_ssize_t i) except -1 nogil
     cdef int process_old(self) except -1 nogil
     cdef int optimize(self, int n) except -1 nogil
-    cdef int decode_once(self, Py_ssize_t i) except -1 nogil
-    cdef int reprocess(self) except -1 nogil
-    cdef int process_any(self, Py_ssize_t i) except -1 nogil
-    cdef int sweep(self) except -1 nogil
-    cdef int missing(self) except -1 nogil
+    # Maximise the dual over one example's coefficients, decoding once; over those that an old one has, without.
+    cdef int solve_example(self, Py_ssize_t i) except -1 nogil
+    cdef int solve_old(self) except -1 nogil
+    # Frank-Wolfe's: decode, step towards the best corner, return what the example had added to the gap. A step
+    # towards the best of the corners that are known; none, and false, if the example adds no more than `enough`.
+    cdef double corner_step(self, Py_ssize_t i) except -1 nogil
+    cdef bint known_corner_step(self, Py_ssize_t i, double enough) except -1 nogil
+
+    cdef int abstract(self) except -1 nogil

@@ -1,4 +1,4 @@
-"""The base of all training states. A state implements the steps that make sense for it."""
+"""The base of all training states. A state implements the steps that make sense for it, and declares them."""
 
 import numpy as np
 
@@ -10,6 +10,8 @@ cdef class State:
 
     Attributes
     ----------
+    steps : frozenset of str
+        Names of the steps that the state has; a schedule checks that those it needs are among them.
     n_samples : int
         Examples that a pass visits.
     groups : ndarray of int64 or None
@@ -17,9 +19,11 @@ cdef class State:
     dual : float
         Current value of the dual objective; 0 where there is none.
     cost : float
-        Work so far by a deterministic model, about a nanosecond a unit.
+        Work so far by a deterministic model, about a nanosecond per unit.
     n_argmax, n_visits : int
     """
+
+    steps = frozenset()
 
     def random_words(self):
         """The random generator, as 4 uint64 words."""
@@ -34,30 +38,30 @@ cdef class State:
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
         return 0
 
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
-        return self.missing()
+    cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
+        return self.abstract()
 
     cdef int process_new(self, Py_ssize_t i) except -1 nogil:
-        return self.missing()
+        return self.abstract()
 
     cdef int process_old(self) except -1 nogil:
-        return self.missing()
+        return self.abstract()
 
     cdef int optimize(self, int n) except -1 nogil:
-        return self.missing()
+        return self.abstract()
 
-    cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
-        return self.missing()
+    cdef int solve_example(self, Py_ssize_t i) except -1 nogil:
+        return self.abstract()
 
-    cdef int reprocess(self) except -1 nogil:
-        return self.missing()
+    cdef int solve_old(self) except -1 nogil:
+        return self.abstract()
 
-    cdef int process_any(self, Py_ssize_t i) except -1 nogil:
-        return self.missing()
+    cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
+        return self.abstract()
 
-    cdef int sweep(self) except -1 nogil:
-        return self.missing()
+    cdef bint known_corner_step(self, Py_ssize_t i, double enough) except -1 nogil:
+        return self.abstract()
 
-    cdef int missing(self) except -1 nogil:
+    cdef int abstract(self) except -1 nogil:
         with gil:
-            raise NotImplementedError(f"{type(self).__name__} has no such step")
+            raise NotImplementedError(f"{type(self).__name__} declares a step that it does not implement")

@@ -58,6 +58,7 @@ cdef class WeightState(State):
     """
 
     kind = "weights"
+    steps = frozenset({"subgradient_step"})
 
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
@@ -90,15 +91,15 @@ cdef class WeightState(State):
             self.problem.c_add(i, cut, coef * self.tick(), self.u)
         return 0
 
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
-        """Thesis, algorithm 6: decode; on a mistake add step * dPsi."""
+    cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
+        """Thesis, algorithm 6, the perceptron's: decode; on a mistake add dPsi."""
         cdef Cut cut
         cdef double violation
         self.n_argmax += 1
         self.problem.c_separate(i, self.w, &cut, &violation)
         self.n_visits += 1
         if cut.n_words > 0:
-            self.update(i, &cut, step)
+            self.update(i, &cut, 1.0)
         return 0
 
     def count_argmax(self, int64_t n):

@@ -41,6 +41,7 @@ cdef class FullGradient(State):
     """
 
     kind = "full_gradient"
+    steps = frozenset({"solve_example"})
 
     cdef readonly RowCache cache
     cdef readonly Py_ssize_t n_labels
@@ -70,7 +71,7 @@ cdef class FullGradient(State):
         self.order, self.n_order, self.at = order, n, 0
         return 0
 
-    cdef int process_new(self, Py_ssize_t i) except -1 nogil:
+    cdef int solve_example(self, Py_ssize_t i) except -1 nogil:
         """Solve the dual restricted to example i, if it is violated enough."""
         cdef Py_ssize_t label, j
         cdef const float* row

@@ -5,7 +5,7 @@ from structsvm.dual._state import State
 from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
-class Huller(State):
+class HullerState(State):
     @property
     def cache(self) -> RowCache: ...
     @property

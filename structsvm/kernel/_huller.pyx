@@ -31,7 +31,7 @@ cdef double FLAT = 1e-12
 cdef double TINY = 1e-100
 
 
-cdef class Huller(State):
+cdef class HullerState(State):
     """Two points in the hulls of their classes, and the updates that bring them together.
 
     Parameters
@@ -51,6 +51,7 @@ cdef class Huller(State):
     """
 
     kind = "huller"
+    steps = frozenset({"process_new", "process_old"})
 
     cdef readonly RowCache cache
     cdef readonly double drift

@@ -31,6 +31,8 @@ cdef class KernelDual(State):
     cdef int64_t selected                   # the example that it has selected, or -1
     cdef int32_t[2] pair                    # and the two labels
 
+    cdef int process_any(self, Py_ssize_t i) except -1 nogil
+    cdef int sweep(self) except -1 nogil
     cdef int process_fresh(self, Py_ssize_t i, int n_steps) except -1 nogil
     cdef int process(self, Py_ssize_t slot, int n_steps) except -1 nogil
     cdef int optimize_patterns(self, int n, int n_steps) except -1 nogil

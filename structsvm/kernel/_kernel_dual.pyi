@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.dual._schedules import Schedule
 from structsvm.dual._state import State
 from structsvm.kernel._expansion import Expansion
 from structsvm.kernel._kernels import Gram
@@ -62,3 +63,6 @@ class KernelDual(State):
     ) -> None: ...
     def get_state(self) -> dict[str, NDArray[Any]]: ...
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+
+class WorkingSetSchedule(Schedule):
+    def __init__(self, state: KernelDual) -> None: ...

@@ -24,6 +24,7 @@ import numpy as np
 
 from structsvm._random cimport random_below, random_seed
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
+from structsvm.dual._schedules cimport Schedule
 from structsvm.dual._state cimport State
 from structsvm.kernel._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm.kernel._kernels cimport Gram
@@ -80,6 +81,7 @@ cdef class KernelDual(State):
     """
 
     kind = "kernel_dual"
+    steps = frozenset({"process_new", "process_old", "optimize", "solve_example", "solve_old"})
 
     def __init__(self, Gram gram not None, y, C, Py_ssize_t n_labels, *, double cache_size=200.0, selection="random",
                  loss=None, similarity=None, Py_ssize_t first=0, uint64_t seed=0):
@@ -133,7 +135,7 @@ cdef class KernelDual(State):
         """An example, fresh or not; the steepest pair over all labels."""
         return self.process(self.cache.slot[i], 1) if self.cache.slot[i] >= 0 else self.process_fresh(i, 1)
 
-    cdef int decode_once(self, Py_ssize_t i) except -1 nogil:
+    cdef int solve_example(self, Py_ssize_t i) except -1 nogil:
         """An example, and all pairs over all labels while its scores are at hand."""
         return self.process(self.cache.slot[i], MANY) if self.cache.slot[i] >= 0 else self.process_fresh(i, MANY)
 
@@ -141,7 +143,7 @@ cdef class KernelDual(State):
         """Algorithm 4, n times: a support pattern; the steepest pair over its support vectors."""
         return self.optimize_patterns(n, 1)
 
-    cdef int reprocess(self) except -1 nogil:
+    cdef int solve_old(self) except -1 nogil:
         """A support pattern; all pairs over its support vectors."""
         return self.optimize_patterns(1, MANY)
 
@@ -631,3 +633,23 @@ cdef class KernelDual(State):
         self.n_argmax, self.n_visits = counters[0], counters[1]
         self.cache.set_counters(counters[2:5])
         self.selected, self.pair[0], self.pair[1] = counters[5], counters[6], counters[7]
+
+
+cdef class WorkingSetSchedule(Schedule):
+    """SVMstruct (Tsochantaridis and others 2004, algorithm 1): after each new constraint the whole working set."""
+
+    cdef KernelDual machine
+    cdef bint decoded
+
+    def __init__(self, KernelDual state not None):
+        super().__init__(state)
+        self.machine = state
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef double dual = self.machine.dual
+        if self.decoded:
+            self.machine.sweep()
+        else:
+            self.machine.process_any(i)
+        self.decoded = self.machine.dual > dual
+        return self.decoded

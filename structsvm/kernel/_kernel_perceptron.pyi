@@ -6,7 +6,7 @@ from structsvm.kernel._expansion import Expansion
 from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
-class KernelPerceptron(State):
+class KernelPerceptronState(State):
     @property
     def cache(self) -> RowCache: ...
     @property

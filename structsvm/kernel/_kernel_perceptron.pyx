@@ -13,7 +13,7 @@ from structsvm.dual._weights import checked_counters, checked_random
 from structsvm.kernel._expansion import checked_vectors
 
 
-cdef class KernelPerceptron(State):
+cdef class KernelPerceptronState(State):
     """An expansion that grows by an example whenever it is predicted wrongly.
 
     With t visits before it, an update of size d adds t d to a second number u of its vector, and after T visits the
@@ -25,6 +25,7 @@ cdef class KernelPerceptron(State):
     """
 
     kind = "kernel_perceptron"
+    steps = frozenset({"subgradient_step"})
 
     cdef readonly RowCache cache
     cdef readonly Expansion vectors     # with u in the place of derivatives
@@ -44,8 +45,8 @@ cdef class KernelPerceptron(State):
         self.cache.expect(order, n)
         return 0
 
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
-        """Predict; on a mistake move `step` from the predicted label to the true one. Ties are mistakes."""
+    cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
+        """Predict; on a mistake move 1 from the predicted label to the true one. Ties are mistakes."""
         cdef Py_ssize_t slot = self.cache.slot[i], label, b = -1
         cdef int32_t true = self.y[i], best = -1
         if slot < 0:
@@ -61,8 +62,8 @@ cdef class KernelPerceptron(State):
         if slot < 0:
             slot = self.cache.n_members
             self.cache.enter(b)
-        self.change(slot, true, step)
-        return self.change(slot, best, -step)
+        self.change(slot, true, 1.0)
+        return self.change(slot, best, -1.0)
 
     cdef int change(self, Py_ssize_t slot, int32_t label, double step) except -1 nogil:
         cdef int32_t place = self.vectors.find(slot, label)

@@ -11,7 +11,7 @@ cdef enum Selection:
     SELECT_AUTOACTIVE
 
 
-cdef class LaSVM(State):
+cdef class LaSVMState(State):
     cdef readonly RowCache cache
     cdef public double tau
     cdef readonly double bias               # b of equation (4.11)

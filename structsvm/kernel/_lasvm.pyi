@@ -3,13 +3,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.dual._schedules import Schedule
 from structsvm.dual._state import State
 from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
 SELECTIONS: Mapping[str, int]
 
-class LaSVM(State):
+class LaSVMState(State):
     @property
     def cache(self) -> RowCache: ...
     tau: float
@@ -42,3 +43,13 @@ class LaSVM(State):
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
     def restart(self, members: ArrayLike, slots: ArrayLike, labels: ArrayLike, beta: ArrayLike) -> None: ...
+
+class OnlineSchedule(Schedule):
+    def __init__(
+        self,
+        state: LaSVMState,
+        *,
+        n_reprocess: float = 1.0,
+        delta_max: float = ...,
+        max_visits: int | None = None,
+    ) -> None: ...

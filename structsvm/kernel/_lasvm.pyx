@@ -21,6 +21,7 @@ import numpy as np
 
 from structsvm._random cimport random_below, random_seed
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
+from structsvm.dual._schedules cimport Schedule
 from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram, products_best
 from structsvm.kernel._row_cache cimport RowCache
@@ -57,7 +58,7 @@ TINY = np.finfo(np.float64).tiny
 cdef Py_ssize_t BLOCK = 64
 
 
-cdef class LaSVM(State):
+cdef class LaSVMState(State):
     """A feasible point of the dual, its stored derivatives, and the steps on it.
 
     Parameters
@@ -80,6 +81,7 @@ cdef class LaSVM(State):
     """
 
     kind = "lasvm"
+    steps = frozenset({"process_new", "process_old"})
 
     def __init__(self, Gram gram not None, y, C, *, double tau=1e-3, selection="random", double cache_size=200.0,
                  Py_ssize_t first=0, uint64_t seed=0):
@@ -541,3 +543,51 @@ cdef class LaSVM(State):
         self.cost, self.bias, self.delta = cost, bias, delta
         self.tau = min(self.tau, tau)
         self.settle()
+
+
+cdef class OnlineSchedule(Schedule):
+    """Algorithms 13 and 14: Process an example that the state selects, then Reprocess.
+
+    Reprocess is called `n_reprocess` times on average, and with `delta_max` at least once and then until delta <=
+    `delta_max` (section 4.2.5). A pass ends after `max_visits` examples.
+    """
+
+    cdef LaSVMState machine
+    cdef double n_reprocess, delta_max, due
+    cdef Py_ssize_t max_visits
+    cdef bint begun
+
+    def __init__(self, LaSVMState state not None, *, double n_reprocess=1.0, double delta_max=np.inf, max_visits=None):
+        super().__init__(state)
+        self.machine = state
+        self.n_reprocess, self.delta_max = n_reprocess, delta_max
+        self.max_visits = self.order.shape[0] if max_visits is None else max_visits
+
+    def get_state(self):
+        return np.array([self.due])
+
+    def set_state(self, numbers):
+        due = self._carried(numbers, 1)[0]
+        if due >= 1.0 and self.delta_max == INFINITY:  # no visit leaves a whole step
+            raise ValueError(f"the schedule of the training state has {due:.3g} steps still to do")
+        self.due = due
+
+    cdef int visit(self, Py_ssize_t i) except -1 nogil:
+        cdef Py_ssize_t chosen, n = self.order.shape[0]
+        cdef bint moved = True
+        if not self.begun:
+            chosen = self.next + self.machine.select(&self.order[self.next], n - self.next)
+            self.order[self.next], self.order[chosen] = self.order[chosen], self.order[self.next]
+            self.machine.process_new(self.order[self.next])
+            self.begun = True
+            # delta is that of the last Reprocess.
+            self.due += max(self.n_reprocess, 1.0) if self.delta_max < INFINITY else self.n_reprocess
+        else:
+            moved = self.machine.process_old()
+            self.due = max(self.due - 1.0, 0.0)
+        if self.due >= 1.0 or (moved and self.machine.delta > self.delta_max):
+            return 1
+        self.begun = False
+        if self.next + 1 >= self.max_visits:
+            self.next = n - 1
+        return 0

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from structsvm._problem import BoundProblem
 from structsvm.checksum import checksum
 from structsvm.kernel._kernels import Gram
 
 
-class KernelProblem:
+class KernelProblem(BoundProblem):
     """Examples, their kernel and their labels, with losses and similarities of labels.
 
     Parameters
     ----------
     gram : Gram
     y : ndarray of shape (n_samples,), int32
-        Numbers of the true labels.
+        Indices of the true labels.
     n_labels : int
     loss : ndarray of shape (n_labels, n_labels), optional
         Delta(y_i, y); None: zero-one.
@@ -30,10 +31,10 @@ class KernelProblem:
         Examples at the beginning that are support patterns of earlier batches.
     """
 
-    is_exact = True
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
     def __init__(self, gram: Gram, y, n_labels, *, loss=None, attributes=None):
+        super().__init__(gram.n_rows, gram.rows.n_features)
         self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
         self.similarity, self.n_before = None, 0
         if attributes is not None:
@@ -44,12 +45,10 @@ class KernelProblem:
             self.similarity.sort_indices()
 
     @property
-    def n_samples(self):
-        return self.gram.n_rows
-
-    @property
-    def n_features(self):
-        return self.gram.rows.n_features
+    def offers(self):
+        given = {"two classes": self.n_labels == 2, "zero-one loss": self.loss is None}
+        given["independent labels"] = self.similarity is None
+        return frozenset({"kernel"} | {name for name, is_so in given.items() if is_so})
 
     def fingerprint(self):
         """A checksum that tells these training data, their losses and their kernel from others."""

@@ -151,6 +151,7 @@ cdef class GradientDescent(State):
     """
 
     kind = "descent"
+    steps = frozenset({"subgradient_step"})
 
     cdef readonly Rows rows
     cdef readonly Py_ssize_t n_machines
@@ -208,8 +209,8 @@ cdef class GradientDescent(State):
         self.order, self.n_order, self.at = order, n, 0
         return 0
 
-    cdef int perceptron_step(self, Py_ssize_t i, double step) except -1 nogil:
-        """Algorithm 8, one round; the gain, not `step`, is its length."""
+    cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
+        """Algorithm 8, one round."""
         if self.at + ROWS_AHEAD < self.n_order:
             self.fetch(self.order[self.at + ROWS_AHEAD])
         self.at += 1
@@ -239,7 +240,7 @@ cdef class GradientDescent(State):
         self.expect(&order[0], order.shape[0])
         with nogil:
             for k in range(order.shape[0]):
-                self.perceptron_step(order[k], 1.0)
+                self.subgradient_step(order[k])
 
     def restart_average(self):
         """The average is that of the weights after each visit from now on."""

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 
+from structsvm._problem import BoundProblem
 from structsvm.checksum import checksum
 from structsvm.kernel._kernels import Rows
 
 
-class LinearProblem:
+class LinearProblem(BoundProblem):
     """Rows and their labels.
 
     Parameters
     ----------
     rows : Rows
     y : ndarray of shape (n_samples,), int32
-        Numbers of the labels.
+        Indices of the labels.
     n_labels : int
     """
 
-    is_exact = True
+    offers = frozenset({"feature rows"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
     def __init__(self, rows: Rows, y, n_labels):
+        super().__init__(rows.n_rows, rows.n_features)
         self.rows, self.y, self.n_labels = rows, np.asarray(y, dtype=np.int32), n_labels
-
-    @property
-    def n_samples(self):
-        return self.rows.n_rows
-
-    @property
-    def n_features(self):
-        return self.rows.n_features
 
     def fingerprint(self):
         """A checksum that tells these training data from others."""

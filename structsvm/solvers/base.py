@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from structsvm._problem import BoundProblem
+from structsvm._warnings import warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import half_norm
@@ -32,34 +33,32 @@ SLICE_SECONDS = 0.05
 
 
 class Run:
-    """A training run that can be left between any two examples and taken up again.
+    """A training run that can be left between any two examples and resumed.
 
     Attributes
     ----------
-    problem : Problem
-    state : WeightState
-        The weights, for dual solvers with the dual point.
+    problem : BoundProblem
+    state : State
+    schedule : Schedule
+    C : ndarray of shape (n_samples,) or None
+        Weight of each example's slack, where there is one.
+    has_dual : bool
+        Whether the run maximises a dual objective.
     n_iter : int
         Complete passes.
     status : str
         As in `Result`; "running" before the end.
     """
 
-    def __init__(self, solver, problem, state, schedule, rounds=None, C=None):
-        self.solver, self.problem, self.state, self.schedule = solver, problem, state, schedule
-        self.rounds, self.C = rounds, C
+    has_dual = False
+
+    def __init__(self, solver, problem, state, schedule, *, C=None):
+        self.solver, self.problem, self.state, self.schedule, self.C = solver, problem, state, schedule, C
         self.history = History()
         self.n_iter = 0
         self.seconds = 0.0
         self.status = "running"
         self.primal = self.dual = np.nan
-        self.has_dual = isinstance(state, DualState)
-        self.use_average = solver.average
-
-    @property
-    def weights(self):
-        """The weights that the solver returns."""
-        return self.state.averaged() if self.use_average else self.state.weights.copy()
 
     @property
     def progress(self):
@@ -85,28 +84,9 @@ class Run:
     def start_pass(self):
         """Begin a pass; `advance` goes through it."""
         self.schedule.start_pass()
-        if self.has_dual:
-            self.state.restart_average()
 
     def certify(self):
-        """After a pass: compute the primal objective by an exact pass of the oracle.
-
-        Of the last weights and their average, the run returns those with the lower primal objective.
-        """
-        begin = time.perf_counter()
-        if self.has_dual and self.problem.is_exact:
-            self.primal = self.primal_at(self.state.weights)
-            self.use_average = False
-            if self.solver.average:
-                primal = self.primal_at(self.state.averaged())
-                self.use_average = primal < self.primal
-                self.primal = min(primal, self.primal)
-        self.seconds += time.perf_counter() - begin
-
-    def primal_at(self, w):
-        """The primal objective at weights `w`, by one round of the oracle."""
-        self.state.count_argmax(self.problem.n_samples)
-        return self.state.primal(w, self.rounds.violations(w))
+        """After a pass: compute the objectives that the run claims; none here."""
 
     @property
     def is_solved(self):
@@ -128,7 +108,8 @@ class Run:
 
     @property
     def n_support(self):
-        return self.state.n_cuts + self.state.n_patterns if self.has_dual else 0
+        """Support vectors; 0 where there are none."""
+        return 0
 
     def result(self):
         """Return the `Result` as of now."""
@@ -148,12 +129,8 @@ class Run:
         )
 
     def norms(self):
-        """1/2 |w|^2 at the weights returned and at the dual point."""
-        norm = half_norm(self.state.weights)
-        return (
-            half_norm(self.state.averaged()) if self.use_average else norm,
-            norm if self.has_dual else np.nan,
-        )
+        """1/2 |w|^2 at the weights returned and at the dual point; NaN where it is not known."""
+        return np.nan, np.nan
 
     def get_state(self):
         """Return the run between two passes as a dict of arrays; resuming from it gives bit-identical results."""
@@ -206,11 +183,75 @@ class Run:
         self.history = history
 
 
+class WeightRun(Run):
+    """A run on explicit weights."""
+
+    def __init__(self, solver, problem, state, schedule, *, C=None):
+        super().__init__(solver, problem, state, schedule, C=C)
+        self.use_average = solver.average
+
+    @property
+    def weights(self):
+        """The weights that the solver returns: array (n_features,)."""
+        return self.state.averaged() if self.use_average else self.state.weights.copy()
+
+    def norms(self):
+        return half_norm(self.weights), np.nan
+
+
+class DualRun(WeightRun):
+    """A run on the dual with explicit weights; `rounds` asks the oracle about all examples."""
+
+    has_dual = True
+
+    def __init__(self, solver, problem, state, schedule, rounds, *, C):
+        super().__init__(solver, problem, state, schedule, C=C)
+        self.rounds = rounds
+
+    def start_pass(self):
+        super().start_pass()
+        self.state.restart_average()
+
+    def certify(self):
+        """After a pass: compute the primal objective by an exact pass of the oracle.
+
+        Of the last weights and their average, the run returns those with the lower primal objective.
+        """
+        begin = time.perf_counter()
+        if self.problem.is_exact:
+            self.primal = self.primal_at(self.state.weights)
+            self.use_average = False
+            if self.solver.average:
+                primal = self.primal_at(self.state.averaged())
+                self.use_average = primal < self.primal
+                self.primal = min(primal, self.primal)
+        self.seconds += time.perf_counter() - begin
+
+    def primal_at(self, w):
+        """The primal objective at weights `w`, by one round of the oracle."""
+        self.state.count_argmax(self.problem.n_samples)
+        return self.state.primal(w, self.rounds.violations(w))
+
+    @property
+    def n_support(self):
+        return self.state.n_cuts + self.state.n_patterns
+
+    def norms(self):
+        return super().norms()[0], half_norm(self.state.weights)
+
+
 class Solver(Parameters):
     """Base of the solvers.
 
     A subclass says what state it works on and which schedule drives it (`start`); `solve` does the rest.
+
+    Attributes
+    ----------
+    needs : frozenset of str
+        What a problem has to offer (see `BoundProblem`), beside the solver's formulation.
     """
+
+    needs: frozenset[str] = frozenset()
 
     _constraints = {
         "max_iter": Interval(Integral, 1),
@@ -246,6 +287,31 @@ class Solver(Parameters):
         """The arguments for `Oracle.bind` that this solver needs."""
         raise NotImplementedError
 
+    def check(self, problem):
+        """Raise TypeError or ValueError, naming what is missing, unless the problem offers what the solver needs."""
+        solver, name = type(self).__name__, type(problem).__name__
+        if not isinstance(problem, BoundProblem):
+            raise TypeError(f"{solver} solves a bound problem, got {name}; see Oracle.bind")
+        missing = self.needs - problem.offers
+        if missing:
+            raise ValueError(
+                f"{solver} needs a problem with {', '.join(sorted(self.needs))}; "
+                f"this {name} does not offer {', '.join(sorted(missing))}"
+            )
+        wanted = self.formulation()
+        if wanted["rescaling"] is None:
+            wanted["penalty"] = problem.formulation["penalty"]  # constraints are not looked at
+        if problem.formulation != wanted:
+            raise ValueError(
+                f"{solver} solves {wanted}, but {name} was bound with {problem.formulation}; "
+                "bind with **solver.formulation()"
+            )
+        if self.tol is not None and not problem.is_exact:
+            raise ValueError(
+                f"{solver} with tol={self.tol} needs a duality gap, and {name}'s inference is not exact; "
+                "set tol=None and choose max_iter"
+            )
+
     def solve(self, problem, *, sample_weight=None, base=None, run=None, monitor=None, passes=None):
         """Train on a bound problem.
 
@@ -254,7 +320,7 @@ class Solver(Parameters):
         problem : Problem
         sample_weight, base : see `start`
         run : Run, optional
-            A run of this problem to go on with.
+            A run of this problem to resume.
         monitor : Monitor, optional
             Watches the run, and may stop it after a pass.
         passes : int, optional
@@ -267,21 +333,9 @@ class Solver(Parameters):
             `raise_if_interrupted` when what was learnt is safe.
         """
         self.validate()
+        self.check(problem)
         if problem.n_samples == 0:
             raise ValueError("there are no examples to train on")
-        wanted = self.formulation()
-        if wanted["rescaling"] is None:
-            wanted["penalty"] = problem.formulation["penalty"]  # constraints are not looked at
-        if problem.formulation != wanted:
-            raise ValueError(
-                f"{type(self).__name__} solves {wanted}, but {type(problem).__name__} was bound with "
-                f"{problem.formulation}; bind with **solver.formulation()"
-            )
-        if self.tol is not None and not problem.is_exact:
-            raise ValueError(
-                f"tol={self.tol} needs a duality gap, and {type(problem).__name__}'s inference is "
-                "not exact; set tol=None and choose max_iter"
-            )
         last = (0 if run is None else run.n_iter) + (self.n_passes if passes is None else passes)
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
@@ -310,11 +364,10 @@ class Solver(Parameters):
             monitor.close()
         if run.status == "max_iter" and self.tol is not None:
             gap = relative_gap(run.primal, run.dual)
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
                 f"tol={self.tol:g}: raise max_iter, or loosen tol",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return run
 
@@ -338,7 +391,7 @@ class Solver(Parameters):
 
 
 def raise_if_interrupted(run):
-    """Let Ctrl-C have its way once the partial model is in place."""
+    """Re-raise KeyboardInterrupt after the partial model has been stored."""
     if run.status == "interrupted":
         raise KeyboardInterrupt(
             f"training was interrupted after {run.progress:.1f} passes; the estimator holds the model as it was then, "
@@ -354,6 +407,9 @@ class DualSolver(Solver):
     penalty: str | None
     average: bool
     n_jobs: int | None
+
+    needs = frozenset({"constraints"})
+    run_type: type[DualRun] = DualRun
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -373,17 +429,12 @@ class DualSolver(Solver):
             weight = np.asarray(sample_weight, dtype=np.float64)
             if weight.shape != C.shape or not (np.isfinite(weight).all() and (weight >= 0.0).all()):
                 raise ValueError(
-                    f"sample_weight must be {len(C)} finite numbers >= 0, one an example, got shape {weight.shape}"
+                    f"sample_weight must be {len(C)} finite numbers >= 0, one per example, got shape {weight.shape}"
                 )
             C *= weight
         rounds = Rounds(problem, self.n_jobs)
         state = self.state_on(problem, C, base)
-        return self.run_type(self, problem, state, self.schedule_on(state, rounds, C), rounds, C)
-
-    @property
-    def run_type(self):
-        """The class of the solver's runs."""
-        return Run
+        return self.run_type(self, problem, state, self.schedule_on(state, rounds, C), rounds, C=C)
 
     def state_on(self, problem, C, base):
         """The dual state that the solver works on."""

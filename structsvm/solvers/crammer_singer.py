@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from structsvm.dual._schedules import FixedSchedule
+from structsvm.dual._schedules import SolveSchedule
 from structsvm.kernel._full_gradient import FullGradient
 from structsvm.parameters import Interval
 from structsvm.solvers.kernel import KernelSolver, check_size
@@ -27,12 +27,14 @@ class CrammerSinger(KernelSolver):
     max_iter : int, default=10000
         Passes at most; most of them look at few examples.
     cache_size : float, default=200
-        Memory for rows of the kernel matrix, of one value an example, in units of 2**20 bytes.
+        Memory for rows of the kernel matrix, of one value per example, in units of 2**20 bytes.
     random_state : int, RandomState or None
         Seeds the order of examples.
     checkpoint, checkpoint_every
         As for `LaRank`.
     """
+
+    needs = frozenset({"kernel", "zero-one loss", "independent labels"})
 
     _constraints = KernelSolver._constraints | {
         "tol": Interval(Real, 0.0, closed="neither"),
@@ -51,13 +53,13 @@ class CrammerSinger(KernelSolver):
         self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem, C, first, seed):
-        if problem.loss is not None or problem.similarity is not None or first:
-            raise ValueError("CrammerSinger solves problems with zero-one loss and independent labels, from 0 on")
+        if first:
+            raise ValueError("CrammerSinger takes no base: it starts from 0")
         check_size(problem.n_samples, problem.n_labels)
         return FullGradient(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size, seed=seed)
 
     def schedule_on(self, state):
-        return FixedSchedule(state, 0, 0)
+        return SolveSchedule(state, 0)
 
     def prepare_pass(self, run):
         run.state.tau = SHARE * run.state.worst()

@@ -1,4 +1,4 @@
-"""SVMstruct (Tsochantaridis and others 2004): cutting planes, one slack an example or one for all of them."""
+"""SVMstruct (Tsochantaridis and others 2004): cutting planes, one slack per example or one for all of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from structsvm.dual._dual import DualState
 from structsvm.dual._one_slack import OneSlackProblem
-from structsvm.dual.rounds import NSlackSchedule, OneSlackSchedule
+from structsvm.dual.cutting_plane_schedules import NSlackSchedule, OneSlackSchedule
 from structsvm.parameters import Interval, Options, seed_from
-from structsvm.solvers.base import DualSolver, Run
+from structsvm.solvers.base import DualRun, DualSolver
 
 # With a hard margin: rounds after which to find out whether any weights can be feasible, what the linear programme
 # may have in rows times columns, and how scipy says no.
@@ -21,6 +21,40 @@ INFEASIBLE = 2
 
 # Times that one_slack optimises with an inactive constraint before it drops it.
 PATIENCE = 50
+
+
+class CuttingPlaneRun(DualRun):
+    """A run whose certificate is the next round's question."""
+
+    def advance(self, *seconds):
+        done = super().advance(*seconds)
+        if done and self.solver.penalty is None and self.n_iter in HARD_CHECKS and self.schedule.joined:
+            refuse_inseparable(self.state)
+        return done
+
+    def certify(self):
+        begin = time.perf_counter()
+        if self.problem.is_exact:
+            self.schedule.ask()
+            self.primal = self.schedule.primal
+        self.seconds += time.perf_counter() - begin
+
+    def get_state(self):
+        return super().get_state() | self.schedule.get_arrays()
+
+    def set_state(self, arrays, *, adapt=False):
+        before = self.schedule.get_arrays()
+        arrays = self.schedule.set_arrays(arrays, adapt)
+        try:
+            super().set_state(arrays, adapt=adapt)
+        except ValueError:
+            self.schedule.set_arrays(before, False)
+            raise
+
+    @property
+    def is_solved(self):
+        """Without a `tol`: no constraint joined in the last round, and the working sets are solved."""
+        return self.solver.tol is None and self.schedule.joined == 0 and self.schedule.is_optimal
 
 
 class CuttingPlane(DualSolver):
@@ -35,7 +69,7 @@ class CuttingPlane(DualSolver):
     C : float, default=1.0
         Weight of the sum of slacks. SVMstruct divides by the number of examples: its C is n times this one.
     form : {"n_slack", "one_slack"}, default="n_slack"
-        One slack an example (algorithm 1 of the paper), or one for all of them, whose constraints are sums over the
+        One slack per example (algorithm 1 of the paper), or one for all of them, whose constraints are sums over the
         examples (Joachims, Finley and Yu 2009; linear penalty only). Both have the same optimum. n_slack needs fewer
         rounds; one_slack keeps few constraints, whatever the number of examples.
     rescaling : {"margin", "slack"}, default="margin"
@@ -65,6 +99,7 @@ class CuttingPlane(DualSolver):
     """
 
     average = False
+    run_type = CuttingPlaneRun
 
     _constraints = DualSolver._constraints | {
         "form": Options("n_slack", "one_slack"),
@@ -117,10 +152,6 @@ class CuttingPlane(DualSolver):
         if self.form == "one_slack" and self.optimize != "round":
             raise ValueError("form='one_slack' has one constraint a round: leave optimize='round'")
 
-    @property
-    def run_type(self):
-        return CuttingPlaneRun
-
     def state_on(self, problem, C, base):
         if self.form == "n_slack":
             return super().state_on(problem, C, base)
@@ -131,40 +162,6 @@ class CuttingPlane(DualSolver):
         if self.form == "n_slack":
             return NSlackSchedule(self, state, rounds)
         return OneSlackSchedule(self, state, rounds, C)
-
-
-class CuttingPlaneRun(Run):
-    """A run whose certificate is the next round's question."""
-
-    def advance(self, *seconds):
-        done = super().advance(*seconds)
-        if done and self.solver.penalty is None and self.n_iter in HARD_CHECKS and self.schedule.joined:
-            refuse_inseparable(self.state)
-        return done
-
-    def certify(self):
-        begin = time.perf_counter()
-        if self.problem.is_exact:
-            self.schedule.ask()
-            self.primal = self.schedule.primal
-        self.seconds += time.perf_counter() - begin
-
-    def get_state(self):
-        return super().get_state() | self.schedule.get_arrays()
-
-    def set_state(self, arrays, *, adapt=False):
-        before = self.schedule.get_arrays()
-        arrays = self.schedule.set_arrays(arrays, adapt)
-        try:
-            super().set_state(arrays, adapt=adapt)
-        except ValueError:
-            self.schedule.set_arrays(before, False)
-            raise
-
-    @property
-    def is_solved(self):
-        """Without a `tol`: no constraint joined in the last round, and the working sets are solved."""
-        return self.solver.tol is None and self.schedule.joined == 0 and self.schedule.is_optimal
 
 
 def refuse_inseparable(state):

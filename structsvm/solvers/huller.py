@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral
 
 import numpy as np
 
+from structsvm._warnings import warn
 from structsvm.dual._schedules import FixedSchedule
-from structsvm.kernel._huller import Huller as HullerState
+from structsvm.kernel._huller import HullerState
 from structsvm.parameters import Interval
 from structsvm.result import ConvergenceWarning
-from structsvm.solvers.kernel import KernelRun, KernelSolver
+from structsvm.solvers.kernel import TWO_CLASSES, KernelRun, KernelSolver
 
 # More drift of the recursive norms than this is worth a word, and a smaller squared distance of the hulls: kernel
 # values are of single precision.
@@ -20,11 +20,7 @@ DRIFT = FLAT = 1e-6
 
 
 class HullerRun(KernelRun):
-    """A run of the Huller, which claims neither objective; the weights are coefficients of the second class."""
-
-    def __init__(self, solver, problem, state, schedule, C):
-        super().__init__(solver, problem, state, schedule, C)
-        self.has_dual = False
+    """A run of the Huller, which claims neither objective; the support vectors are those of the second class."""
 
     @property
     def intercept(self):
@@ -37,11 +33,10 @@ class HullerRun(KernelRun):
     def certify(self):
         self.settle()
         if self.state.distance < FLAT:
-            warnings.warn(
+            warn(
                 "the convex hulls of the two classes meet, so that there is no hard margin, and the machine is made of "
                 "rounding errors: take another kernel, or LaSVMClassifier",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
     def settle(self):
@@ -50,11 +45,10 @@ class HullerRun(KernelRun):
         drift = self.state.settle()
         self.seconds += time.perf_counter() - begin
         if drift > DRIFT:
-            warnings.warn(
+            warn(
                 f"the norms that the Huller keeps by recursion had drifted by {drift:.2g} of their size, and have been "
                 "recomputed: scale the features",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
 
@@ -79,6 +73,7 @@ class Huller(KernelSolver):
 
     _constraints = KernelSolver._constraints | {"max_iter": Interval(Integral, 1)}
 
+    needs = TWO_CLASSES
     run_type = HullerRun
 
     def __init__(self, *, max_iter=2, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1):
@@ -89,8 +84,6 @@ class Huller(KernelSolver):
         self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem, C, first, seed):
-        if problem.n_labels != 2 or problem.loss is not None or problem.similarity is not None:
-            raise ValueError("Huller solves problems of two classes, with zero-one loss and independent labels")
         return HullerState(problem.gram, problem.y, C, cache_size=self.cache_size, first=first, seed=seed)
 
     def schedule_on(self, state):

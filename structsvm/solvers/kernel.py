@@ -7,44 +7,49 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.kernel._kernel_dual import KernelDual
 from structsvm.kernel.problem import KernelProblem
+from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import POSITIVE, Interval, Options, seed_from
 from structsvm.solvers.base import Run, Solver
 
 
 class KernelRun(Run):
-    """A run on the kernel dual; `certify` recomputes both objectives by one pass over all examples."""
-
-    def __init__(self, solver, problem, state, schedule, C):
-        super().__init__(solver, problem, state, schedule, C=C)
-        self.has_dual = True
-        self.norm = np.nan
+    """A run that learns a kernel expansion."""
 
     @property
-    def weights(self):
-        """Of a kernel expansion: see `KernelDual.coefficients`."""
-        return self.state.coefficients()
+    def support_vectors(self):
+        """The `SupportVectors` that the solver returns."""
+        return SupportVectors(*self.state.coefficients()[:4])
 
     @property
     def intercept(self):
         """Biases of the labels: array (n_labels,)."""
         return np.zeros(self.problem.n_labels)
 
-    def start_pass(self):
-        self.solver.prepare_pass(self)
-        self.schedule.start_pass()
-
-    def certify(self):
-        self.primal, self.dual, self.norm = self.state.certify()
-
     @property
     def n_support(self):
         return self.state.n_vectors
 
+
+class KernelDualRun(KernelRun):
+    """A run on the kernel dual; `certify` recomputes both objectives by one pass over all examples."""
+
+    has_dual = True
+    norm = np.nan
+
+    def start_pass(self):
+        self.solver.prepare_pass(self)
+        super().start_pass()
+
+    def certify(self):
+        self.primal, self.dual, self.norm = self.state.certify()
+
     def norms(self):
         return self.norm, self.norm
 
+
+# What machines of two classes need.
+TWO_CLASSES = frozenset({"kernel", "two classes", "zero-one loss", "independent labels"})
 
 # Examples times classes: a batch solver keeps several such matrices.
 LARGEST_MATRIX = 2**26
@@ -64,8 +69,8 @@ class KernelSolver(Solver):
 
     C: float
     cache_size: float
-    average = False
-    run_type = KernelRun
+    needs = frozenset({"kernel"})
+    run_type: type[KernelRun] = KernelDualRun
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -95,26 +100,15 @@ class KernelSolver(Solver):
         state = self.state_on(problem, C, first, seed_from(self.random_state))
         if base is not None:
             state.restart(*base)
-        return self.run_type(self, problem, state, self.schedule_on(state), C)
+        return self.run_type(self, problem, state, self.schedule_on(state), C=C)
 
-    def state_on(self, problem, C, first, seed):
-        """The state that the solver works on."""
-        return KernelDual(
-            problem.gram,
-            problem.y,
-            C,
-            problem.n_labels,
-            cache_size=self.cache_size,
-            selection=getattr(self, "selection", "random"),
-            loss=problem.loss,
-            similarity=problem.similarity,
-            first=first,
-            seed=seed,
-        )
+    def state_on(self, problem, C, first, seed) -> Any:
+        """The state that the solver works on; passes do not visit examples before `first`."""
+        raise NotImplementedError
 
     def schedule_on(self, state) -> Any:
         """The schedule that drives it."""
         raise NotImplementedError
 
     def prepare_pass(self, run):
-        """Called before each pass of a run."""
+        """Called before each pass of a run on the dual."""

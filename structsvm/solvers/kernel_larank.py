@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from structsvm.dual._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule, WorkingSetSchedule
+from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
+from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
 from structsvm.parameters import Interval, Kind, Options
 from structsvm.solvers.kernel import KernelSolver
 
@@ -24,15 +25,15 @@ class KernelLaRank(KernelSolver):
     Parameters
     ----------
     C : float, default=1.0
-    schedule : {"fixed", "adaptive", "adaptive-clock", "decode-once", "working-set"} or pair of float, default="fixed"
+    schedule : {"fixed", "adaptive", "decode-once", "working-set"} or pair of float, default="fixed"
         What follows the ProcessNew of a fresh example: "fixed" `n_reprocess` times one ProcessOld and 50 Optimize
         (`LaRank` has ten: beside an argmax they are cheaper here); "adaptive" whatever gains most for its cost
-        (algorithm 5), by a deterministic count of kernel values and updates of derivatives, or with "adaptive-clock" by
-        the clock. "decode-once" solves the whole row of an example while its scores are at hand, then `n_reprocess`
-        rows of random support patterns over their own labels. "working-set" takes all examples in each pass, and after
-        each step on one of them goes over all support vectors until none is left to move: SVMstruct's algorithm 1, much
-        slower, for comparisons. A pair says how many ProcessOld and how many Optimize there are on average: ``(0, 0)``
-        gives passive-aggressive steps (MIRA), ``(n, 50 * n)`` is "fixed".
+        (algorithm 5), by a deterministic count of kernel values and updates of derivatives. "decode-once" solves the
+        whole row of an example while its scores are at hand, then `n_reprocess` rows of random support patterns over
+        their own labels. "working-set" takes all examples in each pass, and after each step on one of them goes over
+        all support vectors until none is left to move: SVMstruct's algorithm 1, much slower, for comparisons. A pair
+        says how many ProcessOld and how many Optimize there are on average: ``(0, 0)`` gives passive-aggressive steps
+        (MIRA), ``(n, 50 * n)`` is "fixed".
     n_reprocess : float, default=1
     selection : {"random", "gain"}, default="random"
         Which support pattern a step on old examples takes: any, or the one on which a step promised most among a
@@ -52,7 +53,7 @@ class KernelLaRank(KernelSolver):
     _constraints = KernelSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": (
-            Options("decode-once", "fixed", "adaptive", "adaptive-clock", "working-set"),
+            Options("decode-once", "fixed", "adaptive", "working-set"),
             Kind((tuple, list), "a pair of floats"),
         ),
         "n_reprocess": Interval(Real, 0.0),
@@ -101,16 +102,30 @@ class KernelLaRank(KernelSolver):
                 f"[0.0, inf). Got {self.schedule!r} instead."
             )
 
+    def state_on(self, problem, C, first, seed):
+        return KernelDual(
+            problem.gram,
+            problem.y,
+            C,
+            problem.n_labels,
+            cache_size=self.cache_size,
+            selection=self.selection,
+            loss=problem.loss,
+            similarity=problem.similarity,
+            first=first,
+            seed=seed,
+        )
+
     def schedule_on(self, state):
         if isinstance(self.schedule, (tuple, list)):
             return FixedSchedule(state, *self.schedule)
         if self.schedule == "decode-once":
-            return DecodeOnceSchedule(state, self.n_reprocess)
+            return SolveSchedule(state, self.n_reprocess)
         if self.schedule == "working-set":
             return WorkingSetSchedule(state)
         if self.schedule == "fixed":
             return FixedSchedule(state, self.n_reprocess, N_OPTIMIZE * self.n_reprocess)
-        return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")
+        return AdaptiveSchedule(state)
 
     def prepare_pass(self, run):
         run.state.tau = max(FIRST_TAU * SHRINK**run.n_iter, LAST_TAU)

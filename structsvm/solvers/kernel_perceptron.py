@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from numbers import Integral
 
-import numpy as np
-
-from structsvm.dual._schedules import PerceptronSchedule
-from structsvm.kernel._kernel_perceptron import KernelPerceptron as PerceptronState
+from structsvm.dual._schedules import SubgradientSchedule
+from structsvm.kernel._kernel_perceptron import KernelPerceptronState
 from structsvm.kernel.problem import KernelProblem
+from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver
+from structsvm.solvers.kernel import KernelRun
 
 
-class KernelPerceptronRun(Run):
-    """A run without a dual; its weights are the coefficients of an expansion."""
+class KernelPerceptronRun(KernelRun):
+    """A run whose expansion may be an average."""
 
     @property
-    def weights(self):
-        return self.state.coefficients(self.use_average)
+    def support_vectors(self):
+        return SupportVectors(*self.state.coefficients(self.solver.average))
 
     def start_pass(self):
         self.state.settle()
         super().start_pass()
-
-    @property
-    def n_support(self):
-        return self.state.n_vectors
-
-    @property
-    def intercept(self):
-        return np.zeros(self.problem.n_labels)
-
-    def norms(self):
-        return np.nan, np.nan
 
 
 class KernelPerceptron(Solver):
@@ -48,6 +37,7 @@ class KernelPerceptron(Solver):
     cache_size, random_state, checkpoint, checkpoint_every : see `KernelLaRank`
     """
 
+    needs = frozenset({"kernel", "independent labels"})
     tol = None
 
     _constraints = Solver._constraints | {
@@ -79,11 +69,11 @@ class KernelPerceptron(Solver):
     def start(self, problem, *, sample_weight=None, base=None):
         if sample_weight is not None or base is not None:
             raise ValueError("KernelPerceptron takes no sample_weight: its steps have no weight to scale")
-        state = PerceptronState(
+        state = KernelPerceptronState(
             problem.gram,
             problem.y,
             problem.n_labels,
             cache_size=self.cache_size,
             seed=seed_from(self.random_state),
         )
-        return KernelPerceptronRun(self, problem, state, PerceptronSchedule(state))
+        return KernelPerceptronRun(self, problem, state, SubgradientSchedule(state))

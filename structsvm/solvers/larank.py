@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from structsvm.dual._schedules import AdaptiveSchedule, DecodeOnceSchedule, FixedSchedule
+from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.parameters import Interval, Options
 from structsvm.solvers.base import DualSolver
 
@@ -100,7 +100,7 @@ class LaRank(DualSolver):
 
     def schedule_on(self, state, rounds, C):
         if self.schedule == "decode-once":
-            return DecodeOnceSchedule(state, self.n_reprocess)
+            return SolveSchedule(state, self.n_reprocess)
         if self.schedule == "fixed":
             return FixedSchedule(state, self.n_reprocess, 10 * self.n_reprocess)
         return AdaptiveSchedule(state, use_clock=self.schedule == "adaptive-clock")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
 
-from structsvm.dual._schedules import OnlineSchedule
-from structsvm.kernel._lasvm import SELECTIONS
-from structsvm.kernel._lasvm import LaSVM as LaSVMState
+from structsvm._warnings import warn
+from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options
 from structsvm.result import ConvergenceWarning, relative_gap
-from structsvm.solvers.kernel import KernelRun, KernelSolver
+from structsvm.solvers.kernel import TWO_CLASSES, KernelDualRun, KernelSolver
 
 
-class LaSVMRun(KernelRun):
-    """A run of LaSVM; the weights are coefficients of the second class, and its bias is theirs."""
+class LaSVMRun(KernelDualRun):
+    """A run of LaSVM; the support vectors and the bias are those of the second class."""
 
     n_steps = 0
 
@@ -37,10 +35,9 @@ class LaSVMRun(KernelRun):
         begin = time.perf_counter()
         try:
             if self.solver.finishing and not self.state.finish():
-                warnings.warn(
+                warn(
                     "the finishing step of LaSVM left a violating pair: scale the features, or raise tau",
                     ConvergenceWarning,
-                    stacklevel=5,
                 )
             self.dual = self.state.settle()
             if self.solver.tol is not None:
@@ -95,6 +92,7 @@ class LaSVM(KernelSolver):
         "tau": POSITIVE,
     }
 
+    needs = TWO_CLASSES
     run_type = LaSVMRun
 
     def __init__(
@@ -135,8 +133,6 @@ class LaSVM(KernelSolver):
         return 1 if self.tol is None else 1000
 
     def state_on(self, problem, C, first, seed):
-        if problem.n_labels != 2 or problem.loss is not None or problem.similarity is not None:
-            raise ValueError("LaSVM solves problems of two classes, with zero-one loss and independent labels")
         return LaSVMState(
             problem.gram,
             problem.y,

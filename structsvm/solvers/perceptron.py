@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual._weights import WeightState
 from structsvm.parameters import FLAG, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver, WeightRun
 
 
 class Perceptron(Solver):
@@ -26,6 +26,8 @@ class Perceptron(Solver):
     -----
     A baseline: no loss, no margin, no dual, and so no certificate.
     """
+
+    needs = frozenset({"constraints"})
 
     _constraints = Solver._constraints | {"average": FLAG}
 
@@ -48,4 +50,4 @@ class Perceptron(Solver):
             averaging="uniform" if self.average else None,
             base=base,
         )
-        return Run(self, problem, state, PerceptronSchedule(state))
+        return WeightRun(self, problem, state, SubgradientSchedule(state))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.dual._schedules import PerceptronSchedule
+from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual._weights import checked_array
 from structsvm.linear._gradient_descent import LOSSES, GradientDescent
 from structsvm.linear.problem import LinearProblem
@@ -20,25 +20,22 @@ SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
 
 
 class GradientRun(Run):
-    """A run whose weights are an array (n_machines, n_features + 1), the last column the intercepts."""
+    """A run on the weights of linear machines."""
 
     @property
     def weights(self):
-        return self.state.weights(self.use_average)
+        """Array (n_machines, n_features + 1), the last column the intercepts."""
+        return self.state.weights(self.solver.average)
 
     def start_pass(self):
-        self.schedule.start_pass()
+        super().start_pass()
         self.state.restart_average()
 
     def certify(self):
         """The primal objective; there is no dual."""
         begin = time.perf_counter()
-        self.primal = self.state.primal(averaged=self.use_average)
+        self.primal = self.state.primal(averaged=self.solver.average)
         self.seconds += time.perf_counter() - begin
-
-    @property
-    def n_support(self):
-        return 0
 
     def norms(self):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -73,6 +70,7 @@ class SGDQN(Solver):
         As for `LaRank`.
     """
 
+    needs = frozenset({"feature rows"})
     tol = None
 
     _constraints = Solver._constraints | {
@@ -124,7 +122,7 @@ class SGDQN(Solver):
         state = self._state(problem, weight, seed, t0)
         if base is not None:
             state.restart(base)
-        return GradientRun(self, problem, state, PerceptronSchedule(state), C=weight)
+        return GradientRun(self, problem, state, SubgradientSchedule(state), C=weight)
 
     def _state(self, problem, weight, seed, t0):
         return GradientDescent(
@@ -149,7 +147,7 @@ class SGDQN(Solver):
         rng = np.random.default_rng(seed)
         order = rng.permutation(n)[: max(min(n, LEAST), int(SHARE * n))]
         data: Any = problem.rows.data[order]
-        squares = data.multiply(data).sum() if hasattr(data, "indptr") else np.einsum("ij,ij->", data, data)
+        squares = data.multiply(data).sum() if problem.rows.is_sparse else np.einsum("ij,ij->", data, data)
         first = max(float(squares) / len(order), 1e-6) / self.alpha
         if not np.isfinite(first):
             raise ValueError("t0 is chosen by the squares of X, which overflow: scale the features down")

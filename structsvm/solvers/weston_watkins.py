@@ -30,7 +30,7 @@ from structsvm.kernel._cycles import Arcs, CycleSteps
 from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import Interval, Options
-from structsvm.solvers.kernel import KernelRun, KernelSolver, check_size
+from structsvm.solvers.kernel import KernelDualRun, KernelSolver, check_size
 
 # Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
 # gap) has only this share of the slope that there was.
@@ -60,13 +60,13 @@ class WestonWatkins(KernelSolver):
         Rounds at most.
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
-    random_state : int, RandomState or None
-        Without effect: training is deterministic.
     checkpoint, checkpoint_every
         As for `LaRank`.
     """
 
-    _constraints = KernelSolver._constraints | {
+    needs = frozenset({"kernel", "zero-one loss", "independent labels"})
+
+    _constraints = {name: allowed for name, allowed in KernelSolver._constraints.items() if name != "random_state"} | {
         "method": Options("cycles", "frank_wolfe"),
         "tol": Interval(Real, 0.0, closed="neither"),
         "max_iter": Interval(Integral, 1),
@@ -80,7 +80,6 @@ class WestonWatkins(KernelSolver):
         tol=1e-3,
         max_iter=1000,
         cache_size=200,
-        random_state=None,
         checkpoint=None,
         checkpoint_every=1,
     ):
@@ -89,21 +88,20 @@ class WestonWatkins(KernelSolver):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
-        self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
     def start(self, problem, *, sample_weight=None, base=None):
-        if problem.loss is not None or problem.similarity is not None or base is not None:
-            raise ValueError("WestonWatkins solves problems with zero-one loss and independent labels, from 0 on")
+        if base is not None:
+            raise ValueError("WestonWatkins takes no base: it starts from 0")
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
             C *= sample_weight
         state = WestonWatkinsState(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size)
-        return WestonWatkinsRun(self, problem, state, self.schedule_on(state), C)
+        return WestonWatkinsRun(self, problem, state, self.schedule_on(state), C=C)
 
     def schedule_on(self, state):
-        return (FrankWolfeRounds if self.method == "frank_wolfe" else CycleRounds)(state)
+        return (FrankWolfeDecomposition if self.method == "frank_wolfe" else CycleDecomposition)(state)
 
     def solve(self, problem, **options):
         run = super().solve(problem, **options)
@@ -112,7 +110,7 @@ class WestonWatkins(KernelSolver):
         return run
 
 
-class WestonWatkinsRun(KernelRun):
+class WestonWatkinsRun(KernelDualRun):
     """A run whose model has biases."""
 
     @property
@@ -256,8 +254,10 @@ class WestonWatkinsState:
         return self.order[support], slots, labels.astype(np.int32), self.beta[labels, support[slots]]
 
 
-class Rounds:
-    """Working sets, one a round, with the interface of `structsvm.dual._schedules.Schedule`; a subclass improves them.
+class Decomposition:
+    """Working sets, one per round, with the interface of `structsvm.dual._schedules.Schedule`.
+
+    A subclass improves them.
 
     Attributes
     ----------
@@ -349,7 +349,7 @@ class Rounds:
         return np.sort(self.kept), slope
 
 
-class CycleRounds(Rounds):
+class CycleDecomposition(Decomposition):
     """Steps along cycles of classes."""
 
     @property
@@ -360,7 +360,7 @@ class CycleRounds(Rounds):
         CycleSteps(start, C, beta, F, K).run(SHARE * slope, CYCLE_STEPS * F.size)
 
 
-class FrankWolfeRounds(Rounds):
+class FrankWolfeDecomposition(Decomposition):
     """Frank-Wolfe; all examples are in the working set, if the cache has room for their rows.
 
     Steps towards corners leave coefficients that shrink and never vanish; their slopes say nothing without their size.

@@ -82,7 +82,8 @@ class KernelMachine:
     def learn(self, run):
         """Set support patterns and coefficients to those of a run; those of earlier batches lose their index."""
         first, X = run.problem.n_before, run.problem.gram.rows.data
-        members, slots, labels, beta = run.weights[:4]
+        vectors = run.support_vectors
+        members, slots, labels, beta = vectors.members, vectors.slots, vectors.labels, vectors.beta
         order = np.argsort(members)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))

@@ -23,8 +23,8 @@ class WestonWatkinsClassifier(KernelClassifier):
     C, kernel, gamma, degree, coef0, class_weight, verbose
         As for `LaRankClassifier`. Kernel values are rounded to float32, so that relative gaps below about 1e-6 may be
         out of reach where the kernel matrix has not full rank.
-    tol, max_iter, cache_size, random_state
-        As for `structsvm.solvers.WestonWatkins`.
+    tol, max_iter, cache_size
+        As for `structsvm.solvers.WestonWatkins`. Training is deterministic.
     solver : {"cycles", "frank_wolfe"}, default="cycles"
         How a working set is improved: by pair steps and their generalisation to cycles of classes, or by Frank-Wolfe
         (section 5 of the paper), which has the same optimum and a long tail.
@@ -43,7 +43,7 @@ class WestonWatkinsClassifier(KernelClassifier):
     Y. Guermeur, Technical documentation of the WW-M-SVM, 2023.
     """
 
-    _constraints = KernelClassifier._constraints | {
+    _constraints = {n: allowed for n, allowed in KernelClassifier._constraints.items() if n != "random_state"} | {
         "C": WestonWatkins._constraints["C"],
         "solver": WestonWatkins._constraints["method"],
         "tol": WestonWatkins._constraints["tol"],
@@ -64,7 +64,6 @@ class WestonWatkinsClassifier(KernelClassifier):
         cache_size=200,
         solver="cycles",
         class_weight=None,
-        random_state=None,
         warm_start=False,
         n_jobs=None,
         checkpoint=None,
@@ -81,7 +80,6 @@ class WestonWatkinsClassifier(KernelClassifier):
         self.cache_size = cache_size
         self.solver = solver
         self.class_weight = class_weight
-        self.random_state = random_state
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from python_oracles import Data
 
 from structsvm import CuttingPlane
-from structsvm.dual import rounds
+from structsvm.dual import cutting_plane_schedules
 from structsvm.dual._one_slack import ConstraintCache
 from structsvm.dual._rounds import collect
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -134,7 +134,7 @@ def test_a_state_that_does_not_fit(harm, message):
 def test_the_cache_saves_calls_of_the_oracle(monkeypatch):
     solver = CuttingPlane(C=1.0, form="one_slack", tol=1e-3, random_state=0)
     with_cache = solver.solve(bound("chains", n=60))
-    monkeypatch.setattr(rounds, "CACHED_STEPS", 0)
+    monkeypatch.setattr(cutting_plane_schedules, "CACHED_STEPS", 0)
     without = solver.solve(bound("chains", n=60))
     assert with_cache.status == without.status == "converged"
     assert with_cache.result().n_argmax < 0.5 * without.result().n_argmax

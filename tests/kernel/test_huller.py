@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from structsvm import ConvergenceWarning
 from structsvm.dual._schedules import FixedSchedule
-from structsvm.kernel._huller import Huller as State
+from structsvm.kernel._huller import HullerState as State
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import Huller
@@ -72,7 +72,7 @@ def test_the_end_is_the_hard_margin_machine(seed):
         return
     run = Huller(max_iter=4000, random_state=seed).solve(KernelProblem(gram, y, 2))
     machine = BinaryMachine(K, signs, np.full(10, 1e6))
-    alpha = machine.dense(run.weights)
+    alpha = machine.dense(run.state.coefficients())
     assert abs(alpha.sum()) < 1e-9
     assert machine.dual(alpha) == pytest.approx(machine.optimum(), rel=1e-3)
     f = K @ alpha + run.intercept[1]

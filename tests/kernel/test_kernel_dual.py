@@ -9,20 +9,19 @@ from kernel_reference import Machine, kernel_matrix
 
 from structsvm.dual._schedules import (
     AdaptiveSchedule,
-    DecodeOnceSchedule,
     FixedSchedule,
-    PerceptronSchedule,
-    WorkingSetSchedule,
+    SolveSchedule,
+    SubgradientSchedule,
 )
 from structsvm.kernel._full_gradient import FullGradient
-from structsvm.kernel._kernel_dual import KernelDual
+from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
 from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import CrammerSinger, KernelLaRank
 
 SCHEDULES = {
-    "decode-once": lambda state: DecodeOnceSchedule(state, 3),
+    "decode-once": lambda state: SolveSchedule(state, 3),
     "fixed": lambda state: FixedSchedule(state, 1, 10),
     "fractions": lambda state: FixedSchedule(state, 0.3, 4.7),
     "working-set": WorkingSetSchedule,
@@ -136,7 +135,7 @@ def test_larank_crammer_singer_and_a_general_solver_agree(seed):
     assert exact.status == online.status == "converged"
     wanted = machine.optimum()
     for run in (exact, online):
-        B = machine.dense(run.weights)
+        B = machine.dense(run.state.coefficients())
         assert machine.feasible(B)
         assert run.dual == pytest.approx(machine.dual(B), rel=1e-7, abs=1e-9)
         assert run.primal == pytest.approx(machine.primal(B), rel=1e-7, abs=1e-9)
@@ -335,10 +334,10 @@ def test_arguments_of_the_state():
 def test_a_state_says_what_it_cannot_do():
     found, machine = problem(8, n=10)
     state = state_of(found, machine)
-    plan = PerceptronSchedule(state)
-    plan.start_pass()
-    with pytest.raises(NotImplementedError, match="KernelDual has no such step"):
-        plan.run(np.inf)
+    with pytest.raises(
+        TypeError, match="SubgradientSchedule needs a state with subgradient_step; KernelDual has optimize"
+    ):
+        SubgradientSchedule(state)
 
 
 def test_sparse_similarity_is_the_dense_one():

@@ -6,10 +6,9 @@ from binary_reference import BinaryMachine
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from structsvm.dual._schedules import OnlineSchedule
 from structsvm.kernel._kernels import Gram, Kernel, Rows
-from structsvm.kernel._lasvm import SELECTIONS
-from structsvm.kernel._lasvm import LaSVM as State
+from structsvm.kernel._lasvm import SELECTIONS, OnlineSchedule
+from structsvm.kernel._lasvm import LaSVMState as State
 from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import LaSVM
 
@@ -97,7 +96,7 @@ def test_the_optimum_is_that_of_a_general_solver(kernel, seed, selection):
     solver = LaSVM(C=1.0, tau=1e-9, tol=1e-7, selection=selection, random_state=seed)
     run = solver.solve(found, sample_weight=machine.C)
     assert run.status == "converged"
-    alpha = machine.dense(run.weights)
+    alpha = machine.dense(run.state.coefficients())
     wanted = machine.optimum()
     assert run.dual == pytest.approx(machine.dual(alpha), rel=1e-8, abs=1e-9)
     assert run.dual == pytest.approx(wanted, rel=1e-6, abs=1e-6)
@@ -173,7 +172,7 @@ def test_the_cache_changes_nothing():
         for size in (200, 0.0003)
     ]
     assert runs[0].state.cache.hit_rate == 1.0 > runs[1].state.cache.hit_rate
-    for one, other in zip(runs[0].weights, runs[1].weights, strict=True):
+    for one, other in zip(*(run.state.coefficients() for run in runs), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -133,7 +133,7 @@ def test_sample_weight(schedule, penalty):
 
 @pytest.mark.parametrize("weight", [[1.0], [1.0] * 6 + [-1.0], [1.0] * 6 + [np.nan], 1.0])
 def test_sample_weights_that_do_not_fit(weight):
-    with pytest.raises(ValueError, match="sample_weight must be 7 finite numbers >= 0, one an example"):
+    with pytest.raises(ValueError, match="sample_weight must be 7 finite numbers >= 0, one per example"):
         LaRank().solve(Data().bind(), sample_weight=weight)
 
 

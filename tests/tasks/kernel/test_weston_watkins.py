@@ -302,7 +302,7 @@ def test_not_converged_is_a_warning_with_the_gap():
 
 
 def test_equal_runs_give_equal_bits():
-    models = [WestonWatkinsClassifier(random_state=seed).fit(*WINE) for seed in (0, 1)]
+    models = [WestonWatkinsClassifier().fit(*WINE) for _ in range(2)]
     np.testing.assert_array_equal(models[0].dual_coef_.toarray(), models[1].dual_coef_.toarray())
     np.testing.assert_array_equal(models[0].intercept_, models[1].intercept_)
 

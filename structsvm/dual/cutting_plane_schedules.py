@@ -150,11 +150,11 @@ class OneSlackSchedule(RoundSchedule):
 
     def set_arrays(self, arrays, adapt):
         if adapt:
-            arrays = self.with_present_C(arrays)
+            arrays = self.with_new_weights(arrays)
         self.cache.set_state(arrays)
         return arrays
 
-    def with_present_C(self, arrays):
+    def with_new_weights(self, arrays):
         """The cuts are sums over examples, each times its C: a common factor scales them (alpha makes up for it, so
         that w stays); with other weights they say nothing, and only the cached constraints are kept.
         """

@@ -1,0 +1,16 @@
+"""What walks over the examples of a state; machines with steps of their own bring schedules of their own."""
+
+from structsvm._typedefs cimport int64_t
+from structsvm.dual._state cimport State
+
+
+cdef class Schedule:
+    cdef State state
+    cdef int64_t[::1] order         # examples in the order of this pass
+    cdef readonly Py_ssize_t next   # how many of them have been visited
+    cdef int64_t[::1] groups
+    cdef int64_t[::1] shuffled      # the groups' order in this pass
+    cdef Py_ssize_t block           # calls of visit between two looks at the time
+
+    # 1: call again with the same example; 0: done with it.
+    cdef int visit(self, Py_ssize_t i) except -1 nogil
