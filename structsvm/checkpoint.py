@@ -187,7 +187,11 @@ def check_formulation(arrays, problem):
         return
     changes = [f"{name}={before.get(name)!r:.40}, not {now[name]!r}" for name in now if before.get(name) != now[name]]
     # Files of version 0.1.0 have no array "structure".
-    if structure is not None and np.asarray(structure).tolist() != [problem.structure_fingerprint()]:
+    if structure is not None:
+        structure = np.asarray(structure)
+        if structure.dtype != np.int64 or structure.shape != (1,):
+            raise ValueError("array 'structure' of the training state must be one int64 number")
+    if structure is not None and structure[0] != problem.structure_fingerprint():
         changes.append("other losses or another kernel")
     if changes:
         raise ValueError(
