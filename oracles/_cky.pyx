@@ -758,6 +758,9 @@ cdef class TreeProblem(Problem):
         return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.nodes_array,
                          *self.parser.arrays.values()])
 
+    def structure_fingerprint(self):
+        return checksum([np.array([<int>LOSSES[self.oracle.loss_name]])])
+
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         cdef Py_ssize_t n = stop - start
         at = self.offsets_array[start:stop + 1]

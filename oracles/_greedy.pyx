@@ -89,6 +89,9 @@ cdef class GreedyProblem(Problem):
     def fingerprint(self):
         return checksum([np.array([self.chain.tokens.fingerprint(self.labels)]), self.costs])
 
+    def structure_fingerprint(self):
+        return checksum([self.costs])
+
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         """Of whole sequences: `start` and `stop` are where sequences begin."""
         i, j = np.searchsorted(self.chain.offsets, [start, stop])

@@ -435,6 +435,9 @@ cdef class AlignmentProblem(ReferenceProblem):
     def fingerprint(self):
         return checksum([np.array([super().fingerprint(), self.zero_one])])
 
+    def structure_fingerprint(self):
+        return checksum([np.array([self.zero_one])])
+
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         cdef align_task* s = &self.aligner.task
         cdef double loss = 1.0, gold, score

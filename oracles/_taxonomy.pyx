@@ -444,6 +444,9 @@ cdef class TaxonomyProblem(Problem):
         losses = np.array([<int>self.node_loss, self.decoder.documents.fingerprint(self.labels)])
         return checksum([losses, self.matrix, *self.attributes.arrays])
 
+    def structure_fingerprint(self):
+        return checksum([np.array([<int>self.node_loss]), self.matrix, *self.attributes.arrays])
+
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop]
 

@@ -500,6 +500,9 @@ cdef class ChainProblem(Problem):
     def fingerprint(self):
         return checksum([np.array([self.chain.tokens.fingerprint(self.labels), self.zero_one]), self.loss_rows])
 
+    def structure_fingerprint(self):
+        return checksum([np.array([self.zero_one]), self.loss_rows])
+
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         offsets = self.chain.offsets
         return self.chain.structure, self.chain.tokens[start:stop], self.labels[offsets[start]:offsets[stop]]

@@ -177,7 +177,7 @@ def check_formulation(arrays, problem):
 
     A solver without rescaling, the perceptron, solves none.
     """
-    text = as_text(arrays, "formulation")
+    text, structure = as_text(arrays, "formulation"), arrays.get("structure")
     try:
         before = dict(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -185,11 +185,16 @@ def check_formulation(arrays, problem):
     now = problem.formulation
     if before.get("rescaling") is None or now["rescaling"] is None:
         return
-    differ = [
-        f"{name}={value!r}, not {before.get(name)!r:.40}" for name, value in now.items() if before.get(name) != value
-    ]
-    if differ or before.keys() != now.keys():
+    changes = [f"{name}={before.get(name)!r:.40}, not {now[name]!r}" for name in now if before.get(name) != now[name]]
+    # Files of version 0.1.0 have no array "structure".
+    if structure is not None:
+        structure = np.asarray(structure)
+        if structure.dtype != np.int64 or structure.shape != (1,):
+            raise ValueError("array 'structure' of the training state must be one int64 number")
+    if structure is not None and structure[0] != problem.structure_fingerprint():
+        changes.append("other losses or another kernel")
+    if changes:
         raise ValueError(
-            f"the model was trained with another formulation: this is {' and '.join(differ)}; set it back, or train "
-            "afresh (warm_start=False)"
+            f"training cannot go on with another formulation ({'; '.join(changes)}); set it back, or train afresh "
+            "(warm_start=False)"
         )

@@ -183,7 +183,7 @@ cdef class ConstraintCache:
         terms = checked_array(arrays, "cache_terms", np.float64, (None, n, 2))
         if len(terms) > self.n_rounds:
             raise ValueError(f"array 'cache_terms' of the training state has {len(terms)} rounds, expected up to "
-                             f"{self.n_rounds}")
+                             f"{self.n_rounds} rounds")
         bounds = checked_array(arrays, "cache_bounds", np.int64, (len(terms), n + 1))
         words = checked_array(arrays, "cache_words", np.int32, (None,))
         if (np.diff(bounds.ravel(), prepend=0) < 0).any() or (bounds > len(words)).any():

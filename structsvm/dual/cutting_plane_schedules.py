@@ -150,13 +150,15 @@ class OneSlackSchedule(RoundSchedule):
 
     def set_arrays(self, arrays, adapt):
         if adapt:
-            arrays = self.with_new_weights(arrays)
+            arrays = self.with_present_weights(arrays)
         self.cache.set_state(arrays)
         return arrays
 
-    def with_new_weights(self, arrays):
-        """The cuts are sums over examples, each times its C: a common factor scales them (alpha makes up for it, so
-        that w stays); with other weights they say nothing, and only the cached constraints are kept.
+    def with_present_weights(self, arrays):
+        """The arrays as they are with the present C.
+
+        The cuts are sums over examples, each times its C. A common factor scales them, and alpha makes up for it, so
+        that w stays; with other weights they say nothing, and only the cached constraints are kept.
         """
         n_cuts, before = len(arrays.get("cut_numbers", ())), None
         if "cache_C" in arrays:  # files of version 0.1.0 have none

@@ -202,14 +202,13 @@ cdef class FullGradient(State):
         box, own = np.asarray(self.box), (np.asarray(self.y), np.arange(self.n_samples))
         total = beta[own]
         too_large = total > box * (1.0 + 1e-9)
-        if adapt and too_large.any():
+        if adapt:
             beta[:, too_large] *= box[too_large] / total[too_large]
-            g = self.gradient_of(beta)
         others = beta.copy()
         others[own] = 0.0
         if (too_large.any() and not adapt) or (others > 0.0).any() or (np.abs(beta.sum(axis=0)) > 1e-6 * box).any():
             raise ValueError("array 'beta' of the training state is not feasible")
-        self.beta, self.g = beta, g
+        self.beta, self.g = beta, self.gradient_of(beta) if too_large.any() else g
         self.n_vectors = np.count_nonzero(beta)
         self.set_random(words)
         self.n_argmax, self.n_visits = counters[:2]

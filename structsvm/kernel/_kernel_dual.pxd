@@ -51,5 +51,6 @@ cdef class KernelDual(State):
     cdef void select(self, int32_t plus, int32_t minus) noexcept nogil
     cdef double gain(self, Py_ssize_t slot, int32_t a, int32_t at_a, int32_t b, int32_t at_b,
                      bint* removes) noexcept nogil
-    cdef int account_block(self, const int64_t* block, Py_ssize_t n, float* rows, double* values) except -1 nogil
+    cdef int account_block(self, const int64_t* block, Py_ssize_t n, float* rows,
+                           double[:, ::1] parts) except -1 nogil
     cdef void account(self, int64_t i, const float* row, double* values) noexcept nogil

@@ -490,9 +490,8 @@ cdef class KernelDual(State):
         """
         cdef Py_ssize_t i, n = 0, last = self.n_samples
         cdef int64_t block[64]
-        cdef double values[3]
+        cdef double[:, ::1] parts = np.zeros((last, 3))     # summed in one order, whatever rows the cache holds
         cdef float* rows = NULL
-        values[0] = values[1] = values[2] = 0.0
         rows = <float*>malloc(max(BLOCK * self.cache.n_members, 1) * sizeof(float))
         if rows == NULL:
             raise MemoryError("no memory for a block of rows of the kernel matrix")
@@ -500,31 +499,33 @@ cdef class KernelDual(State):
             with nogil:
                 for i in range(last):
                     if self.cache.slot[i] >= 0 and self.cache.place[self.cache.slot[i]] >= 0:
-                        self.account(i, self.cache.row(self.cache.slot[i]), values)
+                        self.account(i, self.cache.row(self.cache.slot[i]), &parts[i, 0])
                     else:
                         block[n] = i
                         n += 1
                     if n == BLOCK or (i == last - 1 and n > 0):
-                        self.account_block(block, n, rows, values)
+                        self.account_block(block, n, rows, parts)
                         n = 0
         finally:
             free(rows)
         self.n_argmax += last
-        self.dual = values[1] - values[2]
-        return values[0] + values[2], self.dual, values[2]
+        slacks, linear, norm = np.sum(parts, axis=0).tolist()
+        self.dual = linear - norm
+        return slacks + norm, self.dual, norm
 
-    cdef int account_block(self, const int64_t* block, Py_ssize_t n, float* rows, double* values) except -1 nogil:
+    cdef int account_block(self, const int64_t* block, Py_ssize_t n, float* rows,
+                           double[:, ::1] parts) except -1 nogil:
         cdef Py_ssize_t b, m = self.cache.n_members
         if m > 0:
             self.cache.gram.c_block(block, n, &self.cache.member[0], m, rows, m)
         for b in range(n):
-            self.account(block[b], rows + b * m, values)
+            self.account(block[b], rows + b * m, &parts[block[b], 0])
         with gil:
             PyErr_CheckSignals()
         return 0
 
     cdef void account(self, int64_t i, const float* row, double* values) noexcept nogil:
-        """Add what example i adds to sum C xi, - sum Delta beta, and 1/2 |w|^2."""
+        """What example i adds to sum C xi, - sum Delta beta, and 1/2 |w|^2."""
         cdef Py_ssize_t label, k, slot = self.cache.slot[i]
         cdef PatternVectors* p
         cdef int32_t true = self.y[i]
@@ -532,7 +533,7 @@ cdef class KernelDual(State):
         self.scores(row)
         for label in range(self.n_labels):
             slack = max(slack, self.margin(true, <int32_t>label) + self.score[label] - self.score[true])
-        values[0] += self.box[i] * slack
+        values[0] = self.box[i] * slack
         if slot >= 0:
             p = &self.vectors.patterns[slot]
             for k in range(p.n):
@@ -610,7 +611,7 @@ cdef class KernelDual(State):
         counters = [self.n_argmax, self.n_visits, *self.cache.get_counters(), self.selected, self.pair[0], self.pair[1]]
         return {
             "random": self.random_words(), "counters": np.array(counters, dtype=np.int64),
-            "cost": np.array([self.cost]), "support": members, "vector_slot": slots, "vector_label": labels,
+            "cost": np.array([self.cost]), "dual": np.array([self.dual]), "support": members, "vector_slot": slots, "vector_label": labels,
             "vector_numbers": np.stack([beta, g]),
         }
 
@@ -627,7 +628,11 @@ cdef class KernelDual(State):
             members, slots, labels, beta = self.into_box(members, slots, labels, beta)
             if not np.array_equal(beta, before):
                 g = None
+        # After a certificate it is that of the scores computed there. Files of version 0.1.0 have none.
+        dual = checked_array(state, "dual", np.float64, (1,))[0] if "dual" in state and g is not None else None
         self.restart(members, slots, labels, beta, g)
+        if dual is not None:
+            self.dual = dual
         self.set_random(words)
         self.cost = cost
         self.n_argmax, self.n_visits = counters[0], counters[1]

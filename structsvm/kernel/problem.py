@@ -65,3 +65,12 @@ class KernelProblem(BoundProblem):
         if self.similarity is not None:
             parts += [self.similarity.data, self.similarity.indices, self.similarity.indptr]
         return checksum(parts if self.loss is None else [*parts, self.loss])
+
+    def structure_fingerprint(self):
+        """A checksum of kernel, losses and similarities, whatever the data."""
+        kernel = self.gram.kernel
+        name = "" if callable(kernel.name) else kernel.name
+        parts = [np.array([kernel.gamma, kernel.degree, kernel.coef0]), np.frombuffer(name.encode(), dtype=np.uint8)]
+        if self.similarity is not None:
+            parts += [self.similarity.data, self.similarity.indices, self.similarity.indptr]
+        return checksum(parts if self.loss is None else [*parts, self.loss])

@@ -288,7 +288,7 @@ cdef class GradientDescent(State):
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`.
 
-        With `adapt` the rescaling follows another ridge or method.
+        With another ridge or method, which `adapt` allows, the gain begins anew, and so does the rescaling.
         """
         words, counters = checked_random(state), checked_counters(state, 3)
         if counters[2] >= self.skip:
@@ -298,8 +298,10 @@ cdef class GradientDescent(State):
         same = ridge == self.ridge and second_order == self.second_order
         if not (same or adapt):
             raise ValueError("array 'descent' of the training state is of another ridge or method")
+        t, t0 = self.t, self.t0
         self.restart(state)
         if not same:
+            self.t, self.t0 = t, t0
             self.rescale()
         self.set_random(words)
         self.n_argmax, self.n_visits, self.due = counters

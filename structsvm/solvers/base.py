@@ -139,6 +139,7 @@ class Run:
         arrays["schedule"] = self.schedule.get_state()
         arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
         arrays["formulation"] = formulation_array(self.problem)
+        arrays["structure"] = np.array([self.problem.structure_fingerprint()], dtype=np.int64)
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
@@ -179,7 +180,9 @@ class Run:
             self.schedule.set_state(before)
             raise
         self.n_iter, self.seconds = int(run[0]), float(run[1])
-        self.primal, self.dual = (np.nan, self.state.dual) if adapt else run[2:].tolist()
+        self.primal, self.dual = run[2:].tolist()
+        if adapt and self.has_dual:
+            self.primal, self.dual = np.nan, self.state.dual
         self.history = history
 
 

@@ -12,7 +12,7 @@ from numbers import Integral
 
 import numpy as np
 
-from structsvm.checkpoint import resumed
+from structsvm.checkpoint import must_resume, resumed
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
@@ -140,7 +140,7 @@ class AlignmentModel:
         problem = self.oracle.bind_references(references, **solver.formulation())
         run, base = None, self.weights if self.weights.any() else None
         if resume:
-            run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight)
+            run = must_resume(resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight))
         run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
         self.weights, self.result = run.weights, run.result()
         self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if passes is None else (None, 0)

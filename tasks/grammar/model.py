@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from structsvm.checkpoint import resumed
+from structsvm.checkpoint import must_resume, resumed
 from structsvm.metrics import EVALB_DELETED
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.cky import CKYOracle, NoParseError
@@ -60,7 +60,9 @@ class GrammarModel:
         """Fit the weights to encoded trees; returns the `Run`, which may have been interrupted."""
         solver.validate()
         problem = self.oracle.bind(None, trees, **solver.formulation())
-        run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight) if resume else None
+        run = None
+        if resume:
+            run = must_resume(resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight))
         run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
         self.weights, self.result = run.weights, run.result()
         self.state, self.fingerprint = run.get_state(), problem.fingerprint()

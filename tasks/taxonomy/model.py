@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from structsvm.checkpoint import resumed
+from structsvm.checkpoint import must_resume, resumed
 from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
@@ -132,7 +132,7 @@ class TaxonomyModel:
         problem = self.oracle.bind(documents, numbers, **solver.formulation())
         run = base = None
         if before is not None and passes is None:
-            run = resumed(solver, problem, before.state, before.fingerprint, sample_weight=sample_weight)
+            run = must_resume(resumed(solver, problem, before.state, before.fingerprint, sample_weight=sample_weight))
         elif before is not None:
             base = before.weights
         run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)

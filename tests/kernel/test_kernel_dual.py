@@ -306,9 +306,9 @@ def test_states_that_are_not_sound():
         ({"vector_numbers": numbers}, "not feasible"),
         ({"vector_numbers": sound["vector_numbers"][:, :-1]}, "vector_numbers"),
         ({"support": sound["support"] + 60}, "examples from 0 to 59"),
-        ({"support": np.zeros_like(sound["support"])}, "not feasible|only once"),
-        ({"vector_slot": np.zeros_like(sound["vector_slot"])}, "must have support vectors"),
-        ({"random": np.zeros(4, dtype=np.uint64)}, "random generator"),
+        ({"support": np.zeros_like(sound["support"])}, "array 'support' has an example twice"),
+        ({"vector_slot": np.zeros_like(sound["vector_slot"])}, "'vector_slot' must hold every slot"),
+        ({"random": np.zeros(4, dtype=np.uint64)}, "array 'random' .* no generator"),
         ({"counters": sound["counters"] - 10**6}, "counters"),
         ({"cost": None}, "no array 'cost'"),
     ]:
