@@ -1,0 +1,22 @@
+"""Warnings that point to the user's line, from however deep in the package they come."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Issue a warning at the innermost line outside the package.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning
+    """
+    level, frame = 2, sys._getframe(1)  # noqa: SLF001
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == PACKAGE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
