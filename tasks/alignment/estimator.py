@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from structsvm.callbacks import CallbackSupportMixin, with_callbacks
+from structsvm.callbacks import with_callbacks
 from structsvm.metrics import homologue_error, q_score
-from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
-from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.gapped import pairs_letters
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
-from structsvm.tasks.common.estimator import checked_sample_weight
-from structsvm.tasks.common.solver import SOLVERS, make_solver
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, monitor_for
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.parameters import SOLVER_CHOICE
+from structsvm.tasks.common.solver import make_solver
 
 # Rounds of aligning and learning, where the homologues' alignments are unknown.
 ROUNDS = 10
 
 
-class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
+class SequenceAligner(TaskEstimator):
     """Alignments of two sequences with costs learnt by a structural SVM.
 
     Parameters
@@ -66,7 +63,8 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
     checkpoint, checkpoint_every
         As for the solver.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, for another `max_iter` passes over the same examples.
+        Whether `fit` goes on from what was learnt before: the same run on the same examples, around the present costs
+        on others.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -145,10 +143,7 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         self.verbose = verbose
 
     _model_class = AlignmentModel
-    _kind = "alignment"
-    _constraints = {
-        "C": (POSITIVE, Options(None)),
-        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
+    _constraints = SOLVER_CHOICE | {
         "mode": Options("semi_global", "global", "local"),
         "gaps": Options("affine", "linear"),
         "symmetric": FLAG,
@@ -164,15 +159,9 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         ),
         "prior_gap_open": Interval(Real, -np.inf, closed="neither"),
         "prior_gap_extend": Interval(Real, -np.inf, closed="neither"),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "checkpoint": CHECKPOINT,
-        "checkpoint_every": Interval(Integral, 1),
-        "warm_start": FLAG,
-        "verbose": FLAG,
     }
+
+    # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
     def fit(self, X, y, sample_weight=None, *, decoys=None):
@@ -202,80 +191,62 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        validate(self, self._constraints)
-        resume = self.warm_start and hasattr(self, "model_")
         if y is None:
-            return self._fit_unaligned(X, sample_weight, decoys, resume)
-        return self._train(X, y, sample_weight, decoys, self._present() if resume else None, resume=resume)
+            return self._fit_unaligned(X, sample_weight, decoys)
+        return self._train(X, y, sample_weight, metadata={"decoys": decoys}, decoys=decoys)
 
     @with_callbacks
-    def partial_fit(self, X, y, sample_weight=None, *, decoys=None):
-        """One pass over a batch, starting from the present weights; arguments are those of `fit`.
+    def partial_fit(self, X, y, classes=None, sample_weight=None, *, decoys=None):
+        """One pass over a batch, starting from the present costs; arguments are those of `fit`.
 
-        The batch's problem is solved around the weights w0 so far (at first, those of `prior`): minimise
-        ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        The batch's problem is solved around the costs w0 so far (at first, those of `prior`): minimise
+        ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. `classes` must be None: alignments have
+        none.
         """
-        validate(self, self._constraints)
-        model = self._present() if hasattr(self, "model_") else None
-        return self._train(X, y, sample_weight, decoys, model, passes=1)
+        if classes is not None:
+            raise ValueError(f"classes={classes!r:.80} has no meaning here: alignments have no classes")
+        return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
-    def _fit_unaligned(self, X, sample_weight, decoys, resume):
+    def _fit_unaligned(self, X, sample_weight, decoys):
         """Align the homologues by the costs at hand and learn from that, in turn, until the alignments stay."""
+        self._validate_params()
         if decoys is None:
             raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
         if self.prior is None:
             raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
-        if resume or self.checkpoint is not None:
+        if (self.warm_start and hasattr(self, "model_")) or self.checkpoint is not None:
             raise ValueError("y is None: 'warm_start' and 'checkpoint' have no meaning where alignments are unknown")
-        model, rows = AlignmentModel.of(self), [None] * len(X)
-        for _ in range(ROUNDS):
-            found = model.align(X, self._threads())
-            # An alignment of nothing would teach nothing.
-            found = [new if pairs_letters(new) else old for new, old in zip(found, rows, strict=True)]
-            if None in found:
-                raise ValueError(f"X, example {found.index(None)}: the prior aligns no letter of x with one of z")
-            if found == rows:
-                break
-            rows = found
-            self._train(X, rows, sample_weight, decoys, None)
-            model = self.model_
-            if self.result_.status == "stopped":
-                break
-        return self
-
-    def _present(self):
-        """The fitted model; ValueError if the parameters ask for one of another structure."""
-        present, wanted = (
-            {k: v for k, v in model.structure().items() if k != "oracle"} | model.structure()["oracle"]
-            for model in (self.model_, AlignmentModel.of(self))
-        )
-        changed = [name for name in present if wanted[name] != present[name]]
-        if changed:
-            name = changed[0]
-            raise ValueError(
-                f"The {name!r} parameter of SequenceAligner is {wanted[name]!r}, and the costs at hand were learnt "
-                f"with {present[name]!r}; set it back, or train afresh."
-            )
-        return self.model_
-
-    def _train(self, X, y, sample_weight, decoys, model, *, resume=False, passes=None):
-        solver = make_solver(self, DEFAULT_C)
-        model = AlignmentModel.of(self) if model is None else model
-        references = model.references(X, y, decoys)
-        weight = checked_sample_weight(sample_weight, len(references))
-        monitor = monitor_for(
-            self,
-            X,
-            y,
-            solver.n_passes if passes is None else passes,
-            lambda run: {"model_": AlignmentModel(model.encoder, model.oracle, weights=run.weights)},
-            decoys=decoys,
-        )
-        run = model.train(references, solver, sample_weight=weight, monitor=monitor, resume=resume, passes=passes)
+        model, run, rows = AlignmentModel.of(self), None, [None] * len(X)
+        try:
+            for _ in range(ROUNDS):
+                found = model.align(X, self._threads)
+                # An alignment of nothing would teach nothing.
+                found = [new if pairs_letters(new) else old for new, old in zip(found, rows, strict=True)]
+                if None in found:
+                    raise ValueError(f"X, example {found.index(None)}: the prior aligns no letter of x with one of z")
+                if run is not None and found == rows:
+                    break
+                rows = found
+                model, run = self._trained(X, rows, sample_weight, metadata={"decoys": decoys}, decoys=decoys)
+                if run.status in ("stopped", "interrupted"):
+                    break
+        except KeyboardInterrupt:  # while the homologues were aligned
+            if run is not None:
+                self._adopt(model)
+            raise
         self._adopt(model)
-        warn_of_growth(model)
         raise_if_interrupted(run)
         return self
+
+    def _make_solver(self):
+        return make_solver(self, DEFAULT_C)
+
+    def _prepare(self, X, y, sample_weight, before, *, decoys=None):
+        if before is not None:
+            before.check_unchanged(self)
+        model = AlignmentModel.of(self) if before is None else before
+        references = model.references(X, y, decoys)
+        return model, references, checked_sample_weight(sample_weight, len(references))
 
     @classmethod
     def from_costs(cls, matrix, gap_open, gap_extend=None, **params):
@@ -291,18 +262,11 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
             Parameters of the class.
         """
         self = cls(**({"gaps": "linear"} if gap_extend is None else {}) | params)
-        validate(self, cls._constraints)
+        self._validate_params()
         model = AlignmentModel.of(self)
         model.set_costs(matrix, gap_open, gap_open if gap_extend is None else gap_extend)
         self._adopt(model)
         return self
-
-    def _adopt(self, model):
-        self.model_ = model
-        self.coef_ = model.weights
-        if model.result is not None:
-            self.result_ = model.result
-            self.n_iter_ = model.result.n_iter
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -311,23 +275,22 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
 
         In local mode, what is not aligned is in lower case, against gaps.
         """
-        check_is_fitted(self)
-        return self.model_.align(X, self._threads())
+        return self._fitted().align(X, self._threads)
 
     def predict_kbest(self, X, k):
         """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are."""
-        check_is_fitted(self)
-        return [self.model_.align_kbest(pair, k) for pair in X]
+        model = self._fitted()
+        return [model.align_kbest(pair, k) for pair in X]
 
     def decision_function(self, X, candidates):
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
-        check_is_fitted(self)
+        model = self._fitted()
         if len(X) != len(candidates):
             raise ValueError(f"X has {len(X)} sequences, there are {len(candidates)} lists of candidates")
-        return self.model_.scores(X, candidates, self._threads())
+        return model.scores(X, candidates, self._threads)
 
     def rank(self, x, candidates):
-        """The numbers of the candidates from the closest to x to the farthest; equal ones in their order."""
+        """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
 
@@ -340,10 +303,11 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         )
         return 1.0 - homologue_error([s[0] for s in scores], [s[1:] for s in scores])
 
-    def _threads(self):
-        return (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
+    # ---- views ---------------------------------------------------------------------------------
 
-    # ---- views, files ---------------------------------------------------------------------------
+    @property
+    def coef_(self):
+        return self.model_.weights
 
     @property
     def substitution_matrix_(self):
@@ -365,14 +329,3 @@ class SequenceAligner(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator)
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
-
-
-def warn_of_growth(model):
-    """Warn if learnt gaps have a positive score in local mode: unrelated sequences are then aligned from end to end."""
-    if model.oracle.mode == "local" and model.highest_gap > 0.0:
-        warnings.warn(
-            f"a letter against a gap scores up to {model.highest_gap:.3g} in this local model, so that alignments grow "
-            "with the sequences; use a lower C, a prior, or another mode",
-            UserWarning,
-            stacklevel=3,
-        )

@@ -6,29 +6,24 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from numbers import Integral
 
 import numpy as np
 
-from structsvm.checkpoint import must_resume, resumed
-from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm._warnings import warn
+from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
-from structsvm.parameters import plain
-from structsvm.result import Result, read_result, result_arrays
-from structsvm.solvers import Solver
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
-from structsvm.tasks.common.solver import solver_from_json, solver_to_json
+from structsvm.tasks.common.model import TaskModel, checked_weights
 
-KIND = "alignment"
 DEFAULT_C = 0.01
 
 
-class AlignmentModel:
+class AlignmentModel(TaskModel):
     """Letters, oracle and weights.
 
     Attributes
@@ -36,22 +31,15 @@ class AlignmentModel:
     encoder : LetterEncoder
     oracle : SmithWatermanOracle
     weights : ndarray of shape (oracle.n_features,), float64
-    result : Result or None
-    params : dict
-        The estimator's parameters; `save` keeps what a file can hold of them.
-    state : dict of ndarray, or None
-        The training state from which `train(resume=True)` goes on.
-    fingerprint : int
-        Tells the training data of `state` from others.
     """
 
-    def __init__(self, encoder, oracle, *, weights=None, params=None):
+    kind = "alignment"
+    estimator = "SequenceAligner"
+
+    def __init__(self, encoder, oracle, *, weights=None):
+        super().__init__()
         self.encoder, self.oracle = encoder, oracle
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
-        self.params = {} if params is None else params
-        self.result: Result | None = None
-        self.state: dict[str, np.ndarray] | None = None
-        self.fingerprint = 0
 
     @classmethod
     def of(cls, params):
@@ -118,32 +106,23 @@ class AlignmentModel:
 
     # ---- training -------------------------------------------------------------------------------
 
-    def train(self, references, solver, *, sample_weight=None, monitor=None, resume=False, passes=None):
-        """Fit the weights to `References`, starting from those at hand: 1/2 |w - w0|^2 + C sum_i xi_i is minimised.
+    def bind(self, data, solver, sample_weight=None):
+        """The oracle bound to `References`."""
+        return self.oracle.bind_references(data, **solver.formulation()), sample_weight
 
-        Parameters
-        ----------
-        references : References
-        solver : Solver
-        sample_weight, monitor : see `Solver.solve`
-        resume : bool
-            Go on from `state` instead; ValueError if it belongs to other data.
-        passes : int, optional
-            So many over a batch, which leave no state to go on from.
+    def prior(self):
+        """The costs that the model was made with."""
+        return self.weights if self.weights.any() else None
 
-        Returns
-        -------
-        Run
-            Which may have been interrupted.
-        """
-        solver.validate()
-        problem = self.oracle.bind_references(references, **solver.formulation())
-        run, base = None, self.weights if self.weights.any() else None
-        if resume:
-            run = must_resume(resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight))
-        run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
-        self.weights, self.result = run.weights, run.result()
-        self.state, self.fingerprint = (run.get_state(), problem.fingerprint()) if passes is None else (None, 0)
+    def train(self, data, solver, **options):
+        """Fit to `References`; see `TaskModel.train`. Warns of gaps that are rewarded in local mode."""
+        run = super().train(data, solver, **options)
+        if self.oracle.mode == "local" and self.highest_gap > 0.0:
+            warn(
+                f"a letter against a gap scores up to {self.highest_gap:.3g} in this local model, so that alignments "
+                "grow with the sequences; use a lower C, a prior, or another mode",
+                UserWarning,
+            )
         return run
 
     def references(self, X, y, decoys=None):
@@ -191,10 +170,7 @@ class AlignmentModel:
             aligner = self.oracle.aligner(pool.strings(), pairs)
             return [self._rows(X[k], *aligner.align(self.weights, *pair)[:3]) for k, pair in zip(part, pairs.tolist())]
 
-        if len(parts) == 1:
-            return work(parts[0])
-        with ThreadPoolExecutor(len(parts)) as threads:
-            return [rows for part in threads.map(work, parts) for rows in part]
+        return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
 
     def _add_pair(self, pool, pair, k):
         x, z = as_pair(pair, k)
@@ -227,9 +203,7 @@ class AlignmentModel:
         def work(part):
             return self.oracle.aligner(strings, part, traceback=False).scores(self.weights, np.ascontiguousarray(part))
 
-        with ThreadPoolExecutor(len(parts)) as threads:
-            scores = np.concatenate(list(threads.map(work, parts)))
-        return np.split(scores, np.cumsum(counts)[:-1])
+        return np.split(np.concatenate(parallel_map(work, parts, n_jobs)), np.cumsum(counts)[:-1])
 
     # ---- model files ----------------------------------------------------------------------------
 
@@ -250,36 +224,28 @@ class AlignmentModel:
             },
         }
 
-    def save(self, path):
-        """Write the model file; see `structsvm.model_file`."""
-        meta = {
-            "params": params_to_json(self.params),
-            **self.structure(),
-            "fingerprint": self.fingerprint,
-            "result": None if self.result is None else self.result.to_dict(),
-        }
-        write_model(path, KIND, meta, {"weights": self.weights} | result_arrays(self.result, self.state))
+    def check_unchanged(self, params):
+        """Raise ValueError, naming the parameter, if parameters ask for a model of another structure."""
+        mine, wanted = (
+            {name: value for name, value in structure.items() if name != "oracle"} | structure["oracle"]
+            for structure in (self.structure(), AlignmentModel.of(params).structure())
+        )
+        for name, value in mine.items():
+            if wanted[name] != value:
+                raise ValueError(
+                    f"The {name!r} parameter of SequenceAligner is {wanted[name]!r}, and the costs at hand were learnt "
+                    f"with {value!r}; set it back, or train afresh."
+                )
+
+    def to_file(self):
+        return self.structure(), {"weights": self.weights}
 
     @classmethod
-    def load(cls, path, *, mmap=False):
-        """Read a model file; ModelFileError if it is not a whole, sound alignment model."""
-        file = read_model(path, kind=KIND, mmap=mmap)
-        try:
-            meta = file.meta
-            classes = tuple(meta["classes"]) if isinstance(meta["classes"], list) else meta["classes"]
-            encoder = LetterEncoder(meta["alphabet"], classes)
-            oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **meta["oracle"])
-            if file.arrays["weights"].dtype != np.float64:
-                raise TypeError(f"weights of type {file.arrays['weights'].dtype}")
-            weights = oracle.check_weights(file.arrays["weights"])
-            model = cls(encoder, oracle, weights=weights, params=params_from_json(meta["params"]))
-            if meta["result"] is not None:
-                model.result, model.state = read_result(file)
-            if model.state is not None:
-                model.fingerprint = int(meta["fingerprint"])
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            raise ModelFileError(f"{path}: not a sound alignment model: {error}") from error
-        return model
+    def from_file(cls, header, arrays):
+        classes = tuple(header["classes"]) if isinstance(header["classes"], list) else header["classes"]
+        encoder = LetterEncoder(header["alphabet"], classes)
+        oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **header["oracle"])
+        return cls(encoder, oracle, weights=checked_weights(arrays["weights"], (oracle.n_features,), np.float64))
 
 
 def as_pair(pair, k):
@@ -293,19 +259,19 @@ class StringPool:
     """Encoded strings, each kept once."""
 
     def __init__(self, encoder):
-        self.encoder, self.number, self.arrays = encoder, {}, []
+        self.encoder, self.ids, self.arrays = encoder, {}, []
 
     def add(self, string, what):
-        """The number of a string; ValueError, beginning with `what`, if it cannot be encoded."""
+        """The id of a string; ValueError, beginning with `what`, if it cannot be encoded."""
         key = tuple(string) if isinstance(string, (tuple, list)) else string
-        if key not in self.number:
+        if key not in self.ids:
             try:
                 values = self.encoder.encode(key)
             except ValueError as error:
                 raise ValueError(f"{what}: {error}") from None
-            self.number[key] = len(self.arrays)
+            self.ids[key] = len(self.arrays)
             self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
-        return self.number[key]
+        return self.ids[key]
 
     def strings(self):
         return Strings.of(self.arrays)
@@ -378,39 +344,3 @@ def log_odds_matrix(y, *, alphabet="protein", pseudocount=1.0, symmetric=True):
         counts = counts + counts.T
     joint = counts / counts.sum()
     return SubstitutionMatrix(encoder.letters, np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0))))
-
-
-# ---- parameters in model files ------------------------------------------------------------------
-
-
-def params_to_json(params):
-    """An estimator's parameters for the header of its file; a RandomState and a user's own solver are left out."""
-    stored = {}
-    for name, value in params.items():
-        if isinstance(value, Solver):
-            value = solver_to_json(value)
-        elif isinstance(value, SubstitutionMatrix):
-            value = {"alphabet": value.alphabet, "values": value.values.tolist()}
-        elif isinstance(value, tuple):
-            value = list(value)
-        elif name == "checkpoint":
-            value = None  # that file is of one run
-        else:
-            value = os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
-        stored[name] = value
-    return stored
-
-
-def params_from_json(stored):
-    """The inverse of `params_to_json`; unknown names are left in."""
-    if not isinstance(stored, dict):
-        raise TypeError(f"parameters {stored!r:.80}")
-    params = {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}
-    solver, prior = stored.get("solver"), stored.get("prior")
-    if isinstance(solver, dict):
-        params["solver"] = solver_from_json(solver)
-    if params.get("solver") is None:
-        params.pop("solver", None)
-    if isinstance(prior, dict):
-        params["prior"] = SubstitutionMatrix(prior["alphabet"], prior["values"])
-    return params

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
@@ -61,8 +62,15 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def _train(self, X, y, sample_weight=None, *, passes=None, metadata=None, **options):
-        """Train on X and y, and put the model in place.
+    def _train(self, X, y, sample_weight=None, **options):
+        """Train on X and y, and put the model in place; arguments are those of `_trained`."""
+        model, run = self._trained(X, y, sample_weight, **options)
+        self._adopt(model)
+        raise_if_interrupted(run)
+        return self
+
+    def _trained(self, X, y, sample_weight=None, *, passes=None, metadata=None, **options):
+        """Return ``(model, run)`` of a training, which may have been interrupted.
 
         Parameters
         ----------
@@ -75,7 +83,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
             Further arguments of `_prepare`.
         """
         self._validate_params()
-        if y is None:
+        if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         goes_on = passes is not None or getattr(self, "warm_start", False)
         before = self.model_.again() if goes_on and hasattr(self, "model_") else None
@@ -89,10 +97,8 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         )
         if getattr(self, "verbose", False):
             monitor = Monitors(monitor, Bar(n_passes, disable=False))
-        run = model.train(data, solver, sample_weight=weight, monitor=monitor, resume=before is not None, passes=passes)
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self
+        resume = before is not None
+        return model, model.train(data, solver, sample_weight=weight, monitor=monitor, resume=resume, passes=passes)
 
     def _adopt(self, model):
         """Put a model in place, all of it at once."""

@@ -1,5 +1,6 @@
 """`SequenceAligner`: training, prediction, files of models, bad input."""
 
+import copy
 import os
 import pickle
 import warnings
@@ -17,7 +18,7 @@ from structsvm.structures.gapped import strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import SequenceAligner
 from structsvm.tasks.alignment.letters import LetterEncoder, hydrophobicity
-from structsvm.tasks.alignment.model import log_odds_matrix
+from structsvm.tasks.alignment.model import AlignmentModel, log_odds_matrix
 
 IDENTITY = SubstitutionMatrix("ACDEFGHIKLMNPQRSTVWYX", 3.0 * np.eye(21) - 1.0)
 
@@ -146,6 +147,35 @@ def test_homologues_whose_alignments_are_unknown():
             fitted.fit(X_bad, None, **more)
 
 
+@pytest.mark.parametrize("event", [ValueError, KeyboardInterrupt])
+def test_rounds_that_end_early(event, monkeypatch):
+    """An error while the homologues are aligned leaves the old model; Ctrl-C leaves that of the last round."""
+    data = make_alignment(8, divergence=0.3, random_state=0)
+    costs = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    model = SequenceAligner(C=0.3, max_iter=1, random_state=0, **costs).fit(data.X, data.y)
+    before = vars(model).copy()
+    rows = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0).predict(data.X)
+    one = copy.deepcopy(model).fit(data.X, rows, decoys=data.decoys)
+    aligned = []
+
+    def align(self, X, n_jobs=1):
+        aligned.append(len(X))
+        if len(aligned) == 2:
+            raise event("second round")
+        return real(self, X, n_jobs)
+
+    real = AlignmentModel.align
+    monkeypatch.setattr(AlignmentModel, "align", align)
+    with pytest.raises(event, match="second round"):
+        model.fit(data.X, None, decoys=data.decoys)
+    if event is ValueError:
+        assert vars(model) == before
+    else:
+        assert np.array_equal(model.coef_, one.coef_) and (model.coef_ != before["model_"].weights).any()
+    with pytest.raises(ValueError, match="there are no examples"):
+        model.fit([], None, decoys=[])
+
+
 def test_solvers_and_formulations(homologues):
     data, _ = homologues
     X, y = data.X[:8], data.y[:8]
@@ -228,9 +258,14 @@ def test_warm_start_goes_on_bit_for_bit(options, with_decoys, homologues, tmp_pa
     for again in (model, structsvm.load(tmp_path / "m")):
         again.set_params(max_iter=2).fit(*known, decoys=decoys)
         assert again.n_iter_ == 3 and np.array_equal(again.coef_, whole.coef_)
+    # Other examples: their problem around the present costs, as `partial_fit` solves it.
+    other = (data.X[10:18], data.y[10:18])
+    decoys = data.decoys[10:18] if with_decoys else None
+    batch = copy.deepcopy(model).partial_fit(*other, decoys=decoys)
+    model.set_params(max_iter=1).fit(*other, decoys=decoys)
+    assert model.n_iter_ == 1 and np.array_equal(model.coef_, batch.coef_)
+    assert (model.coef_ != again.coef_).any() or "prior" in options  # which tells these decoys as it is
     before = model.coef_.copy()
-    with pytest.raises(ValueError, match="the training data differ"):
-        model.fit(data.X[:9], data.y[:9], decoys=data.decoys[:9] if with_decoys else None)
     with pytest.raises(ValueError, match="The 'gaps' parameter of SequenceAligner is 'linear', and the costs at hand"):
         model.set_params(gaps="linear").fit(*known, decoys=decoys)
     assert np.array_equal(model.coef_, before)
@@ -253,9 +288,13 @@ def test_partial_fit(homologues):
     )
     with pytest.raises(ValueError, match="y, example 0: the rows have"):
         model.partial_fit([pair], [("A", "AC")])
-    with pytest.raises(ValueError, match="partial_fit leaves none"):
-        model.set_params(warm_start=True).fit(data.X, data.y)
+    with pytest.raises(ValueError, match="has no meaning here: alignments have no classes"):
+        model.partial_fit([pair], [rows], ["A"])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        model.partial_fit([pair], None)
     assert np.array_equal(model.coef_, costs[-1])
+    again = copy.deepcopy(model).partial_fit(data.X, data.y)
+    assert np.array_equal(model.set_params(warm_start=True, max_iter=1).fit(data.X, data.y).coef_, again.coef_)
 
 
 # --- prediction -----------------------------------------------------------------------------------
