@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from dual_reference import primal, solve_dual
-from structures_table import FORMULATIONS, STRUCTURES, case_of, key
+from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_violated, is_one_of, key
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, Perceptron, StructuredSVM, UnsupportedFormulation
 from structsvm._adapter import sparse_feature
@@ -33,10 +33,6 @@ def dense(oracle, x, y):
     psi = np.zeros(oracle.n_features)
     psi[indices] = values
     return psi
-
-
-def is_one_of(b, psi, constraints):
-    return any(b == pytest.approx(b_y) and np.allclose(psi, psi_y, rtol=1e-5, atol=1e-6) for b_y, psi_y in constraints)
 
 
 # --- inference ------------------------------------------------------------------------------------
@@ -98,20 +94,8 @@ def test_loss_augmented_argmax(structure, rescaling):
 def test_the_most_violated_constraint(structure, rescaling, penalty):
     for seed in SEEDS:
         case = case_of(structure, seed)
-        problem, tables = case.bind(rescaling, penalty), case.constraints(rescaling, penalty)
         for whole in (False, True):
-            w = case.weights(seed + 200, whole=whole)
-            for i, table in enumerate(tables):
-                b, psi = problem.separate(i, w)
-                is_zero = b == 0.0 and not psi.any()
-                assert is_zero or is_one_of(b, psi, table)
-                best = max([b_y - psi_y @ w for b_y, psi_y in table], default=-np.inf)
-                if penalty is not None:
-                    assert b - psi @ w == pytest.approx(max(best, 0.0), **case.tolerance)
-                elif best > 0.0 or (table and case.returns_satisfied):
-                    assert b - psi @ w == pytest.approx(best, **case.tolerance)
-                else:
-                    assert is_zero or b - psi @ w <= 1e-9
+            check_most_violated(case, case.weights(seed + 200, whole=whole), rescaling, penalty)
 
 
 @pytest.mark.parametrize("structure", [s for s in STRUCTURES if s not in ("bags", "alignments, decoys")])

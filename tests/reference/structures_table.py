@@ -14,6 +14,7 @@ from pathlib import Path
 
 import bag_reference
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from alignment_reference import ReferenceAligner
 from chain_reference import ReferenceChain, ReferenceGreedy
@@ -152,6 +153,26 @@ class Case:
         return {"rel": 1e-5, "abs": 1e-4} if self.is_single else {"rel": 1e-9, "abs": 1e-9}
 
 
+def is_one_of(b, psi, constraints):
+    return any(b == pytest.approx(b_y) and np.allclose(psi, psi_y, rtol=1e-5, atol=1e-6) for b_y, psi_y in constraints)
+
+
+def check_most_violated(case, w, rescaling, penalty):
+    """Assert that `separate` returns the most violated of all constraints, or the zero one where none is violated."""
+    problem = case.bind(rescaling, penalty)
+    for i, table in enumerate(case.constraints(rescaling, penalty)):
+        b, psi = problem.separate(i, w)
+        is_zero = b == 0.0 and not psi.any()
+        assert is_zero or is_one_of(b, psi, table)
+        best = max([b_y - psi_y @ w for b_y, psi_y in table], default=-np.inf)
+        if penalty is not None:
+            assert b - psi @ w == pytest.approx(max(best, 0.0), **case.tolerance)
+        elif best > 0.0 or (table and case.returns_satisfied):
+            assert b - psi @ w == pytest.approx(best, **case.tolerance)
+        else:
+            assert is_zero or b - psi @ w <= 1e-9
+
+
 # --- label chains ---------------------------------------------------------------------------------
 
 
@@ -277,14 +298,14 @@ class Trees(Case):
         self.X = []
         while len(self.X) < n_sentences:
             self.draw_grammar(rng)
-            self.X, self.trees = [], []
+            self.X, self.forests = [], []
             for _ in range(4 * n_sentences):
                 x = random_sentence(rng, self.rules, int(rng.integers(1, 6)))
                 trees = self.reference.trees(x)
                 if n_trees[0] <= len(trees) <= n_trees[1] and len(self.X) < n_sentences:
                     self.X.append(x)
-                    self.trees.append(trees)
-        self.true = [int(rng.integers(len(trees))) for trees in self.trees]
+                    self.forests.append(trees)
+        self.true = [int(rng.integers(max(len(trees), 1))) for trees in self.forests]
         self.oracle = CKYOracle(self.grammar, **options)
 
     def draw_grammar(self, rng):
@@ -299,7 +320,7 @@ class Trees(Case):
 
     @cached_property
     def Y(self):
-        return [self.tree(trees[k]) for trees, k in zip(self.trees, self.true, strict=True)]
+        return [self.tree(trees[k]) for trees, k in zip(self.forests, self.true, strict=True)]
 
     def feature(self, tree):
         """Rule counts, by the reference."""
@@ -340,7 +361,7 @@ class Trees(Case):
     @cached_property
     def spaces(self):
         found = []
-        for x, trees, k in zip(self.X, self.trees, self.true, strict=True):
+        for x, trees, k in zip(self.X, self.forests, self.true, strict=True):
             psi = np.array([self.joint_feature(x, tree) for tree in trees])
             loss = np.array([self.reference.loss(trees[k], tree, self.oracle.loss_name) for tree in trees])
             found.append(Space([self.tree(tree) for tree in trees], psi, loss, k))
@@ -645,9 +666,11 @@ STRUCTURES = {
     "chain of order 2, masks, end": lambda seed: Chains(seed, 3, (4, 1, 2), 2, end=True, masks=True),
     "chain, zero-one": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, loss="zero_one", masks=bool(seed % 3)),
     "chain, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, end=True, costs=True),
+    "chain, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, end=seed > 2),
     "greedy": lambda seed: GreedyChains(seed, 3, (3, 1, 2), seed % 4, ones=bool(seed % 3)),
     "greedy, masks": lambda seed: GreedyChains(seed, 4, (3, 1, 2), seed % 4, masks=True),
     "greedy, label costs": lambda seed: GreedyChains(seed, 3, (3, 2), seed % 4, costs=True),
+    "greedy, many labels": lambda seed: GreedyChains(seed, 9 + 8 * (seed % 2), (2, 3), seed % 4),
     "trees, zero-one": lambda seed: Trees(seed, loss="zero_one"),
     "trees, Hamming": lambda seed: Trees(seed, loss="hamming"),
     "trees, F1": lambda seed: Trees(seed, loss="f1"),
@@ -659,6 +682,7 @@ STRUCTURES = {
     "taxonomy, path loss": lambda seed: Taxonomies(seed, attributes="normalized", loss="path", leaves=seed % 2 == 0),
     "taxonomy, zero-one": lambda seed: Taxonomies(seed, attributes="flat", loss="zero_one", tree=True),
     "taxonomy, matrices": lambda seed: Taxonomies(seed, attributes="matrix", loss="matrix", leaves=False),
+    "taxonomy, many classes": lambda seed: Taxonomies(seed, n_nodes=24 + 9 * (seed % 2)),
     "taxonomy, lists": lambda seed: Taxonomies(seed, n_nodes=9, lists=True, leaves=seed % 2 == 0),
     "bags": lambda seed: Bags(seed, K=2 + seed % 3),
     "oracle in Python": lambda seed: Classes(seed, FORMS[seed % len(FORMS)]),
