@@ -69,7 +69,7 @@ class Space:
         for k, (psi, loss) in enumerate(zip(self.psi, self.loss, strict=True)):
             if loss > 0.0:
                 found.append(constraint(self.psi[self.true] - psi, loss, rescaling, penalty))
-            elif k != self.true and rescaling == "margin":
+            elif k != self.true and rescaling != "slack":
                 found.append((0.0, self.psi[self.true] - psi))
         return found
 
