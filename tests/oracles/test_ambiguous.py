@@ -1,7 +1,5 @@
 """Bags of candidate labels against the enumeration of all corners."""
 
-import pickle
-
 import bag_reference as reference
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from structsvm import (
     UnsupportedFormulation,
 )
 from structsvm.oracles.ambiguous import AmbiguousOracle
-from structsvm.solvers.base import Run
 
 
 def data(seed, n=6, K=4, d=3, *, whole=False, sizes=None):
@@ -32,21 +29,6 @@ def data(seed, n=6, K=4, d=3, *, whole=False, sizes=None):
 
 
 # --- the corner -----------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.booleans())
-@settings(max_examples=60)
-def test_separate_finds_the_best_corner(seed, K, whole):
-    rng, X, bags = data(seed, n=1, K=K, whole=whole)
-    w = rng.integers(-1, 2, 3 * K).astype(float) if whole else rng.normal(size=3 * K)
-    b, psi = AmbiguousOracle(K, 3).bind(X, bags).separate(0, w)
-    best = max(bc - pc @ w for bc, pc in reference.corners(X[0], bags[0], K))
-    assert b - psi @ w == pytest.approx(best, abs=1e-12)
-    assert best == pytest.approx(reference.loss_of(w.reshape(3, K).T @ X[0], bags[0]), abs=1e-12)
-    # It is one of the corners (equation 6.7), and not the zero one where another is as good.
-    assert any(
-        b == pytest.approx(bc) and np.allclose(psi, pc, atol=1e-12) for bc, pc in reference.corners(X[0], bags[0], K)
-    )
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 90))
@@ -171,22 +153,6 @@ def test_one_pass_learns_what_the_bags_have_in_common():
     run = PassiveAggressive(C=0.1, random_state=0).solve(AmbiguousOracle(6, 6).bind(X[:500], bags[:500]))
     assert run.state.n_argmax == 1000  # the pass, and its certificate
     assert np.mean(AmbiguousOracle(6, 6).scores(X[500:], run.weights).argmax(axis=1) == truth[500:]) > 0.94
-
-
-def test_rounds_in_parallel_and_states_that_travel():
-    _, X, bags = data(3, n=40)
-    oracle = AmbiguousOracle(4, 3)
-    problem = oracle.bind(X, bags)
-    one, two = (CuttingPlane(C=0.5, random_state=0, n_jobs=n).solve(problem) for n in (1, 2))
-    np.testing.assert_array_equal(one.weights, two.weights)
-    copy = pickle.loads(pickle.dumps(problem))
-    assert copy.fingerprint() == problem.fingerprint() != oracle.bind(X, bags[::-1]).fingerprint()
-    solver = LaRank(C=0.5, max_iter=2, random_state=0)
-    run = solver.solve(problem)
-    other = solver.start(copy)
-    other.set_state(run.get_state())
-    np.testing.assert_array_equal(other.state.weights, run.state.weights)
-    assert isinstance(solver.solve(copy, run=other), Run)
 
 
 @pytest.mark.parametrize(

@@ -1,74 +1,33 @@
 """Charts of weighted grammars against the enumeration of all trees."""
 
 import math
-import pickle
 import signal
 import threading
 
 import numpy as np
 import pytest
-from dual_reference import constraint, primal, solve_dual
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tree_reference import ReferenceGrammar, as_text, catalan, random_grammar, random_sentence
+from structures_table import FORMULATIONS, Trees, check_most_violated
+from tree_reference import catalan
 
-from structsvm import CuttingPlane, LaRank, StructuredSVM
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
 from structsvm.structures.trees import parse_tree
 from structsvm.testing import check_oracle
 
 LOSSES = ("zero_one", "hamming", "f1")
-FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
 
-class Case:
-    """A grammar, a sentence, all of its trees, and weights."""
+class Case(Trees):
+    """One sentence with all of its trees, if it has any, and weights of various sizes."""
 
     def __init__(self, seed, **options):
-        rng = self.rng = np.random.default_rng(seed)
-        self.rules = random_grammar(rng, int(rng.integers(1, 5)), int(rng.integers(1, 3)), int(rng.integers(2, 9)))
-        start = ("S",) if rng.random() < 0.6 else tuple(sorted({lhs for lhs, _ in self.rules}))[:2]
-        max_unary, uncounted = int(rng.integers(0, 4)), ("A",) if rng.random() < 0.3 else ()
-        self.reference = ReferenceGrammar(self.rules, start, max_unary, uncounted)
-        self.grammar = Grammar(as_text(self.rules), start, max_unary=max_unary, uncounted=uncounted)
-        self.x = random_sentence(rng, self.rules, int(rng.integers(1, 6)))
-        self.trees = self.reference.trees(self.x)
-        oracle = CKYOracle(self.grammar, **options)
-        w = rng.normal(size=oracle.n_features) * rng.choice([0.1, 1.0, 3.0])
-        w = np.round(w) if rng.random() < 0.2 else w
-        self.w = 0.0 * w if rng.random() < 0.1 else w
-
-    def feature(self, tree):
-        """Rule counts, by the reference."""
-        counts = self.reference.counts(tree)
-        counts["start symbol", (tree[0],)] = 1
-        return np.array([counts[lhs, tuple(map(str, rhs))] for lhs, rhs in self.grammar.features], dtype=float)
-
-    def span_feature(self, tree):
-        """Rule counts and span features, as the class documents them."""
-        T, K = len(self.grammar.terminals), len(self.grammar.categories)
-        tables, lengths = np.zeros((5, K, T + 1)), np.zeros((K, 9))
-        words = [self.grammar.terminals.index(word) for word in self.x]
-
-        def visit(node, i):
-            label, children = node
-            ends = [i]
-            for child in children:
-                ends.append(ends[-1] + (1 if isinstance(child, str) else visit(child, ends[-1])))
-            k, j = self.grammar.categories.index(label), ends[-1]
-            tables[0, k, words[i]] += 1
-            tables[1, k, words[j - 1]] += 1
-            tables[2, k, words[i - 1] if i else T] += 1
-            tables[3, k, words[j] if j < len(words) else T] += 1
-            lengths[k, sum(j - i >= bound for bound in (2, 3, 4, 5, 7, 10, 15, 20))] += 1
-            if len(children) > 1:
-                tables[4, k, words[ends[1]]] += 1
-            return j - i
-
-        visit(tree, 0)
-        return np.concatenate([self.feature(tree), tables.ravel(), lengths.ravel()])
+        super().__init__(seed, n_sentences=1, n_trees=(0, math.inf), **options)
+        (self.x,), (self.trees,) = self.X, self.forests
+        w = self.rng.normal(size=self.oracle.n_features) * self.rng.choice([0.0, 0.1, 1.0, 3.0], p=[0.1, 0.3, 0.3, 0.3])
+        self.w = np.round(w) if self.rng.random() < 0.2 else w
 
 
 @st.composite
@@ -76,40 +35,10 @@ def cases(draw, **options):
     return Case(draw(st.integers(0, 2**32 - 1)), **options)
 
 
-def check_search(case, feature, **options):
-    """Every loss under every formulation: the most violated constraint of one tree, drawn as the true one."""
-    if not 1 < len(case.trees) <= 1500:
-        return
-    gold = case.trees[int(case.rng.integers(len(case.trees)))]
-    y, psi = parse_tree(case.reference.text(gold)), [feature(tree) for tree in case.trees]
-    true = psi[case.trees.index(gold)]
-    for loss in LOSSES:
-        oracle = CKYOracle(case.grammar, loss=loss, **options)
-        losses = [case.reference.loss(gold, tree, loss) for tree in case.trees]
-        for rescaling, penalty in FORMULATIONS:
-            problem = oracle.bind([case.x], [y], rescaling=rescaling, penalty=penalty)
-            b, found = problem.separate(0, case.w)
-            best = -np.inf if penalty is None else 0.0
-            for other, size in zip(psi, losses, strict=True):
-                if size > 0.0:
-                    other_b, difference = constraint(true - other, size, rescaling, penalty)
-                    best = max(best, other_b - difference @ case.w)
-            assert b - found @ case.w == pytest.approx(best, **CLOSE)
-            assert any(
-                np.allclose(found, constraint(true - other, size, rescaling, penalty)[1])
-                for other, size in zip(psi, losses, strict=True)
-                if size > 0.0 or b == 0.0
-            )
-    # A perceptron is given another tree wherever one is as good.
-    found = CKYOracle(case.grammar, **options).bind(None, [y], rescaling=None).separate(0, case.w)[1]
-    scores = [other @ case.w for other, size in zip(psi, losses, strict=True) if size > 0.0]
-    assert -found @ case.w == pytest.approx(max(0.0, max(scores) - true @ case.w), **CLOSE)
-
-
 @settings(max_examples=60)
 @given(cases())
 def test_the_best_tree_and_all_in_order(case):
-    oracle = CKYOracle(case.grammar)
+    oracle = case.oracle
     found, trees = oracle.parse(case.x, case.w), case.trees
     if not trees:
         assert found is None
@@ -124,25 +53,18 @@ def test_the_best_tree_and_all_in_order(case):
     assert all(scores[str(tree)] == pytest.approx(score, **CLOSE) for tree, score in ranked)
 
 
-@settings(max_examples=60)
-@given(cases())
-def test_the_most_violated_tree(case):
-    check_search(case, case.feature)
-
-
-@settings(max_examples=30)
-@given(cases(span_features=True))
-def test_span_features(case):
-    oracle = CKYOracle(case.grammar, span_features=True)
-    for tree in case.trees[:5]:
-        y = parse_tree(case.reference.text(tree))
-        assert np.array_equal(oracle.joint_feature(case.x, y), case.span_feature(tree))
-    if case.trees:
-        best = max(case.span_feature(tree) @ case.w for tree in case.trees[:1500])
-        if len(case.trees) <= 1500:
-            assert oracle.parse(case.x, case.w)[1] == pytest.approx(best, **CLOSE)
-            assert next(oracle.kbest(case.x, case.w))[1] == pytest.approx(best, **CLOSE)
-            check_search(case, case.span_feature, span_features=True)
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_sentences_of_many_trees(seed, span_features):
+    """The most violated tree among up to some hundreds, for every loss."""
+    for loss in LOSSES:
+        case = Trees(seed, 1, (1, 400), loss=loss, span_features=span_features)
+        w = case.weights(seed, whole=seed % 4 == 0)
+        for rescaling, penalty in FORMULATIONS:
+            check_most_violated(case, w, rescaling, penalty)
+    best = (case.spaces[0].psi @ w).max()
+    assert case.oracle.parse(case.X[0], w)[1] == pytest.approx(best, **CLOSE)
+    assert next(case.oracle.kbest(case.X[0], w))[1] == pytest.approx(best, **CLOSE)
 
 
 def test_twins_count_as_one_span_more():
@@ -211,64 +133,6 @@ def test_markovised_grammars_cover_their_trees(seed, h, v):
     assert score >= max(w @ oracle.joint_feature(case.x, tree) for tree in annotated) - 1e-9
     for (tree, s), _ in zip(oracle.kbest(case.x, w), range(30), strict=False):
         assert w @ oracle.joint_feature(case.x, tree) == pytest.approx(s, **CLOSE)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_check_oracle(loss):
-    oracle = CKYOracle("S -> A S | A A A | S S\nA -> S | 'a' | 'b' 'a'", loss=loss)
-    X = [list("aaa"), list("abaa")]
-    check_oracle(oracle, X, [oracle.argmax(x, np.linspace(-1.0, 1.0, oracle.n_features)) for x in X])
-
-
-@pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS[:2] + FORMULATIONS[3:5])
-def test_training_reaches_the_optimum(rescaling, penalty):
-    rng = np.random.default_rng(3)
-    oracle = CKYOracle("S -> S S | A S | 'a'\nA -> S S S | S 'b' | 'b'")
-    reference = ReferenceGrammar(
-        [
-            ("S", ("S", "S")),
-            ("S", ("A", "S")),
-            ("S", ("'a'",)),
-            ("A", ("S", "S", "S")),
-            ("A", ("S", "'b'")),
-            ("A", ("'b'",)),
-        ],
-        ("S",),
-    )
-    X = [list("aaba"), list("baa"), list("aaaa"), list("aba")]
-    Y, constraints = [], []
-    for x in X:
-        trees = reference.trees(x)
-        gold = trees[int(rng.integers(len(trees)))]
-        Y.append(parse_tree(reference.text(gold)))
-        true = oracle.joint_feature(x, Y[-1])
-        constraints.append(
-            [
-                constraint(true - psi, reference.loss(gold, other, "f1"), rescaling, penalty)
-                for other, psi in zip(trees, [oracle.joint_feature(x, parse_tree(reference.text(t))) for t in trees])
-                if other != gold
-            ]
-        )
-    C = np.full(len(X), 0.7)
-    best = solve_dual(constraints, C, penalty)
-    for kind in (LaRank, CuttingPlane):
-        solver = kind(C=0.7, rescaling=rescaling, penalty=penalty, tol=1e-7, max_iter=1000, random_state=0)
-        model = StructuredSVM(oracle, solver).fit(X, Y)
-        assert model.result_.dual == pytest.approx(best, rel=1e-5)
-        assert model.result_.primal == pytest.approx(primal(model.coef_, constraints, C, penalty), rel=1e-6)
-
-
-def test_shards_and_pickles():
-    oracle = CKYOracle("S -> S S | A S | 'a'\nA -> S A | 'b'", loss="f1")
-    X = [list("aba"), list("aa"), list("baaa")]
-    Y = [oracle.argmax(x, np.array([0.1, 1.0, 0.0, 0.3, 0.0])) for x in X]
-    problem, w = oracle.bind(X, Y), np.array([0.3, -0.2, 0.1, 0.7, 0.0])
-    whole = [problem.separate(i, w) for i in range(3)]
-    for other in (problem.shard(1, 3), pickle.loads(pickle.dumps(problem)).shard(1, 3)):
-        assert other.first == 1
-        for (b, psi), i in zip(whole[1:], range(2), strict=True):
-            assert other.separate(i, w)[0] == b and np.array_equal(other.separate(i, w)[1], psi)
-    assert problem.fingerprint() != oracle.bind(X[:2], Y[:2]).fingerprint()
 
 
 def dense(n_rules, n=60, seed=0):

@@ -1,90 +1,43 @@
 """Alignments against the enumeration of all alignments."""
 
-import pickle
 import tracemalloc
 from itertools import islice, pairwise
 from math import comb
 
 import numpy as np
 import pytest
-from alignment_reference import ReferenceAligner, best_by_hits, delannoy, lattice_paths, pairs
-from dual_reference import constraint, primal, solve_dual
+from alignment_reference import best_by_hits, delannoy, lattice_paths, pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structures_table import FORMULATIONS, Alignments
 
-from structsvm import CuttingPlane, LaRank, Perceptron, UnsupportedFormulation
+from structsvm import UnsupportedFormulation
 from structsvm.oracles._smith_waterman import MAX_BYTES
 from structsvm.oracles.alignment import Alignment, References, Strings
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
-from structsvm.testing import check_oracle
 
 MODES = ("global", "semi_global", "local")
-FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 CLOSE = {"rel": 1e-9, "abs": 1e-9}
 
 
-class Case:
-    """Two strings, their oracle, its reference, weights, and a reference alignment."""
+class Case(Alignments):
+    """One pair of strings, and weights."""
 
-    def __init__(self, seed, mode, gaps, *, loss="q", longest=4, whole=False, tracks=None, banded=None):
-        rng = self.rng = np.random.default_rng(seed)
-        classes = tuple(int(k) for k in rng.integers(1, 3, int(rng.integers(0, 3)) if tracks is None else tracks))
-        sizes = (int(rng.integers(1, 4)), *classes)
-        banded = rng.random() < 0.3 if banded is None else banded
-        band = tuple(int(b) for b in rng.integers(0, 3, 2)) if banded else None
-        options = {"mode": mode, "gaps": gaps, "symmetric": bool(rng.random() < 0.5), "loss": loss}
-        options |= {"letter_gaps": bool(rng.random() < 0.5), "window": int(rng.integers(0, 3)), "band": band}
-        self.oracle = SmithWatermanOracle(sizes[0], classes=classes, **options)
-        self.reference = ReferenceAligner(sizes, **options)
-        self.x, self.z = (
-            np.stack([rng.integers(0, size, length) for size in sizes], axis=1)
-            for length in rng.integers(1, longest + 1, 2)
-        )
-        self.all = self.reference.alignments(len(self.x), len(self.z))
-        self.psi = [self.reference.histogram(self.x, self.z, a) for a in self.all]
-        w = rng.integers(-2, 3, self.oracle.n_features) if whole else rng.normal(size=self.oracle.n_features)
-        self.w = w.astype(np.float64)
-        paired = [k for k, (_, _, path) in enumerate(self.all) if "M" in path]
-        self.gold = self.all[paired[int(rng.integers(len(paired)))]]
-        self.assessed = rng.random(self.gold[2].count("M")) < 0.7
-        self.assessed[int(rng.integers(len(self.assessed)))] = True
-
-    @property
-    def pair(self):
-        if len(self.oracle.sizes) == 1:
-            return self.x[:, 0], self.z[:, 0]
-        return self.x, self.z
-
-    @property
-    def gold_alignment(self):
-        marks = iter(self.assessed)
-        letters = "".join(("M" if next(marks) else "m") if c == "M" else c for c in self.gold[2])
-        return Alignment(self.gold[0], self.gold[1], letters.encode())
-
-    def scores(self):
-        return np.array([self.w @ psi for psi in self.psi])
-
-    def constraints(self, rescaling, penalty):
-        """(b, psi) of every alignment but the reference."""
-        gold_psi = self.reference.histogram(self.x, self.z, self.gold)
-        found = []
-        for alignment, psi in zip(self.all, self.psi, strict=True):
-            loss = self.reference.loss(self.gold, self.assessed, alignment)
-            if loss > 0.0:
-                found.append(constraint(gold_psi - psi, loss, rescaling, penalty))
-            elif alignment != self.gold and rescaling == "margin":
-                found.append((0.0, gold_psi - psi))
-        return found
-
-
-def plain(alignment):
-    return alignment.x_start, alignment.z_start, alignment.operations.decode()
+    def __init__(self, seed, mode, gaps, *, whole=False):
+        super().__init__(seed, mode, gaps)
+        (self.pair,), (self.all,), (self.space,) = self.X, self.alignments, self.spaces
+        self.w = self.weights(seed, whole=whole)
+        self.scores = self.space.psi @ self.w
 
 
 @st.composite
 def cases(draw, **options):
     seed = draw(st.integers(0, 2**32 - 1))
     return Case(seed, draw(st.sampled_from(MODES)), draw(st.sampled_from(["affine", "linear"])), **options)
+
+
+def plain(alignment):
+    return alignment.x_start, alignment.z_start, alignment.operations.decode()
 
 
 # --- the space of alignments ----------------------------------------------------------------------
@@ -107,109 +60,35 @@ def test_counts(m, n):
 def test_the_space_and_the_histograms(case):
     found = list(case.oracle.alignments(case.pair, case.w))
     assert sorted(plain(a) for _, a in found) == sorted(case.all)
-    psi = dict(zip(case.all, case.psi, strict=True))
+    psi = dict(zip(case.all, case.space.psi, strict=True))
     for score, alignment in found:
         feature = case.oracle.joint_feature(case.pair, alignment)
         assert np.array_equal(feature, psi[plain(alignment)])
         assert score == pytest.approx(case.w @ feature, **CLOSE)
     scores = [score for score, _ in found]
-    assert scores == pytest.approx(sorted(case.scores(), reverse=True), **CLOSE)
+    assert scores == pytest.approx(sorted(case.scores, reverse=True), **CLOSE)
     assert all(a >= b - 1e-9 for a, b in pairwise(scores))
 
 
 # --- inference ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
-@given(cases(longest=5))
-def test_argmax(case):
-    alignment = case.oracle.argmax(case.pair, case.w)
-    assert plain(alignment) in case.all
-    table = np.sort(case.scores())
-    score = case.w @ case.oracle.joint_feature(case.pair, alignment)
-    assert score == pytest.approx(table[-1], **CLOSE)
-    if len(table) == 1 or table[-1] - table[-2] > 1e-6:
-        assert plain(alignment) == case.all[int(case.scores().argmax())]
+@settings(max_examples=60)
+@given(cases())
+def test_scores_without_alignments(case):
     strings = Strings.of([case.oracle.encode(s) for s in case.pair])
     aligner = case.oracle.aligner(strings, [[0, 1]], traceback=False)
-    assert aligner.scores(case.w, np.array([[0, 1]])) == pytest.approx(table[-1], **CLOSE)
+    assert aligner.scores(case.w, np.array([[0, 1]])) == pytest.approx(case.scores.max(), **CLOSE)
 
 
 @settings(max_examples=40)
 @given(cases(whole=True))
 def test_ties_are_broken_in_one_way(case):
     found = case.oracle.argmax(case.pair, case.w)
-    assert case.w @ case.oracle.joint_feature(case.pair, found) == pytest.approx(case.scores().max(), **CLOSE)
+    assert case.w @ case.oracle.joint_feature(case.pair, found) == pytest.approx(case.scores.max(), **CLOSE)
     assert all(case.oracle.argmax(case.pair, case.w) == found for _ in range(3))
     first = list(case.oracle.alignments(case.pair, case.w))
     assert first == list(case.oracle.alignments(case.pair, case.w))
-
-
-@pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
-@pytest.mark.parametrize("loss", ["q", "zero_one"])
-@settings(max_examples=40)
-@given(data=st.data())
-def test_the_most_violated_constraint(rescaling, penalty, loss, data):
-    case = data.draw(cases(loss=loss, whole=data.draw(st.booleans())))
-    problem = case.oracle.bind([case.pair], [case.gold_alignment], rescaling=rescaling, penalty=penalty)
-    b, psi = problem.separate(0, case.w)
-    table = case.constraints(rescaling, penalty)
-    violations = [bound - row @ case.w for bound, row in table]
-    worst = max(violations, default=-np.inf)
-    if penalty is not None:
-        worst = max(worst, 0.0)
-    elif worst <= 0.0:
-        assert b - psi @ case.w <= 1e-9
-        return
-    assert b - psi @ case.w == pytest.approx(worst, **CLOSE)
-    if worst > 1e-9:
-        assert any(abs(bound - b) < 1e-12 and np.allclose(row, psi, atol=1e-12) for bound, row in table)
-        x_start, z_start, codes = problem.most_violated(0, case.w)
-        found = Alignment.from_codes(x_start, z_start, codes)
-        assert plain(found) in case.all
-        assert case.oracle.loss(case.gold_alignment, found) == pytest.approx(
-            case.reference.loss(case.gold, case.assessed, plain(found))
-        )
-
-
-@pytest.mark.parametrize("loss", ["q", "zero_one"])
-@settings(max_examples=40)
-@given(data=st.data())
-def test_plain_inference_finds_another_that_ties(loss, data):
-    case = data.draw(cases(loss=loss, whole=True))
-    problem = case.oracle.bind([case.pair], [case.gold_alignment], rescaling=None)
-    _, psi = problem.separate(0, case.w)
-    gold_psi = case.reference.histogram(case.x, case.z, case.gold)
-    scores = case.scores()
-    others = [s for s, a in zip(scores, case.all, strict=True) if a != case.gold]
-    if max(others, default=-np.inf) < case.w @ gold_psi - 1e-9:
-        assert not psi.any()
-    else:
-        assert case.w @ (gold_psi - psi) == pytest.approx(scores.max(), **CLOSE)
-
-
-@settings(max_examples=60)
-@given(cases(), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_decoys(case, n_decoys, seed):
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(1, 5, n_decoys)
-    decoys = [np.stack([rng.integers(0, size, k) for size in case.oracle.sizes], axis=1) for k in lengths]
-    given_as = [d if d.shape[1] > 1 else d[:, 0] for d in decoys]
-    strings = Strings.of([case.oracle.encode(s) for s in (*case.pair, *given_as)])
-    references = References.of(strings, [[0, 1]], [case.gold_alignment], [list(range(2, 2 + n_decoys))])
-    gold_psi = case.reference.histogram(case.x, case.z, case.gold)
-    rows = [
-        case.reference.histogram(case.x, decoy, a)
-        for decoy in decoys
-        for a in case.reference.alignments(len(case.x), len(decoy))
-    ]
-    worst = max(1.0 - case.w @ (gold_psi - row) for row in rows)
-    for rescaling, penalty in FORMULATIONS:
-        problem = case.oracle.bind_references(references, rescaling=rescaling, penalty=penalty)
-        b, psi = problem.separate(0, case.w)
-        assert b - psi @ case.w == pytest.approx(worst if penalty is None else max(worst, 0.0), **CLOSE)
-        if b > 0.0:
-            assert any(np.allclose(psi, gold_psi - row) for row in rows)
 
 
 # --- longer strings: several blocks on the way back ------------------------------------------------
@@ -304,102 +183,6 @@ def test_tables_that_would_not_fit():
     gold = Alignment(0, 0, b"M" * len(x))
     with pytest.raises(UnsupportedFormulation, match=r"counts of reference pairs .* use rescaling='margin'"):
         oracle.bind([(x, x)], [gold], rescaling="slack")
-
-
-# --- training -------------------------------------------------------------------------------------
-
-
-def small_problem(seed, mode, loss, decoys):
-    rng = np.random.default_rng(seed)
-    oracle = SmithWatermanOracle(2, mode=mode, loss=loss, symmetric=True)
-    reference = ReferenceAligner((2,), mode, "affine", True, False, None, loss, 0)
-    arrays, pairs_, golds, sets, constraints = [], [], [], [], []
-    for _ in range(3):
-        x, z, *others = (rng.integers(0, 2, int(rng.integers(2, 4))) for _ in range(4))
-        pairs_.append((len(arrays), len(arrays) + 1))
-        sets.append([len(arrays) + 2, len(arrays) + 3] if decoys else [])
-        arrays += [x, z, *others]
-        space = [a for a in reference.alignments(len(x), len(z)) if "M" in a[2]]
-        gold = space[int(rng.integers(len(space)))]
-        golds.append(Alignment(gold[0], gold[1], gold[2].encode()))
-
-        def histogram(z, alignment, x=x):
-            return reference.histogram(x[:, None], z[:, None], alignment)
-
-        if decoys:
-            found = [
-                (1.0, histogram(z, gold) - histogram(o, a))
-                for o in others
-                for a in reference.alignments(len(x), len(o))
-            ]
-        else:
-            found = [
-                (reference.loss(gold, [True] * gold[2].count("M"), a), histogram(z, gold) - histogram(z, a))
-                for a in reference.alignments(len(x), len(z))
-                if a != gold
-            ]
-        constraints.append(found)
-    references = References.of(Strings.of(arrays), pairs_, golds, sets if decoys else None)
-    return oracle, references, constraints
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("loss", "decoys"), [("q", False), ("zero_one", False), ("zero_one", True)])
-@pytest.mark.parametrize("penalty", ["linear", "quadratic"])
-def test_the_optimum_of_an_independent_solver(mode, loss, decoys, penalty):
-    oracle, references, constraints = small_problem(3, mode, loss, decoys)
-    if penalty == "quadratic":
-        constraints = [[(np.sqrt(b), psi) for b, psi in of_one] for of_one in constraints]
-    C = np.full(3, 0.7)
-    best = solve_dual(constraints, C, penalty)
-    for kind in (LaRank, CuttingPlane):
-        solver = kind(C=0.7, penalty=penalty, tol=1e-3, random_state=0)
-        run = solver.solve(oracle.bind_references(references, **solver.formulation()))
-        assert run.primal == pytest.approx(best, rel=1.1e-3)
-        assert run.dual <= best * (1 + 1e-7) + 1e-9
-        assert primal(run.weights, constraints, C, penalty) == pytest.approx(run.primal, rel=1e-6)
-
-
-@pytest.mark.parametrize("decoys", [False, True])
-def test_shards_pickles_and_checkpoints(decoys, tmp_path):
-    oracle, references, _ = small_problem(5, "global", "q", decoys)
-    problem = oracle.bind_references(references)
-    w = np.random.default_rng(0).normal(size=oracle.n_features)
-    copy = pickle.loads(pickle.dumps(problem))
-    assert copy.fingerprint() == problem.fingerprint()
-    assert oracle.bind_references(references[:2]).fingerprint() != problem.fingerprint()
-    for i in range(3):
-        for other in (copy.separate(i, w), problem.shard(i, 3).separate(0, w)):
-            assert other[0] == problem.separate(i, w)[0]
-            assert np.array_equal(other[1], problem.separate(i, w)[1])
-    weights = [
-        CuttingPlane(C=0.5, tol=1e-3, random_state=0, n_jobs=n_jobs).solve(oracle.bind_references(references)).weights
-        for n_jobs in (None, 2)
-    ]
-    assert np.array_equal(*weights)
-    whole = LaRank(C=0.5, max_iter=6, random_state=0).solve(oracle.bind_references(references))
-    for passes in (3, 6):
-        solver = LaRank(C=0.5, max_iter=passes, random_state=0, checkpoint=tmp_path / "state")
-        run = solver.solve(oracle.bind_references(references))
-    assert np.array_equal(run.weights, whole.weights)
-
-
-def test_the_perceptron_leaves_zero():
-    oracle, references, _ = small_problem(7, "global", "q", False)
-    run = Perceptron(max_iter=5, random_state=0).solve(oracle.bind_references(references, rescaling=None))
-    assert run.weights.any()
-
-
-def test_the_protocol():
-    rng = np.random.default_rng(0)
-    for mode in MODES:
-        oracle = SmithWatermanOracle(3, mode=mode, loss="zero_one")
-        X = [(rng.integers(0, 3, 4), rng.integers(0, 3, 3)) for _ in range(3)]
-        Y = [
-            next(a for _, a in oracle.alignments(x, rng.normal(size=oracle.n_features)) if b"M" in a.operations)
-            for x in X
-        ]
-        check_oracle(oracle, X, Y)
 
 
 # --- bad input ------------------------------------------------------------------------------------

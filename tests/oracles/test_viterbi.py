@@ -5,101 +5,42 @@ import pickle
 import numpy as np
 import pytest
 from chain_reference import ReferenceChain
-from dual_reference import constraint, dual
-from hypothesis import assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from structures_table import FORMULATIONS, Chains, tokens_of
 
-from structsvm import LaRank, UnsupportedFormulation
+from structsvm import UnsupportedFormulation
 from structsvm.features.tokens import Tokens
 from structsvm.oracles._viterbi import MAX_CHART_BYTES
 from structsvm.oracles.viterbi import ViterbiOracle
 
-FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
 
 
-def tokens_of(arrays, n_features, *, ones=False):
-    """Sparse tokens from dense arrays; with `ones` without values."""
-    rows = np.concatenate([np.asarray(a, dtype=np.float64) for a in arrays])
-    there = rows != 0.0
-    return Tokens(
-        np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64),
-        np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64),
-        np.nonzero(there)[1].astype(np.int32),
-        None if ones else rows[there].astype(np.float32),
-        n_features,
-    )
+class Case(Chains):
+    """One sequence, and weights."""
 
-
-class Case:
-    """A sequence, its oracle, its reference, weights, and a true labelling that the masks allow."""
-
-    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False, **options):
-        rng = np.random.default_rng(seed)
-        self.rng, self.K, self.T, self.F = rng, K, T, int(rng.integers(1, 4))
-        x = rng.integers(0, 2, (T, self.F)) if ones else rng.normal(size=(T, self.F)) * (rng.random((T, self.F)) < 0.7)
-        self.x = np.asarray(x, dtype=np.float32)
-        self.masks = {}
-        self.gold = rng.integers(0, K, T)
-        if masks:
-            allow = {
-                "allowed_transitions": rng.random((K, K)) < 0.6,
-                "allowed_first": rng.random(K) < 0.6,
-                "allowed_last": rng.random(K) < 0.6,
-            }
-            allow["allowed_transitions"][self.gold[:-1], self.gold[1:]] = True
-            allow["allowed_first"][self.gold[0]] = allow["allowed_last"][self.gold[-1]] = True
-            self.masks = {name: mask for name, mask in allow.items() if rng.random() < 0.7}
-        structure = {"order": order, "end": end, **self.masks, **options}
-        self.oracle = ViterbiOracle(K, self.F, **structure)
-        self.reference = ReferenceChain(self.x, K, **structure)
-        self.tokens = tokens_of([self.x], self.F, ones=ones)
-        w = rng.integers(-2, 3, self.oracle.n_features) if whole else rng.normal(size=self.oracle.n_features)
-        self.w = w.astype(np.float32).astype(np.float64)
+    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False):
+        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks)
+        self.T, (self.x,), (self.reference,) = T, self.X, self.references
+        self.w = self.weights(seed, whole=whole)
 
     def scores(self):
         """All labellings with their scores, best first."""
         table = [(self.reference.score(self.w, y), y) for y in self.reference.labellings()]
         return sorted(table, reverse=True)
 
-    def constraints(self, rescaling, penalty):
-        """(y, b, psi) of every labelling but the true one."""
-        true = self.reference.joint_feature(self.gold)
-        return [
-            (
-                y,
-                *constraint(
-                    true - self.reference.joint_feature(y),
-                    self.reference.loss(self.gold, y),
-                    rescaling,
-                    penalty,
-                ),
-            )
-            for y in self.reference.labellings()
-            if y != tuple(self.gold)
-        ]
-
 
 @st.composite
-def cases(draw, max_K=4, max_T=5, **options):
+def cases(draw, **options):
     seed = draw(st.integers(0, 2**32 - 1))
-    K, T = draw(st.integers(1, max_K)), draw(st.integers(1, max_T))
+    K, T = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     order = draw(st.sampled_from([1, 2]))
     end, ones, masks = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     return Case(seed, K, T, order, end, ones, masks, **options)
 
 
 # --- decoding -------------------------------------------------------------------------------------
-
-
-@given(cases())
-def test_decode(case):
-    table = case.scores()
-    y = case.oracle.chain(case.tokens).decode(case.w)
-    assert case.reference.possible(tuple(y))
-    assert case.reference.score(case.w, y) == pytest.approx(table[0][0], **CLOSE)
-    if len(table) == 1 or table[0][0] - table[1][0] > 1e-4:
-        assert tuple(y) == table[0][1]
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -263,74 +204,6 @@ def test_arguments_out_of_range():
         problem.separate(0, w[1:])
 
 
-# --- the most violated constraint -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
-@pytest.mark.parametrize("loss", ["hamming", "zero_one"])
-@given(data=st.data())
-@settings(max_examples=25)
-def test_separate(rescaling, penalty, loss, data):
-    case = data.draw(cases(max_T=4, loss=loss))
-    problem = case.oracle.bind(case.tokens, [case.gold], rescaling=rescaling, penalty=penalty)
-    table = case.constraints(rescaling, penalty)
-    violations = [b - psi @ case.w for _, b, psi in table]
-    b, psi = problem.separate(0, case.w)
-    if penalty is None and not violations:
-        assert (b, psi.any()) == (0.0, False)
-        return
-    best = max(violations) if penalty is None else max([0.0, *violations])
-    assert b - psi @ case.w == pytest.approx(best, rel=1e-5, abs=1e-4)
-    # It is one of the constraints there are, the zero one among them.
-    assert (b == 0.0 and not psi.any()) or any(
-        b == pytest.approx(b_y) and np.allclose(psi, psi_y, rtol=1e-6, atol=1e-6) for _, b_y, psi_y in table
-    )
-
-
-@given(cases(max_T=4), st.integers(0, 2**32 - 1))
-@settings(max_examples=40)
-def test_label_costs(case, seed):
-    costs = np.random.default_rng(seed).uniform(0.2, 3.0, case.K).astype(np.float32).astype(np.float64)
-    structure = {"order": case.oracle.order, "end": case.oracle.end, "label_costs": costs, **case.masks}
-    oracle = ViterbiOracle(case.K, case.F, **structure)
-    case.reference = ReferenceChain(case.x, case.K, **structure)
-    best = max([0.0] + [b - psi @ case.w for _, b, psi in case.constraints("margin", "linear")])
-    b, psi = oracle.bind(case.tokens, [case.gold]).separate(0, case.w)
-    assert b - psi @ case.w == pytest.approx(best, rel=1e-5, abs=1e-4)
-    for y in case.reference.labellings()[:5]:
-        assert oracle.loss(case.gold, y) == pytest.approx(case.reference.loss(case.gold, y))
-    if case.K > 1:
-        with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
-            oracle.bind(case.tokens, [case.gold], rescaling="slack")
-
-
-@pytest.mark.parametrize("rescaling", ["margin", "slack"])
-@given(data=st.data())
-@settings(max_examples=25)
-def test_argmax_of_the_protocol(rescaling, data):
-    case = data.draw(cases(max_T=4, loss=data.draw(st.sampled_from(["hamming", "zero_one"]))))
-    ref, true = case.reference, case.reference.score(case.w, case.gold)
-
-    def value(y):
-        loss, score = ref.loss(case.gold, y), ref.score(case.w, y)
-        return loss + score if rescaling == "margin" else loss * (1.0 - true + score)
-
-    y = case.oracle.argmax(case.x, case.w, y_true=case.gold, rescaling=rescaling)
-    assert value(y) == pytest.approx(max(value(z) for z in ref.labellings()), rel=1e-5, abs=1e-4)
-    plain = case.oracle.argmax(case.x, case.w)
-    assert ref.score(case.w, plain) == pytest.approx(case.scores()[0][0], **CLOSE)
-
-
-@given(cases())
-def test_joint_feature_and_loss(case):
-    labellings = case.reference.labellings()
-    for y in labellings[:: max(1, len(labellings) // 5)]:
-        psi = case.oracle.joint_feature(case.x, np.array(y))
-        assert np.array_equal(psi, case.reference.joint_feature(y))
-        assert psi @ case.w == pytest.approx(case.reference.score(case.w, y), **CLOSE)
-        assert case.oracle.loss(case.gold, np.array(y)) == case.reference.loss(case.gold, y)
-
-
 def test_weights_that_are_not_finite_do_no_harm():
     """Overflow in training must stay inside the tables; what comes out means nothing."""
     rng = np.random.default_rng(0)
@@ -348,58 +221,6 @@ def test_weights_that_are_not_finite_do_no_harm():
                 oracle.chain(x).max_marginals(w, 0)
                 paths, _ = oracle.chain(x).kbest(w, 0, 3)
                 assert paths.size == 0 or 0 <= paths.min() <= paths.max() < 9
-
-
-# --- cuts in a dual state -------------------------------------------------------------------------
-
-
-def psi_of_cut(case, problem_gold, words, scale):
-    y = np.array(problem_gold)
-    for t, label in np.asarray(words).reshape(-1, 2):
-        y[t] = label
-    return scale * (case.reference.joint_feature(problem_gold) - case.reference.joint_feature(y))
-
-
-@pytest.mark.parametrize(("rescaling", "penalty"), FORMULATIONS)
-@pytest.mark.parametrize("schedule", ["decode-once", "fixed"])
-@given(data=st.data())
-@settings(max_examples=12)
-def test_arithmetic_of_cuts(rescaling, penalty, schedule, data):
-    """w and the objective that the steps track (Gram matrix, slopes) are those of the written-out cuts."""
-    case = data.draw(cases(max_K=3, max_T=4))
-    n_passes = data.draw(st.integers(1, 4))
-    assume(case.K > 1)
-    solver = LaRank(C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0)
-    # One sequence twice, with two true labellings.
-    golds = [tuple(case.gold), min(case.reference.labellings())]
-    twice = tokens_of([case.x] * 2, case.F, ones=case.tokens.values is None)
-    if penalty is None:  # where two labellings have the same features, no weights keep a hard margin
-        psi = case.reference.joint_feature
-        assume(all(np.any(psi(g) != psi(y)) for g in golds for y in case.reference.labellings() if y != g))
-    run = solver.start(case.oracle.bind(twice, golds, rescaling=rescaling, penalty=penalty))
-    for _ in range(n_passes):
-        run.schedule.start_pass()
-        run.schedule.run(np.inf)
-    tracked, state = run.state.dual, run.state.get_state()
-    alpha, cuts = [[], []], [[], []]
-    for c, i in enumerate(state["cut_example"]):
-        words = state["cut_words"][state["cut_bounds"][c] : state["cut_bounds"][c + 1]]
-        a, b, scale = state["cut_numbers"][c]
-        psi = psi_of_cut(case, golds[i], words, scale)
-        b_expected, _ = constraint(psi, len(words) / 2, rescaling, penalty)
-        assert b == pytest.approx(b_expected)
-        alpha[i].append(a)
-        cuts[i].append((b, psi))
-    w = sum(
-        (a * psi for i in range(2) for a, (_, psi) in zip(alpha[i], cuts[i], strict=True)),
-        np.zeros(case.oracle.n_features),
-    )
-    exact = dual(alpha, cuts, [0.7, 0.7], penalty)
-    size = max(1.0, abs(exact), np.abs(w).max())
-    assert np.abs(run.state.weights - w).max() <= 2e-5 * size
-    assert run.state.settle() == pytest.approx(exact, rel=1e-9, abs=1e-9)
-    assert tracked == pytest.approx(exact, rel=1e-4, abs=1e-4 * size)
-    assert not run.state.weights.reshape(-1, case.oracle.stride)[:, case.K :].any()
 
 
 # --- parameters and data --------------------------------------------------------------------------
@@ -427,18 +248,15 @@ def test_parameters(arguments, message):
         ViterbiOracle(**{"n_labels": 2, "n_token_features": 3, **arguments})
 
 
-def test_oracles_and_bound_problems_pickle_and_decoders_do_not():
-    oracle = ViterbiOracle(3, 2, order=2, end=True, allowed_first=np.array([True, False, True]))
-    x, w = np.ones((3, 2)), np.arange(oracle.n_features) % 7.0
-    assert np.array_equal(pickle.loads(pickle.dumps(oracle)).argmax(x, w), oracle.argmax(x, w))
-    problem = ViterbiOracle(3, 2, order=2, end=True).bind([x, x], [[0, 1, 2], [0, 0, 1]], rescaling="slack")
-    again = pickle.loads(pickle.dumps(problem))
-    assert again.formulation == problem.formulation
-    for i in range(2):
-        for one, other in zip(again.separate(i, w), problem.separate(i, w), strict=True):
-            np.testing.assert_array_equal(one, other)
+def test_label_costs_are_not_counted():
+    oracle = ViterbiOracle(2, 1, label_costs=[1.0, 2.0])
+    with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
+        oracle.bind([np.ones((2, 1))], [[0, 1]], rescaling="slack")
+
+
+def test_decoders_do_not_pickle():
     with pytest.raises(TypeError, match="pickle"):
-        pickle.dumps(oracle.chain([x]))
+        pickle.dumps(ViterbiOracle(3, 2).chain([np.ones((3, 2))]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,352 @@
+"""The properties that all structures share, over the table of `structures_table`: enumeration decides."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from dual_reference import primal, solve_dual
+from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_violated, is_one_of, key
+
+from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, Perceptron, StructuredSVM, UnsupportedFormulation
+from structsvm._adapter import sparse_feature
+from structsvm.dual._rounds import collect, violations
+from structsvm.testing import check_oracle
+
+SEEDS = range(6)
+
+
+def declared(structure):
+    return case_of(structure, 0).formulations
+
+
+EVERY = pytest.mark.parametrize("structure", STRUCTURES)
+EVERY_FORMULATION = pytest.mark.parametrize(
+    ("structure", "rescaling", "penalty"),
+    [pytest.param(name, *form, id=f"{name}, {form[0]}, {form[1]}") for name in STRUCTURES for form in declared(name)],
+)
+KEEPS_PROTOCOL = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).keeps_protocol])
+
+
+def dense(oracle, x, y):
+    indices, values = sparse_feature(oracle.joint_feature(x, y), oracle.n_features, "joint_feature")
+    psi = np.zeros(oracle.n_features)
+    psi[indices] = values
+    return psi
+
+
+# --- inference ------------------------------------------------------------------------------------
+
+
+def outputs_of(case):
+    """(x, y, space) of the inputs whose outputs are enumerated whole."""
+    return zip(case.X, case.Y, case.spaces, strict=True)
+
+
+EXACT = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).oracle.is_exact])
+
+
+@EXACT
+def test_argmax(structure):
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        for whole in (False, True):
+            w = case.weights(seed, whole=whole)
+            for x, _, space in outputs_of(case):
+                scores = space.psi @ w
+                y = case.oracle.argmax(x, w)
+                assert scores[space.find(y)] == pytest.approx(scores.max(), **case.tolerance)
+                second = np.sort(scores)[-2:][0]
+                if scores.max() - second > 1e-3:
+                    assert space.find(y) == scores.argmax()
+                assert key(case.oracle.argmax(x, w)) == key(y)
+
+
+@EXACT
+def test_joint_feature_and_loss(structure):
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        for x, true, space in outputs_of(case):
+            for k in range(0, len(space.outputs), 1 + len(space.outputs) // 12):
+                y = space.outputs[k]
+                np.testing.assert_allclose(dense(case.oracle, x, y), space.psi[k], rtol=1e-6, atol=1e-7)
+                loss = case.oracle.loss(true, y)
+                assert loss == pytest.approx(space.loss[k], rel=1e-6, abs=1e-12) and loss >= 0.0
+                assert loss == 0.0 if k == space.true else (loss > 0.0) == (space.loss[k] > 0.0)
+
+
+@pytest.mark.parametrize(
+    ("structure", "rescaling"),
+    [(s, r) for s in STRUCTURES if case_of(s, 0).augments for r in dict.fromkeys(r for r, _ in declared(s))],
+)
+def test_loss_augmented_argmax(structure, rescaling):
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        for whole in (False, True):
+            w = case.weights(seed + 100, whole=whole)
+            for x, true, space in outputs_of(case):
+                values = space.values(w, rescaling)
+                k = space.find(case.oracle.argmax(x, w, y_true=true, rescaling=rescaling))
+                assert values[k] == pytest.approx(values.max(), **case.tolerance)
+
+
+@EVERY_FORMULATION
+def test_the_most_violated_constraint(structure, rescaling, penalty):
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        for whole in (False, True):
+            check_most_violated(case, case.weights(seed + 200, whole=whole), rescaling, penalty)
+
+
+@pytest.mark.parametrize("structure", [s for s in STRUCTURES if s != "bags"])
+def test_plain_inference_for_perceptrons(structure):
+    """Another output that ties with the true one is a mistake: otherwise w = 0 would never be left."""
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        problem, tables = case.bind(None), case.constraints(None, "linear")
+        for w in (case.weights(seed), case.weights(seed, whole=True), np.zeros(problem.n_features)):
+            for i, table in enumerate(tables):
+                differences = np.array([psi for _, psi in table]).reshape(-1, problem.n_features)
+                best = max(-differences @ w, default=-np.inf)
+                _, psi = problem.separate(i, w)
+                assert -psi @ w == pytest.approx(max(best, 0.0), **case.tolerance)
+                assert not psi.any() or np.isclose(differences, psi, atol=1e-6).all(axis=1).any()
+                if case.prefers_others and not w.any() and len(table) and differences.any(axis=1).all():
+                    assert psi.any()
+
+
+# --- bound problems -------------------------------------------------------------------------------
+
+
+@EVERY
+def test_what_a_problem_says_of_itself(structure):
+    case = case_of(structure, 1)
+    for rescaling, penalty in case.formulations:
+        problem = case.bind(rescaling, penalty)
+        assert problem.n_samples == len(case.constraints(rescaling, penalty))
+        assert problem.n_features == case.oracle.n_features
+        assert problem.weight_dtype == (np.float32 if case.is_single else np.float64)
+        assert problem.formulation == {"rescaling": rescaling, "penalty": penalty}
+        assert problem.is_exact
+        for i in (-1, problem.n_samples):
+            with pytest.raises(IndexError, match=f"example {i} is out of range for {problem.n_samples} examples"):
+                problem.separate(i, np.zeros(problem.n_features))
+
+
+def cuts_of(problem, w):
+    return [problem.separate(i, w) for i in range(problem.n_samples)]
+
+
+def assert_same_cuts(found, expected):
+    for (b, psi), (b_y, psi_y) in zip(found, expected, strict=True):
+        assert b == b_y
+        np.testing.assert_array_equal(psi, psi_y)
+
+
+@EVERY
+def test_parts_and_copies_are_the_problem(structure):
+    for seed, (rescaling, penalty) in enumerate(declared(structure)):
+        case = case_of(structure, seed)
+        problem, w = case.bind(rescaling, penalty), case.weights(seed + 300)
+        whole, n = cuts_of(problem, w), problem.n_samples
+        groups = np.arange(n + 1) if problem.groups is None else problem.groups
+        for start, stop in ((0, n), (int(groups[1]), n), (0, int(groups[-2]))):
+            part = pickle.loads(pickle.dumps(problem.shard(start, stop)))
+            assert (part.first, part.n_samples) == (start, stop - start)
+            assert part.formulation == problem.formulation
+            assert_same_cuts(cuts_of(part, w), whole[start:stop])
+        # A round returns them too, and how much each is violated.
+        violation, terms, bounds, _ = collect(problem, w, 0, n)
+        expected = np.array([b - psi @ w for b, psi in whole])
+        np.testing.assert_allclose(violation, expected, rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(violation, violations(problem, w))
+        for k in range(n):
+            if violation[k] > 0.0 and bounds[k + 1] > bounds[k]:
+                assert terms[k, 0] == whole[k][0]
+
+
+@EVERY
+def test_fingerprints_tell_data_apart(structure):
+    n_others = 0
+    for seed in SEEDS[:3]:
+        case = case_of(structure, seed)
+        fingerprint = case.bind().fingerprint()
+        assert case.bind().fingerprint() == pickle.loads(pickle.dumps(case.bind())).fingerprint() == fingerprint
+        others = [problem.fingerprint() for problem in case.others()]
+        assert len({fingerprint, *others}) == 1 + len(others)
+        n_others += len(others)
+    assert n_others >= 6
+
+
+class Counting(Oracle):
+    """An oracle in Python around another one, which counts its calls."""
+
+    def __init__(self, oracle):
+        self.oracle, self.n_argmax = oracle, 0
+        self.n_features, self.is_exact = oracle.n_features, oracle.is_exact
+        self.rescalings, self.penalties = oracle.rescalings, ("linear",)
+
+    def joint_feature(self, x, y):
+        return self.oracle.joint_feature(x, y)
+
+    def loss(self, y_true, y):
+        return self.oracle.loss(y_true, y)
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        self.n_argmax += 1
+        return self.oracle.argmax(x, w, y_true=y_true, rescaling=rescaling)
+
+
+@EVERY
+def test_formulations_that_are_not_declared_are_refused(structure):
+    """Before anything runs: the oracle is not called once."""
+    case = case_of(structure, 0)
+    oracle = Counting(case.oracle)
+    oracle.rescalings = oracle.penalties = ()
+    solvers = [LaRank(rescaling=r, penalty=p) for r, p in FORMULATIONS]
+    refused = [(oracle, solver) for solver in solvers]
+    refused += [(case.oracle, solver) for solver, form in zip(solvers, FORMULATIONS) if form not in case.formulations]
+    for subject, solver in refused:
+        with pytest.raises(UnsupportedFormulation):
+            subject.bind(case.X, case.Y, **solver.formulation())
+        model = StructuredSVM(subject, solver)
+        with pytest.raises(UnsupportedFormulation):
+            model.fit(case.X, case.Y)
+        assert not hasattr(model, "coef_")
+    assert oracle.n_argmax == 0
+    rescaling, penalty = case.formulations[0]
+    for other in (LaRank(rescaling=rescaling, penalty="quadratic" if penalty == "linear" else "linear"), Perceptron()):
+        with pytest.raises(ValueError, match=r"was bound with .*; bind with \*\*solver\.formulation\(\)"):
+            other.solve(case.bind(rescaling, penalty))
+
+
+@EVERY
+def test_states_resume_and_rounds_run_in_parallel(structure):
+    case = case_of(structure, 0)
+    rescaling, penalty = case.formulations[-1] if case.formulations[-1][1] else case.formulations[0]
+    shared = {"C": 0.5, "rescaling": rescaling, "penalty": penalty, "tol": None, "max_iter": 2, "random_state": 0}
+    solver, problem = LaRank(**shared), case.bind(rescaling, penalty)
+    run = solver.solve(problem)
+    copy = pickle.loads(pickle.dumps(problem))
+    other = solver.start(copy)
+    other.set_state(run.get_state())
+    np.testing.assert_array_equal(other.state.weights, run.state.weights)
+    on, again = solver.solve(problem, run=run, passes=2), solver.solve(copy, run=other, passes=2)
+    np.testing.assert_array_equal(on.weights, again.weights)
+    assert on.n_iter == again.n_iter == 4 and on.state.n_argmax == again.state.n_argmax
+    one, two = (CuttingPlane(n_jobs=n, **shared).solve(case.bind(rescaling, penalty)).weights for n in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_bad_input(structure):
+    case = case_of(structure, 0)
+    model = StructuredSVM(case.oracle, LaRank(random_state=0))
+    with pytest.raises(ValueError):
+        model.fit([], [])
+    for X, Y in ((case.X, case.Y[:-1]), (case.X[:-1], case.Y)):
+        with pytest.raises(ValueError, match=r"\d"):
+            case.oracle.bind(X, Y)
+        with pytest.raises(ValueError, match=r"\d"):
+            model.fit(X, Y)
+    problem = case.bind()
+    for weight in ([np.nan] * problem.n_samples, [1.0] * (problem.n_samples + 1)):
+        with pytest.raises(ValueError, match="sample_weight"):
+            LaRank(random_state=0).solve(problem, sample_weight=np.array(weight))
+    with pytest.raises(ValueError, match="w has shape"):
+        problem.separate(0, np.zeros(1 + problem.n_features))
+    assert not hasattr(model, "coef_")
+
+
+# --- training -------------------------------------------------------------------------------------
+
+
+@EVERY_FORMULATION
+def test_arithmetic_of_cuts(structure, rescaling, penalty):
+    """The weights and the objective that the steps track (Gram matrix, slopes) are those of the dense constraints."""
+    for seed, schedule in enumerate(["decode-once", "fixed", "decode-once", "fixed"]):
+        case = case_of(structure, seed)
+        n = len(case.constraints(rescaling, penalty))
+        solver = LaRank(C=0.7, rescaling=rescaling, penalty=penalty, schedule=schedule, n_reprocess=3, random_state=0)
+        run = solver.start(case.bind(rescaling, penalty))
+        try:
+            for _ in range(2):
+                run.schedule.start_pass()
+                run.schedule.run(np.inf)
+        except ValueError as error:  # two outputs of one joint feature: no weights keep a hard margin
+            if penalty is not None or "the dual is unbounded" not in str(error):
+                raise
+        tracked, w = run.state.dual, run.state.weights.astype(float)
+        examples, b, rows = run.state.constraints()
+        owners, alpha = run.state.alphas()
+        np.testing.assert_array_equal(owners, examples)
+        tables = case.constraints(rescaling, penalty)
+        exact, linear, total = np.zeros(len(w)), 0.0, np.zeros(n)
+        for i, b_c, (indices, values), a in zip(examples, b, rows, alpha, strict=True):
+            psi = np.zeros(len(w))
+            psi[indices] = values
+            assert is_one_of(b_c, psi, tables[i])
+            exact += a * psi
+            linear += a * b_c
+            total[i] += a
+        value = linear - 0.5 * exact @ exact - (0.5 * np.sum(total**2) / 0.7 if penalty == "quadratic" else 0.0)
+        size = max(1.0, abs(value), np.abs(exact).max())
+        np.testing.assert_allclose(w, exact, rtol=0.0, atol=case.tolerance["rel"] * 2.0 * size)
+        assert tracked == pytest.approx(
+            value, rel=10.0 * case.tolerance["rel"], abs=10.0 * case.tolerance["rel"] * size
+        )
+        assert run.state.settle() == pytest.approx(value, rel=1e-9, abs=1e-9 * size)
+
+
+@pytest.mark.parametrize(
+    ("structure", "rescaling", "penalty"),
+    [(name, r, p) for name in STRUCTURES for r, p in declared(name) if p is not None],
+)
+def test_solvers_reach_the_optimum_of_an_independent_one(structure, rescaling, penalty):
+    case = next(case for case in map(partial(case_of, structure), SEEDS) if any(case.constraints(rescaling, penalty)))
+    constraints = case.constraints(rescaling, penalty)
+    C = np.full(len(constraints), 0.7)
+    best = solve_dual(constraints, C, penalty)
+    shared = {"C": 0.7, "rescaling": rescaling, "random_state": 0}
+    solvers = [
+        LaRank(penalty=penalty, tol=1e-4, max_iter=4000, **shared),
+        CuttingPlane(penalty=penalty, tol=1e-4, max_iter=1000, **shared),
+    ]
+    if penalty == "linear":  # its gap falls with the number of passes, no faster
+        solvers.append(FrankWolfe(tol=1e-2, max_iter=4000, **shared))
+    for solver in solvers:
+        run = solver.solve(case.bind(rescaling, penalty))
+        assert run.status == "converged"
+        assert run.dual <= run.primal * (1.0 + 1e-7) + 1e-9
+        assert run.dual <= best * (1.0 + 1e-5) + 1e-7
+        assert run.primal == pytest.approx(best, rel=1.2 * solver.tol, abs=1e-6)
+        above = primal(run.weights.astype(float), constraints, C, penalty)
+        assert run.primal == pytest.approx(above, rel=1e-5, abs=1e-6)
+
+
+@KEEPS_PROTOCOL
+def test_n_argmax_counts_every_call(structure):
+    case = case_of(structure, 0)
+    reached = []
+    for solver in (
+        LaRank(C=0.5, tol=1e-3, max_iter=1000, random_state=0),
+        CuttingPlane(C=0.5, tol=1e-3, max_iter=1000, random_state=0),
+        LaRank(C=0.5, tol=None, max_iter=3, schedule="fixed", random_state=0),
+        Perceptron(max_iter=3, random_state=0),
+    ):
+        oracle = Counting(case.oracle)
+        run = solver.solve(oracle.bind(case.X, case.Y, **solver.formulation()))
+        assert run.result().n_argmax == oracle.n_argmax > 0
+        reached.append(run.primal)
+    # The oracle behind one in Python trains the same model as the compiled problem.
+    same = LaRank(C=0.5, tol=1e-3, max_iter=1000, random_state=0).solve(case.bind())
+    assert reached[:2] == pytest.approx([same.primal] * 2, rel=2e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).keeps_protocol or s[:6] == "greedy"])
+def test_check_oracle(structure):
+    case = case_of(structure, 0)
+    check_oracle(case.oracle, list(case.X), list(case.Y), n_trials=9)

@@ -1,0 +1,696 @@
+"""The table (structure, oracle, reference): small random problems of every structure with all of their outputs.
+
+A case holds an oracle, a few examples, and for each input its `Space`: every output with its joint feature and its loss
+by the reference. `STRUCTURES` names the makers of cases; `tests/oracles/test_structures.py` drives the properties that
+all structures share over it, and the tests of one structure draw their cases from the classes here.
+"""
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from itertools import permutations
+from pathlib import Path
+
+import bag_reference
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from alignment_reference import ReferenceAligner
+from chain_reference import ReferenceChain, ReferenceGreedy
+from dual_reference import constraint
+from python_oracles import FORMS, Multiclass
+from taxonomy_reference import ReferenceTaxonomy, random_edges
+from tree_reference import ReferenceGrammar, as_text, random_grammar, random_sentence
+
+from structsvm.features.tokens import Tokens
+from structsvm.oracles.alignment import Alignment, References, Strings
+from structsvm.oracles.ambiguous import AmbiguousOracle
+from structsvm.oracles.cky import CKYOracle
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.oracles.taxonomy import TaxonomyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.structures.grammar import Grammar
+from structsvm.structures.taxonomy import Taxonomy
+from structsvm.structures.trees import parse_tree
+
+FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
+
+
+def single(values):
+    """As float64, rounded to what float32 holds."""
+    return np.asarray(values).astype(np.float32).astype(np.float64)
+
+
+def key(output):
+    """What tells an output from others: hashable."""
+    if isinstance(output, Alignment):
+        return output.x_start, output.z_start, output.operations.upper()
+    return tuple(np.asarray(output).tolist()) if np.ndim(output) else str(output)
+
+
+@dataclass
+class Space:
+    """All outputs of one input: joint features (n, n_features), losses (n,), and which output is the true one."""
+
+    outputs: list
+    psi: np.ndarray
+    loss: np.ndarray
+    true: int
+
+    def find(self, output):
+        """Index of an output."""
+        return [key(y) for y in self.outputs].index(key(output))
+
+    def constraints(self, rescaling, penalty):
+        """(b, psi) of every output but the true one; a wrong output of loss 0 asks for no margin."""
+        found = []
+        for k, (psi, loss) in enumerate(zip(self.psi, self.loss, strict=True)):
+            if loss > 0.0:
+                found.append(constraint(self.psi[self.true] - psi, loss, rescaling, penalty))
+            elif k != self.true and rescaling != "slack":
+                found.append((0.0, self.psi[self.true] - psi))
+        return found
+
+    def values(self, w, rescaling):
+        """What argmax maximises, for every output."""
+        scores = self.psi @ w
+        if rescaling is None:
+            return scores
+        return self.loss + scores if rescaling == "margin" else self.loss * (1.0 - scores[self.true] + scores)
+
+
+class Case:
+    """A small problem: `oracle`, examples `X` and `Y`, and the `spaces` of the inputs.
+
+    Attributes
+    ----------
+    is_single : bool
+        Whether the weights are float32.
+    prefers_others : bool
+        Whether plain inference returns another output that ties with the true one.
+    augments : bool
+        Whether examples of the bound problem are those of `X`, and `argmax` offers loss-augmented inference.
+    keeps_protocol : bool
+        Whether, moreover, losses are 0 for the true output alone, and all that the oracle declares can be bound.
+    returns_satisfied : bool
+        Whether with a hard margin the tightest constraint is returned though it holds.
+    """
+
+    is_single = False
+    prefers_others = True
+    augments = True
+    returns_satisfied = True
+
+    @property
+    def keeps_protocol(self):
+        return self.augments
+
+    @property
+    def formulations(self):
+        """The (rescaling, penalty) that the oracle declares."""
+        return [f for f in FORMULATIONS if f[0] in self.oracle.rescalings and f[1] in self.oracle.penalties]
+
+    def bind(self, rescaling="margin", penalty="linear"):
+        return self.oracle.bind(self.X, self.Y, rescaling=rescaling, penalty=penalty)
+
+    def weights(self, seed, *, whole=False):
+        rng = np.random.default_rng(seed)
+        n = self.oracle.n_features
+        return rng.integers(-2, 3, n).astype(float) if whole else single(rng.normal(size=n))
+
+    def constraints(self, rescaling, penalty):
+        """(b, psi) of all constraints, by example of the bound problem."""
+        return [space.constraints(rescaling, penalty) for space in self.spaces]
+
+    def others(self):
+        """Bound problems of the same oracle and other data."""
+        yield self.oracle.bind(self.X[:-1], self.Y[:-1])
+        for i, found in enumerate(self.other_outputs()):
+            if found is not None:
+                Y = list(self.Y)
+                Y[i] = found
+                yield self.oracle.bind(self.X, Y)
+        X = self.other_inputs()
+        if X is not None:
+            yield self.oracle.bind(X, self.Y)
+
+    def other_outputs(self):
+        """For each input an output that could be the true one instead, or None."""
+        for space in self.spaces:
+            wrong = np.flatnonzero(space.loss > 0.0)
+            yield space.outputs[wrong[0]] if len(wrong) else None
+
+    def other_inputs(self):
+        """`X` with one number changed."""
+        X = [np.array(x) for x in self.X]
+        X[-1][..., 0] += 1.0
+        return X
+
+    @property
+    def tolerance(self):
+        return {"rel": 1e-5, "abs": 1e-4} if self.is_single else {"rel": 1e-9, "abs": 1e-9}
+
+
+def is_one_of(b, psi, constraints):
+    return any(b == pytest.approx(b_y) and np.allclose(psi, psi_y, rtol=1e-5, atol=1e-6) for b_y, psi_y in constraints)
+
+
+def check_most_violated(case, w, rescaling, penalty):
+    """Assert that `separate` returns the most violated of all constraints, or the zero one where none is violated."""
+    problem = case.bind(rescaling, penalty)
+    for i, table in enumerate(case.constraints(rescaling, penalty)):
+        b, psi = problem.separate(i, w)
+        is_zero = b == 0.0 and not psi.any()
+        assert is_zero or is_one_of(b, psi, table)
+        best = max([b_y - psi_y @ w for b_y, psi_y in table], default=-np.inf)
+        if penalty is not None:
+            assert b - psi @ w == pytest.approx(max(best, 0.0), **case.tolerance)
+        elif best > 0.0 or (table and case.returns_satisfied):
+            assert b - psi @ w == pytest.approx(best, **case.tolerance)
+        else:
+            assert is_zero or b - psi @ w <= 1e-9
+
+
+# --- label chains ---------------------------------------------------------------------------------
+
+
+def tokens_of(arrays, n_features, *, ones=False):
+    """Sparse tokens from dense arrays; with `ones` without values."""
+    rows = np.concatenate([np.asarray(a, dtype=np.float64) for a in arrays])
+    there = rows != 0.0
+    return Tokens(
+        np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64),
+        np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64),
+        np.nonzero(there)[1].astype(np.int32),
+        None if ones else rows[there].astype(np.float32),
+        n_features,
+    )
+
+
+def random_tokens(rng, lengths, n_features, *, ones):
+    def rows(n):
+        if ones:
+            return rng.integers(0, 2, (n, n_features))
+        return rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.7)
+
+    return [np.asarray(rows(n), dtype=np.float32) for n in lengths]
+
+
+class Chains(Case):
+    """Sequences with exact inference, and true labellings that the masks allow."""
+
+    is_single = True
+    prefers_others = False
+
+    def __init__(self, seed, K, lengths, order, *, end=False, ones=False, masks=False, costs=False, **options):
+        rng = np.random.default_rng(seed)
+        self.rng, self.K, self.F = rng, K, int(rng.integers(1, 4))
+        self.X = random_tokens(rng, lengths, self.F, ones=ones)
+        self.Y = [rng.integers(0, K, n) for n in lengths]
+        self.masks = self._draw_masks() if masks else {}
+        if costs:
+            options["label_costs"] = single(rng.uniform(0.2, 3.0, K))
+        self.structure = {"order": order, "end": end, **self.masks, **options}
+        self.oracle = ViterbiOracle(K, self.F, **self.structure)
+        self.references = [ReferenceChain(x, K, **self.structure) for x in self.X]
+        self.tokens = tokens_of(self.X, self.F, ones=ones)
+
+    def _draw_masks(self):
+        rng, K = self.rng, self.K
+        masks = {
+            "allowed_transitions": rng.random((K, K)) < 0.6,
+            "allowed_first": rng.random(K) < 0.6,
+            "allowed_last": rng.random(K) < 0.6,
+        }
+        for y in self.Y:
+            masks["allowed_transitions"][y[:-1], y[1:]] = True
+            masks["allowed_first"][y[0]] = masks["allowed_last"][y[-1]] = True
+        return {name: mask for name, mask in masks.items() if rng.random() < 0.7}
+
+    @property
+    def keeps_protocol(self):
+        return self.oracle.label_costs is None
+
+    @property
+    def formulations(self):
+        # Errors of different costs are added up, not counted.
+        return super().formulations if self.keeps_protocol else [("margin", "linear")]
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for reference, y in zip(self.references, self.Y, strict=True):
+            labellings = reference.labellings()
+            psi = np.array([reference.joint_feature(z) for z in labellings])
+            loss = np.array([reference.loss(y, z) for z in labellings])
+            found.append(Space([np.array(z) for z in labellings], psi, loss, labellings.index(tuple(y))))
+        return found
+
+
+class GreedyChains(Case):
+    """Sequences labelled left to right: each token is an example whose history is the true one."""
+
+    is_single = True
+    prefers_others = False
+    augments = False
+
+    def __init__(self, seed, K, lengths, order, *, ones=False, masks=False, costs=False):
+        rng = np.random.default_rng(seed)
+        self.rng, self.K, self.F = rng, K, int(rng.integers(1, 4))
+        self.X = random_tokens(rng, lengths, self.F, ones=ones)
+        self.Y = [rng.integers(0, K, n) for n in lengths]
+        structure = {"order": order}
+        if masks:
+            structure |= {
+                "allowed_transitions": rng.random((K, K)) < 0.7,
+                "allowed_first": rng.random(K) < 0.7,
+                "allowed_last": rng.random(K) < 0.7,
+            }
+        self.costs = rng.uniform(0.3, 2.0, K) if costs else np.ones(K)
+        self.oracle = GreedyOracle(K, self.F, **structure, label_costs=self.costs)
+        self.references = [ReferenceGreedy(x, K, **structure) for x in self.X]
+        self.tokens = tokens_of(self.X, self.F, ones=ones)
+
+    def other_outputs(self):
+        for y in self.Y:
+            yield (y + 1) % self.K
+
+    def token_space(self, s, t):
+        y, reference = self.Y[s], self.references[s]
+        psi = np.array([reference.token_feature(t, label, y) for label in range(self.K)])
+        return Space(list(range(self.K)), psi, self.costs[y[t]] * (np.arange(self.K) != y[t]), int(y[t]))
+
+    @cached_property
+    def spaces(self):
+        return [self.token_space(s, t) for s, y in enumerate(self.Y) for t in range(len(y))]
+
+
+# --- trees ----------------------------------------------------------------------------------------
+
+
+class Trees(Case):
+    """Sentences of a random grammar with a number of trees in `n_trees`; the true trees are drawn."""
+
+    def __init__(self, seed, n_sentences=3, n_trees=(2, 25), **options):
+        rng = self.rng = np.random.default_rng(seed)
+        self.X = []
+        while len(self.X) < n_sentences:
+            self.draw_grammar(rng)
+            self.X, self.forests = [], []
+            for _ in range(4 * n_sentences):
+                x = random_sentence(rng, self.rules, int(rng.integers(1, 6)))
+                trees = self.reference.trees(x)
+                if n_trees[0] <= len(trees) <= n_trees[1] and len(self.X) < n_sentences:
+                    self.X.append(x)
+                    self.forests.append(trees)
+        self.true = [int(rng.integers(max(len(trees), 1))) for trees in self.forests]
+        self.oracle = CKYOracle(self.grammar, **options)
+
+    def draw_grammar(self, rng):
+        self.rules = random_grammar(rng, int(rng.integers(1, 5)), int(rng.integers(1, 3)), int(rng.integers(2, 9)))
+        start = ("S",) if rng.random() < 0.6 else tuple(sorted({lhs for lhs, _ in self.rules}))[:2]
+        max_unary, uncounted = int(rng.integers(0, 4)), ("A",) if rng.random() < 0.3 else ()
+        self.reference = ReferenceGrammar(self.rules, start, max_unary, uncounted)
+        self.grammar = Grammar(as_text(self.rules), start, max_unary=max_unary, uncounted=uncounted)
+
+    def tree(self, tree):
+        return parse_tree(self.reference.text(tree))
+
+    @cached_property
+    def Y(self):
+        return [self.tree(trees[k]) for trees, k in zip(self.forests, self.true, strict=True)]
+
+    def feature(self, tree):
+        """Rule counts, by the reference."""
+        counts = self.reference.counts(tree)
+        counts["start symbol", (tree[0],)] = 1
+        return np.array([counts[lhs, tuple(map(str, rhs))] for lhs, rhs in self.grammar.features], dtype=float)
+
+    def span_feature(self, x, tree):
+        """Rule counts and span features, as the class documents them."""
+        T, K = len(self.grammar.terminals), len(self.grammar.categories)
+        tables, lengths = np.zeros((5, K, T + 1)), np.zeros((K, 9))
+        words = [self.grammar.terminals.index(word) for word in x]
+
+        def visit(node, i):
+            label, children = node
+            ends = [i]
+            for child in children:
+                ends.append(ends[-1] + (1 if isinstance(child, str) else visit(child, ends[-1])))
+            k, j = self.grammar.categories.index(label), ends[-1]
+            tables[0, k, words[i]] += 1
+            tables[1, k, words[j - 1]] += 1
+            tables[2, k, words[i - 1] if i else T] += 1
+            tables[3, k, words[j] if j < len(words) else T] += 1
+            lengths[k, sum(j - i >= bound for bound in (2, 3, 4, 5, 7, 10, 15, 20))] += 1
+            if len(children) > 1:
+                tables[4, k, words[ends[1]]] += 1
+            return j - i
+
+        visit(tree, 0)
+        return np.concatenate([self.feature(tree), tables.ravel(), lengths.ravel()])
+
+    def other_inputs(self):
+        return None  # the words are the trees'
+
+    def joint_feature(self, x, tree):
+        return self.span_feature(x, tree) if self.oracle.span_features else self.feature(tree)
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for x, trees, k in zip(self.X, self.forests, self.true, strict=True):
+            psi = np.array([self.joint_feature(x, tree) for tree in trees])
+            loss = np.array([self.reference.loss(trees[k], tree, self.oracle.loss_name) for tree in trees])
+            found.append(Space([self.tree(tree) for tree in trees], psi, loss, k))
+        return found
+
+
+# --- alignments -----------------------------------------------------------------------------------
+
+
+class Alignments(Case):
+    """Pairs of strings with reference alignments, some of whose pairs are assessed."""
+
+    returns_satisfied = False
+
+    def __init__(self, seed, mode, gaps, *, n=1, loss="q", longest=4, tracks=None, banded=None):
+        rng = self.rng = np.random.default_rng(seed)
+        classes = tuple(int(k) for k in rng.integers(1, 3, int(rng.integers(0, 3)) if tracks is None else tracks))
+        self.sizes = (int(rng.integers(1, 4)), *classes)
+        banded = rng.random() < 0.3 if banded is None else banded
+        band = tuple(int(b) for b in rng.integers(0, 3, 2)) if banded else None
+        options = {"mode": mode, "gaps": gaps, "symmetric": bool(rng.random() < 0.5), "loss": loss}
+        options |= {"letter_gaps": bool(rng.random() < 0.5), "window": int(rng.integers(0, 3)), "band": band}
+        self.oracle = SmithWatermanOracle(self.sizes[0], classes=classes, **options)
+        self.reference = ReferenceAligner(self.sizes, **options)
+        self.strings = [tuple(self.draw_string(k) for k in rng.integers(1, longest + 1, 2)) for _ in range(n)]
+        self.alignments = [self.reference.alignments(len(x), len(z)) for x, z in self.strings]
+        self.gold = [self._draw_paired(found) for found in self.alignments]
+        self.assessed = [self._draw_assessed(path.count("M")) for _, _, path in self.gold]
+        self.X = [(self.as_given(x), self.as_given(z)) for x, z in self.strings]
+        self.Y = [self._marked(gold, marks) for gold, marks in zip(self.gold, self.assessed, strict=True)]
+
+    @property
+    def keeps_protocol(self):
+        return self.augments and self.oracle.loss_name == "zero_one"
+
+    def draw_string(self, length):
+        return np.stack([self.rng.integers(0, size, length) for size in self.sizes], axis=1)
+
+    def _draw_paired(self, alignments):
+        paired = [a for a in alignments if "M" in a[2]]
+        return paired[int(self.rng.integers(len(paired)))]
+
+    def _draw_assessed(self, n):
+        assessed = self.rng.random(n) < 0.7
+        assessed[int(self.rng.integers(n))] = True
+        return assessed
+
+    def _marked(self, gold, assessed):
+        marks = iter(assessed)
+        letters = "".join(("M" if next(marks) else "m") if c == "M" else c for c in gold[2])
+        return Alignment(gold[0], gold[1], letters.encode())
+
+    def other_outputs(self):
+        for space in self.spaces:
+            paired = (y for y, loss in zip(space.outputs, space.loss, strict=True) if loss and b"M" in y.operations)
+            yield next(paired, None)
+
+    def other_inputs(self):
+        if max(self.sizes) == 1:
+            return None
+        x = (self.strings[0][0] + 1) % self.sizes
+        return [(self.as_given(x), self.X[0][1]), *self.X[1:]]
+
+    def as_given(self, string):
+        return string if len(self.sizes) > 1 else string[:, 0]
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for (x, z), all_of, gold, assessed in zip(self.strings, self.alignments, self.gold, self.assessed, strict=True):
+            psi = np.array([self.reference.histogram(x, z, a) for a in all_of])
+            loss = np.array([self.reference.loss(gold, assessed, a) for a in all_of])
+            outputs = [Alignment(i, j, path.encode()) for i, j, path in all_of]
+            outputs[all_of.index(gold)] = self._marked(gold, assessed)
+            found.append(Space(outputs, psi, loss, all_of.index(gold)))
+        return found
+
+
+class Decoys(Alignments):
+    """Homologues to be told from decoys: every alignment with a decoy is wrong, whatever the formulation."""
+
+    augments = False
+    returns_satisfied = True
+
+    def __init__(self, seed, mode, gaps, **options):
+        super().__init__(seed, mode, gaps, longest=3, **options)
+        lengths = self.rng.integers(1, 4, (len(self.strings), 2))
+        self.decoys = [[self.draw_string(k) for k in of_one] for of_one in lengths]
+
+    def others(self):
+        yield self.bind(stop=-1)
+        yield self.bind(n_decoys=1)
+
+    def bind(self, rescaling="margin", penalty="linear", *, stop=None, n_decoys=None):
+        arrays, pairs, decoys = [], [], []
+        for pair, others in zip(self.strings[:stop], [d[:n_decoys] for d in self.decoys], strict=False):
+            first = len(arrays)
+            pairs.append((first, first + 1))
+            decoys.append(list(range(first + 2, first + 2 + len(others))))
+            arrays += [self.oracle.encode(self.as_given(string)) for string in (*pair, *others)]
+        references = References.of(Strings.of(arrays), pairs, self.Y[:stop], decoys)
+        return self.oracle.bind_references(references, rescaling=rescaling, penalty=penalty)
+
+    def constraints(self, rescaling, penalty):
+        return [
+            [
+                (1.0, self.reference.histogram(x, z, gold) - self.reference.histogram(x, decoy, a))
+                for decoy in decoys
+                for a in self.reference.alignments(len(x), len(decoy))
+            ]
+            for (x, z), gold, decoys in zip(self.strings, self.gold, self.decoys, strict=True)
+        ]
+
+
+# --- taxonomies -----------------------------------------------------------------------------------
+
+
+class Taxonomies(Case):
+    """Documents, a taxonomy, some of its nodes as outputs; the joint feature by its definition."""
+
+    is_single = True
+
+    def __init__(
+        self, seed, *, n_nodes=7, n_samples=3, tree=False, leaves=True, lists=False, attributes=None, loss=None
+    ):
+        rng = self.rng = np.random.default_rng(seed)
+        edges = random_edges(rng, n_nodes, tree=tree)
+        self.taxonomy, self.reference = Taxonomy(edges), ReferenceTaxonomy(edges)
+        nodes = self.taxonomy.nodes
+        if leaves:
+            names = list(self.taxonomy.leaves)
+        else:
+            names = [nodes[k] for k in rng.choice(n_nodes, rng.integers(1, n_nodes + 1), replace=False)]
+        self.names, self.K, self.F = names, len(names), int(rng.integers(1, 5))
+        self.X = single(rng.normal(size=(n_samples, self.F)) * (rng.random((n_samples, self.F)) < 0.7))
+        self.Y = rng.integers(0, self.K, n_samples)
+        self.kind = attributes or rng.choice(["ancestors", "normalized", "flat", "matrix"])
+        self.loss_kind = loss or rng.choice(["zero_one", "tree", "path", "matrix"])
+        self.L = self._attribute_matrix()
+        self.delta = self._losses()
+        self.mask = np.ones((self.F, self.L.shape[1]), dtype=bool)
+        options = {}
+        if lists:
+            n_listed = int(rng.integers(1, self.F + 1))
+            self.mask[self.F - n_listed :] = rng.random((n_listed, self.L.shape[1])) < 0.6
+            matrix = sp.csr_array(self.mask[self.F - n_listed :])
+            options["lists"] = (matrix.indptr, matrix.indices)
+        self.oracle = TaxonomyOracle(
+            self.taxonomy,
+            self.F,
+            outputs=[nodes.index(name) for name in names],
+            loss=self.delta if self.loss_kind == "matrix" else self.loss_kind,
+            attributes=self.L if self.kind == "matrix" else self.kind,
+            **options,
+        )
+
+    def _attribute_matrix(self):
+        if self.kind == "matrix":
+            return single(self.rng.normal(size=(self.K, 3)) * (self.rng.random((self.K, 3)) < 0.7))
+        if self.kind == "flat":
+            return np.eye(self.K)
+        rows = [self.reference.attributes(z, normalized=self.kind == "normalized") for z in self.names]
+        return np.array([[row.get(a, 0.0) for a in self.taxonomy.nodes[1:]] for row in rows])
+
+    def _losses(self):
+        if self.loss_kind == "matrix":
+            return single(self.rng.uniform(0.2, 3.0, (self.K, self.K))) * (1.0 - np.eye(self.K))
+        return np.array([[self.reference.loss(self.loss_kind, a, b) for b in self.names] for a in self.names])
+
+    def joint_feature(self, i, k):
+        """Features times attributes, in the layout of w."""
+        psi = np.outer(self.X[i], self.L[k]) * self.mask
+        n, stride = self.oracle.n_full, self.oracle.stride
+        out = np.zeros(self.oracle.n_features)
+        out[: n * stride].reshape(n, stride)[:, : psi.shape[1]] = psi[:n]
+        listed = psi[n:][self.mask[n:]]
+        out[n * stride : n * stride + len(listed)] = listed
+        return out
+
+    def scores(self, w):
+        """Of all documents and outputs."""
+        return np.array([space.psi @ w for space in self.spaces])
+
+    @cached_property
+    def spaces(self):
+        return [
+            Space(
+                list(range(self.K)),
+                np.array([self.joint_feature(i, k) for k in range(self.K)]),
+                self.delta[y],
+                int(y),
+            )
+            for i, y in enumerate(self.Y)
+        ]
+
+
+# --- bags, and oracles in Python ------------------------------------------------------------------
+
+
+class Bags(Case):
+    """Inputs with bags of candidate labels; the constraints are the corners of equation (6.7)."""
+
+    augments = False
+
+    def __init__(self, seed, n=3, K=3, d=3):
+        rng = self.rng = np.random.default_rng(seed)
+        self.K = K
+        self.X = rng.normal(size=(n, d))
+        self.Y = [set(rng.choice(K, m, replace=False).tolist()) for m in rng.integers(1, K, n)]
+        self.oracle = AmbiguousOracle(K, d)
+
+    def other_outputs(self):
+        for bag in self.Y:
+            yield {k for k in range(self.K) if k not in bag}
+
+    @cached_property
+    def spaces(self):
+        labels = np.eye(self.K)
+        return [
+            Space(
+                list(range(self.K)),
+                np.array([np.outer(x, label).ravel() for label in labels]),
+                np.array([float(k not in bag) for k in range(self.K)]),
+                min(bag),
+            )
+            for x, bag in zip(self.X, self.Y, strict=True)
+        ]
+
+    def constraints(self, rescaling, penalty):
+        return [
+            [(b, psi) for b, psi in bag_reference.corners(x, bag, self.K) if b > 0.0]
+            for x, bag in zip(self.X, self.Y, strict=True)
+        ]
+
+
+class Classes(Case):
+    """Multiclass data with an oracle in Python; the loss is 0 or 1, so that it is its own root."""
+
+    prefers_others = False
+
+    def __init__(self, seed, form="pair", n=3, K=3, d=3):
+        rng = self.rng = np.random.default_rng(seed)
+        self.X, self.Y = rng.normal(size=(n, d)), [int(y) for y in rng.integers(0, K, n)]
+        self.oracle = Multiclass(K, d, form=form)
+        self.oracle.penalties = ("linear", "quadratic")
+
+    @cached_property
+    def spaces(self):
+        K = self.oracle.n_classes
+        return [
+            Space(list(range(K)), np.array([self.oracle.dense(x, k) for k in range(K)]), 1.0 * (np.arange(K) != y), y)
+            for x, y in zip(self.X, self.Y, strict=True)
+        ]
+
+
+@cache
+def load_example(name):
+    """A module of the folder `examples`; its classes can be pickled."""
+    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", path)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Matchings(Case):
+    """The oracle of `examples/new_oracle.py`."""
+
+    prefers_others = False
+
+    def __init__(self, seed, n=3, size=3, d=3):
+        rng = self.rng = np.random.default_rng(seed)
+        self.X = [rng.normal(size=(size, size, d)) for _ in range(n)]
+        self.Y = [rng.permutation(size) for _ in range(n)]
+        self.oracle = load_example("new_oracle").MatchingOracle(d)
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for x, y in zip(self.X, self.Y, strict=True):
+            everything = [np.array(z) for z in permutations(range(len(y)))]
+            psi = np.array([sum(x[i, j] for i, j in enumerate(z)) for z in everything])
+            loss = np.array([float(sum(a != b for a, b in zip(y, z, strict=True))) for z in everything])
+            found.append(Space(everything, psi, loss, [tuple(z) for z in everything].index(tuple(y))))
+        return found
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+ALIGNMENTS = [(mode, gaps) for mode in ("global", "semi_global", "local") for gaps in ("affine", "linear")]
+
+
+def some_pairs(seed, mode, gaps, **options):
+    return Alignments(seed, mode, gaps, n=2, longest=3 + seed % 2, **options)
+
+
+# One maker per row: seed to case.
+STRUCTURES = {
+    "chain of order 1": lambda seed: Chains(seed, 2 + seed % 2, (3, 1, 4 - seed % 2), 1, ones=bool(seed % 3)),
+    "chain of order 2": lambda seed: Chains(seed, 2 + seed % 2, (5 - 2 * (seed % 2), 1, 3), 2, ones=bool(seed % 3)),
+    "chain of order 1, masks, end": lambda seed: Chains(seed, 3, (1, 4, 2), 1, end=True, masks=True),
+    "chain of order 2, masks, end": lambda seed: Chains(seed, 3, (4, 1, 2), 2, end=True, masks=True),
+    "chain, zero-one": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, loss="zero_one", masks=bool(seed % 3)),
+    "chain, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, end=True, costs=True),
+    "chain, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, end=seed > 2),
+    "greedy": lambda seed: GreedyChains(seed, 3, (3, 1, 2), seed % 4, ones=bool(seed % 3)),
+    "greedy, masks": lambda seed: GreedyChains(seed, 4, (3, 1, 2), seed % 4, masks=True),
+    "greedy, label costs": lambda seed: GreedyChains(seed, 3, (3, 2), seed % 4, costs=True),
+    "greedy, many labels": lambda seed: GreedyChains(seed, 9 + 8 * (seed % 2), (2, 3), seed % 4),
+    "trees, zero-one": lambda seed: Trees(seed, loss="zero_one"),
+    "trees, Hamming": lambda seed: Trees(seed, loss="hamming"),
+    "trees, F1": lambda seed: Trees(seed, loss="f1"),
+    "trees, span features": lambda seed: Trees(seed, n_sentences=2, span_features=True),
+    **{f"alignments, {mode}, {gaps}": partial(some_pairs, mode=mode, gaps=gaps) for mode, gaps in ALIGNMENTS},
+    "alignments, zero-one": lambda seed: some_pairs(seed, *ALIGNMENTS[seed % 6], loss="zero_one"),
+    "alignments, decoys": lambda seed: Decoys(seed, *ALIGNMENTS[seed % 6], n=2),
+    "taxonomy, tree loss": lambda seed: Taxonomies(seed, attributes="ancestors", loss="tree"),
+    "taxonomy, path loss": lambda seed: Taxonomies(seed, attributes="normalized", loss="path", leaves=seed % 2 == 0),
+    "taxonomy, zero-one": lambda seed: Taxonomies(seed, attributes="flat", loss="zero_one", tree=True),
+    "taxonomy, matrices": lambda seed: Taxonomies(seed, attributes="matrix", loss="matrix", leaves=False),
+    "taxonomy, many classes": lambda seed: Taxonomies(seed, n_nodes=24 + 9 * (seed % 2)),
+    "taxonomy, lists": lambda seed: Taxonomies(seed, n_nodes=9, lists=True, leaves=seed % 2 == 0),
+    "bags": lambda seed: Bags(seed, K=2 + seed % 3),
+    "oracle in Python": lambda seed: Classes(seed, FORMS[seed % len(FORMS)]),
+    "example of a new oracle": Matchings,
+}
+
+
+@cache
+def case_of(structure, seed):
+    """A case of a row; cases are not changed by tests."""
+    return STRUCTURES[structure](seed)
