@@ -1,7 +1,12 @@
-"""Checkpoints: a file from which a killed run goes on, bit for bit as if nothing had happened."""
+"""Checkpoints and warm starts: runs that resume from the arrays of `Run.get_state`.
+
+A checkpoint belongs to one run: resuming from it gives bit-identical results, so problem, solver and parameters must be
+the same. A warm start belongs to a model: its training state may be of other parameters.
+"""
 
 from __future__ import annotations
 
+import ast
 import os
 from typing import Any
 
@@ -14,11 +19,11 @@ from structsvm.progress import Monitor
 
 KIND = "checkpoint"
 
-# What may differ between the run that wrote a checkpoint and the one that goes on from it.
+# What may differ between the run that wrote a checkpoint and the one that resumes from it.
 FREE = {"max_iter", "tol", "n_jobs", "checkpoint", "checkpoint_every"}
 
 
-class Checkpoint(Monitor):
+class Checkpoint(Monitor, os.PathLike):
     """Writes the state of a run after every so many passes; an unfinished pass is done again.
 
     The file appears under its name only when it is whole. It never holds a finished run: the last passes are
@@ -29,33 +34,39 @@ class Checkpoint(Monitor):
     path : path-like
     every : int
         Passes between two files.
-    last : int
-        The pass after which the run ends.
     """
 
-    def __init__(self, path, every, last):
-        self.path, self.every, self.last = os.fspath(path), every, last
-        self.about: dict[str, Any] = {}
+    last: int  # the pass after which the run ends
+    about: dict[str, Any]
 
-    def take_up(self, run):
-        """Let a fresh run go on from the file, if there is one.
+    def __init__(self, path, every=1):
+        self.path, self.every = os.fspath(path), every
+
+    def __fspath__(self):
+        return self.path
+
+    def restore(self, run, last):
+        """Restore a run from the file, if there is one, and watch it until the pass `last`; returns that pass.
 
         Raises
         ------
         ModelFileError
             If the file is damaged, or of another problem or solver. It stays as it is.
         """
-        self.about = describe(run)
-        if not os.path.lexists(self.path):
-            return
-        file = read_model(self.path, kind=KIND)
+        self.last, self.about = last, describe(run)
+        if os.path.lexists(self.path):
+            self.set_run(run, read_model(self.path, kind=KIND))
+        return last
+
+    def set_run(self, run, file):
+        """Restore a run from a file that is of the same problem and solver."""
         for what, value in self.about.items():
             if file.meta.get(what) != value:
                 raise ModelFileError(
                     f"{self.path}: the checkpoint is of another {what}; delete it to start anew, or choose another path"
                 )
         try:
-            take_up(run, file.arrays)
+            run.set_state(file.under("state.") or file.arrays)
         except (ValueError, TypeError) as error:
             raise ModelFileError(f"{self.path}: not a sound checkpoint: {error}") from error
         if run.n_iter >= self.last:
@@ -63,12 +74,15 @@ class Checkpoint(Monitor):
 
     def end_pass(self, run):
         if run.status == "running" and run.n_iter < self.last and run.n_iter % self.every == 0:
-            write_model(self.path, KIND, self.about, run.get_state())
+            self.write(run)
         return False
+
+    def write(self, run):
+        write_model(self.path, KIND, self.about, run.get_state())
 
 
 def describe(run):
-    """What tells the run from those that could not go on from its state."""
+    """What tells the run from those that could not resume from its state."""
     solver = run.solver
     parameters = {name: plain(value) for name, value in solver.get_params().items() if name not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []
@@ -78,40 +92,102 @@ def describe(run):
     }
 
 
-def resumed(solver, problem, state, fingerprint, *, sample_weight=None):
-    """A run that stands where the one of a fitted model ended.
+def resumed(solver, problem, state, fingerprint, sample_weight=None):
+    """A run that resumes from the training state of a fitted model, with any C, max_iter, tol or schedule.
+
+    Where C has become smaller for some examples, their alphas are scaled down into the box.
 
     Parameters
     ----------
     solver, problem, sample_weight : see `Solver.start`
     state : dict of ndarray, or None
-        What `Run.get_state` returned then; None: the model has none.
+        What `Run.get_state` returned; None: the model has none (`partial_fit` leaves none).
     fingerprint : int
-        Of the problem that it was trained on.
+        Of the problem that the state belongs to.
+
+    Returns
+    -------
+    Run, or None
+        None if there is no state, if it is of other data, or of another kind of solver. The caller then starts from
+        the model itself, as `partial_fit` does: from its weights (``solver.start(problem, base=weights)``, the problem
+        solved around them), or with its support patterns in the problem.
 
     Raises
     ------
     ValueError
-        If there is no state, the problem is another one, or the solver or its parameters are.
+        If the state is of another formulation, or damaged.
     """
-    if state is None:
-        raise ValueError("the model holds no training state to go on from (partial_fit leaves none)")
+    if state is None or "run" not in state:
+        return None
+    check_formulation(state, problem)
     if problem.fingerprint() != fingerprint:
-        raise ValueError(
-            "the training data differ from those that the model was trained on, or their losses or kernel do; go on "
-            "with the same, or train afresh (warm_start=False)"
-        )
+        return None
     run = solver.start(problem, sample_weight=sample_weight)
-    take_up(run, state)
+    if kind_of(state) != run.state.kind:
+        return None
+    try:
+        run.set_state(state, adapt=True)
+    except ValueError as error:
+        raise ValueError(f"training cannot go on from where the model stands: {error}") from error
     return run
 
 
-def take_up(run, arrays):
-    """`Run.set_state`, with advice where it fails."""
-    try:
-        run.set_state(arrays)
-    except ValueError as error:
+def must_resume(run):
+    """The run of `resumed`; ValueError for None."""
+    if run is None:
         raise ValueError(
-            f"training cannot go on from where the model stands: {error}. The solver must be the one of before, "
-            "with the same parameters and sample weights (C may grow, and max_iter and tol may change)"
-        ) from error
+            "the training data differ from those that the model was trained on, or their losses or kernel do, or the "
+            "model holds no training state of this kind of solver; go on with the same, or train afresh "
+            "(warm_start=False)"
+        )
+    return run
+
+
+def as_array(text):
+    """Text as an array of a training state."""
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def as_text(arrays, name):
+    """The inverse of `as_array`."""
+    array = np.asarray(arrays.get(name))
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise ValueError(f"array {name!r} of the training state must be text, as uint8 numbers")
+    return array.tobytes().decode(errors="replace")
+
+
+# The kinds of training states in files of version 0.1.0, by an array that only they have.
+FIRST_KINDS = {"cache_terms": "one_slack", "cut_example": "dual", "vector_slot": "kernel_dual"}
+
+
+def kind_of(arrays):
+    """The kind of training state that these arrays are of: `kind` of the class that wrote them."""
+    if "kind" in arrays:
+        return as_text(arrays, "kind")
+    return next((kind for name, kind in FIRST_KINDS.items() if name in arrays), "weights")
+
+
+def formulation_array(problem):
+    """A problem's formulation as an array of a training state."""
+    return as_array(repr(sorted(problem.formulation.items())))
+
+
+def check_formulation(arrays, problem):
+    """Raise ValueError, naming what differs, if a training state is of another formulation than the problem.
+
+    A solver without rescaling, the perceptron, solves none.
+    """
+    text = as_text(arrays, "formulation")
+    try:
+        before = dict(ast.literal_eval(text))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError("array 'formulation' of the training state is damaged") from error
+    now = problem.formulation
+    if before.get("rescaling") is None or now["rescaling"] is None:
+        return
+    differ = [f"{name}={value!r}, not {before.get(name)!r:.40}" for name, value in now.items() if before.get(name) != value]
+    if differ or before.keys() != now.keys():
+        raise ValueError(
+            f"the model was trained with another formulation: this is {' and '.join(differ)}; set it back, or train "
+            "afresh (warm_start=False)"
+        )

@@ -28,7 +28,7 @@ from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
 
 from structsvm.dual._rounds import violations
-from structsvm.dual._weights import checked_array, half_norm
+from structsvm.dual._weights import checked_array, checked_cost, half_norm
 
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
@@ -101,6 +101,10 @@ cdef class DualState(WeightState):
         self.position = np.full(n, -1, dtype=np.int64)
         # Below this slope the weights' own rounding decides: leave the direction alone.
         self.tau = 1e-6 if problem.weight_dtype == np.float32 else 1e-12
+
+    @property
+    def kind(self):
+        return "one_slack" if self.patience > 0 else "dual"
 
     # ---- the steps of the schedules -------------------------------------------------------------
 
@@ -540,7 +544,7 @@ cdef class DualState(WeightState):
     def _vectors(self):
         return {}  # w follows from alpha, bit for bit after `settle`; the average begins anew with a pass
 
-    def _take_vectors(self, state):
+    def _set_vectors(self, state, adapt):
         pass
 
     def get_state(self):
@@ -577,54 +581,70 @@ cdef class DualState(WeightState):
             state["base"] = self.base.copy()
         return state
 
-    def set_state(self, state):
-        cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, None)
+    def set_state(self, state, *, adapt=False):
+        cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, (None,))
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k
         cdef const int64_t[::1] bounds = checked_array(state, "cut_bounds", np.int64, (n_cuts + 1,))
         cdef const float64_t[:, ::1] numbers = checked_array(state, "cut_numbers", np.float64, (n_cuts, 3))
         cdef const int64_t[::1] idle = np.zeros(n_cuts, dtype=np.int64)
         if self.patience > 0:
             idle = checked_array(state, "cut_idle", np.int64, (n_cuts,))
-        cdef int32_t[::1] words = np.array(checked_array(state, "cut_words", np.int32, None), ndmin=1)
+        cdef int32_t[::1] words = checked_array(state, "cut_words", np.int32, (None,)).copy()
         cdef Cut cut
         cdef int32_t nothing = 0
         cdef int32_t* first = &words[0] if words.shape[0] > 0 else &nothing
         cdef double[::1] total = np.zeros(self.problem.n_samples)
+        cdef double alpha
         cdef int64_t[::1] count = np.zeros(self.problem.n_samples, dtype=np.int64)
         cdef int64_t products = 0
         base = state.get("base")
         if base is not None:
             base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
-        cost = float(checked_array(state, "cost", np.float64, (1,))[0])
-        # Everything is looked at before anything is taken over.
+        cost = checked_cost(state)
+        # Everything is checked before anything is restored.
         for c in range(n_cuts):
             i = example[c]
-            if not (0 <= i < self.problem.n_samples and 0 <= bounds[c] < bounds[c + 1] <= words.shape[0]):
-                raise ValueError(f"cut {c} of the training state does not belong to this problem")
+            if not 0 <= i < self.problem.n_samples:
+                raise ValueError(f"array 'cut_example' of the training state has example {i} of "
+                                 f"{self.problem.n_samples}")
+            if not 0 <= bounds[c] < bounds[c + 1] <= words.shape[0]:
+                raise ValueError(f"array 'cut_bounds' of the training state does not divide its {words.shape[0]} words")
             cut.alpha, cut.b, cut.scale = numbers[c, 0], numbers[c, 1], numbers[c, 2]
             cut.n_words = bounds[c + 1] - bounds[c]
             cut.words = first + bounds[c]
             total[i] += cut.alpha
             count[i] += 1
             products += count[i]
-            if not (self.problem.c_valid(i, &cut) and cut.alpha >= 0.0 and 0 <= idle[c] <= self.patience
-                    and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
-                    and total[i] <= self.box[i] * (1.0 + 1e-9)):
-                raise ValueError(f"cut {c} of the training state does not fit example {i}")
+            if not self.problem.c_valid(i, &cut):
+                raise ValueError(f"array 'cut_words' of the training state: cut {c} is none of example {i}")
+            if not (cut.alpha >= 0.0 and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0):
+                raise ValueError(f"array 'cut_numbers' of the training state: cut {c} has alpha {cut.alpha:g}, "
+                                 f"b {cut.b:g} and scale {cut.scale:g}")
+            if not 0 <= idle[c] <= self.patience:
+                raise ValueError(f"array 'cut_idle' of the training state: cut {c} has been idle {idle[c]} times")
+            if not (adapt or total[i] <= self.box[i] * (1.0 + 1e-9)):
+                raise ValueError(f"array 'cut_numbers' of the training state: the alphas of example {i} exceed its box "
+                                 f"of {self.box[i]:g}")
         if products > MANY_PRODUCTS + 1000 * n_cuts:
             raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
                              "memory")
-        super().set_state(state)
+        super().set_state(state, adapt=adapt)
         self.base = base
         self.cost = cost
         self.clear()
         for c in range(n_cuts):
+            i = example[c]
+            alpha = numbers[c, 0]
+            if total[i] > self.box[i] * (1.0 + 1e-9):
+                alpha *= self.box[i] / total[i]
+            if alpha == 0.0 and (self.patience == 0 or self.box[i] == 0.0):
+                continue
             cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
             cut.n_words = bounds[c + 1] - bounds[c]
             cut.words = first + bounds[c]
-            k = self.insert(example[c], &cut)
-            self.sets[example[c]].cuts[k].alpha = numbers[c, 0]
-            self.sets[example[c]].cuts[k].idle = idle[c]
+            k = self.insert(i, &cut)
+            self.sets[i].cuts[k].alpha = alpha
+            self.sets[i].cuts[k].idle = idle[c]
         self.settle()
 
     cdef void clear(self) noexcept nogil:

@@ -177,18 +177,19 @@ cdef class ConstraintCache:
                 "cache_words": np.array(self.words)}
 
     def set_state(self, arrays):
-        """Take over arrays of `get_state`; ValueError if they do not fit the problem."""
+        """Restore the arrays returned by `get_state`. Raises ValueError if they belong to another problem."""
         cdef Py_ssize_t r, i, n = self.problem.n_samples
         cdef Cut cut
-        terms = checked_array(arrays, "cache_terms", np.float64, None)
-        if terms.shape[1:] != (n, 2) or len(terms) > self.n_rounds:
-            raise ValueError(f"array 'cache_terms' of the training state has shape {terms.shape}, expected up to "
-                             f"{self.n_rounds} rounds of ({n}, 2)")
+        terms = checked_array(arrays, "cache_terms", np.float64, (None, n, 2))
+        if len(terms) > self.n_rounds:
+            raise ValueError(f"array 'cache_terms' of the training state has {len(terms)} rounds, expected up to "
+                             f"{self.n_rounds}")
         bounds = checked_array(arrays, "cache_bounds", np.int64, (len(terms), n + 1))
-        words = checked_array(arrays, "cache_words", np.int32, None)
-        if words.ndim != 1 or (np.diff(bounds.ravel(), prepend=0) < 0).any() or (bounds > len(words)).any():
+        words = checked_array(arrays, "cache_words", np.int32, (None,))
+        if (np.diff(bounds.ravel(), prepend=0) < 0).any() or (bounds > len(words)).any():
             raise ValueError("array 'cache_bounds' of the training state does not fit 'cache_words'")
         cdef float64_t[::1] aligned = np.empty(int(np.diff(bounds, axis=1).max(initial=0)) // 2 + 1)
+        before = self.get_state()
         self.terms, self.bounds, self.words = terms.copy(), bounds.copy(), words.copy()
         cut.words = <int32_t*>&aligned[0]
         for r in range(self.terms.shape[0]):
@@ -196,5 +197,7 @@ cdef class ConstraintCache:
                 if self.bounds[r, i + 1] > self.bounds[r, i]:
                     self.load(r, i, &cut)
                     if not (self.problem.c_valid(i, &cut) and cut.b >= 0.0 and cut.scale > 0.0):
-                        self.clear()
-                        raise ValueError(f"a cached constraint of the training state does not fit example {i}")
+                        self.terms, self.bounds = before["cache_terms"], before["cache_bounds"]
+                        self.words = before["cache_words"]
+                        raise ValueError(f"array 'cache_words' of the training state: a constraint does not fit "
+                                         f"example {i}")

@@ -62,7 +62,7 @@ cdef class Schedule:
         return np.empty(0)
 
     def set_state(self, numbers):
-        """Take over an array of `get_state`; ValueError if it does not fit."""
+        """Restore the array returned by `get_state`. Raises ValueError if it belongs to another schedule."""
         self._carried(numbers, 0)
 
     def _carried(self, numbers, size):
@@ -282,6 +282,15 @@ cdef class OnlineSchedule(Schedule):
         self.machine = state
         self.n_reprocess, self.delta_max = n_reprocess, delta_max
         self.max_visits = self.order.shape[0] if max_visits is None else max_visits
+
+    def get_state(self):
+        return np.array([self.due])
+
+    def set_state(self, numbers):
+        due = self._carried(numbers, 1)[0]
+        if due >= 1.0 and self.delta_max == INFINITY:  # no visit leaves a whole step
+            raise ValueError(f"the schedule of the training state has {due:.3g} steps still to do")
+        self.due = due
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         cdef Py_ssize_t chosen, n = self.order.shape[0]

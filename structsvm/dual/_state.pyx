@@ -1,6 +1,8 @@
 """The base of all training states. A state implements the steps that make sense for it."""
 
-from structsvm._typedefs cimport int64_t
+import numpy as np
+
+from structsvm._typedefs cimport int64_t, uint64_t
 
 
 cdef class State:
@@ -18,6 +20,16 @@ cdef class State:
         Work so far by a deterministic model, about a nanosecond a unit.
     n_argmax, n_visits : int
     """
+
+    def random_words(self):
+        """The random generator, as 4 uint64 words."""
+        return np.array([self.random.s[k] for k in range(4)], dtype=np.uint64)
+
+    def set_random(self, const uint64_t[::1] words):
+        """Restore the random generator from `random_words`."""
+        cdef int k
+        for k in range(4):
+            self.random.s[k] = words[k]
 
     cdef int expect(self, const int64_t* order, Py_ssize_t n) except -1:
         return 0

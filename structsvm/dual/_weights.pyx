@@ -57,6 +57,8 @@ cdef class WeightState(State):
         Weights to start from.
     """
 
+    kind = "weights"
+
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
         self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
@@ -119,13 +121,9 @@ cdef class WeightState(State):
         return (self.weights - self.average_sum / t).astype(self.weights.dtype, copy=False)
 
     def get_state(self):
-        """Return the state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
-        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
-        cdef int k
-        for k in range(4):
-            words[k] = self.random.s[k]
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
         state = {
-            "random": np.asarray(words),
+            "random": self.random_words(),
             "counters": np.array([self.n_argmax, self.n_updates, self.n_visits, self.average_from], dtype=np.int64),
         }
         return state | self._vectors()
@@ -136,35 +134,76 @@ cdef class WeightState(State):
             vectors["average_sum"] = self.average_sum.copy()
         return vectors
 
-    def _take_vectors(self, state):
+    def _set_vectors(self, state, adapt):
         weights = checked_array(state, "weights", self.weights.dtype, self.weights.shape)
         if self.average_sum is not None:
-            self.average_sum[:] = checked_array(
+            self.average_sum[:] = 0.0 if adapt and "average_sum" not in state else checked_array(
                 state, "average_sum", self.weights.dtype, self.weights.shape)
         self.weights[:] = weights
 
-    def set_state(self, state):
-        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
-        cdef int k
-        words = checked_array(state, "random", np.uint64, (4,))
-        counters = checked_array(state, "counters", np.int64, (4,))
-        if counters.min() < 0 or counters.max() >= 2**62 or counters[3] > counters[2] or not words.any():
-            raise ValueError("the counters or the random generator of the training state are not sound")
-        self._take_vectors(state)
-        for k in range(4):
-            self.random.s[k] = words[k]
-        self.n_argmax, self.n_updates, self.n_visits, self.average_from = (int(c) for c in counters)
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`.
+
+        Parameters
+        ----------
+        state : dict of ndarray
+        adapt : bool
+            Whether they may come from a run with other parameters: alphas that do not fit C any more are scaled down,
+            and an average that did not exist begins here.
+
+        Raises
+        ------
+        ValueError
+            If an array is damaged or belongs to another problem; the state is unchanged.
+        """
+        words = checked_random(state)
+        counters = checked_counters(state, 4)
+        if counters[3] > counters[2]:
+            raise ValueError("array 'counters' of the training state averages over more visits than there were")
+        self._set_vectors(state, adapt)
+        self.set_random(words)
+        self.n_argmax, self.n_updates, self.n_visits, self.average_from = counters
+        if adapt and "average_sum" not in state:
+            self.average_from = self.n_visits
 
 
 def checked_array(state, name, dtype, shape):
-    """Return an array of a training state; ValueError unless it has this dtype and shape (None: any)."""
+    """Return an array of a training state.
+
+    Raises ValueError, naming it, unless it has this dtype and shape (None: any length) and finite values.
+    """
     array = state.get(name)
     if array is None:
         raise ValueError(f"the training state has no array {name!r}")
     array = np.asarray(array)
-    if array.dtype != dtype or (shape is not None and array.shape != shape):
+    if array.dtype != dtype or array.ndim != len(shape) or any(
+            n is not None and n != m for n, m in zip(shape, array.shape)):
         raise ValueError(f"array {name!r} of the training state has dtype {array.dtype} and shape "
                          f"{array.shape}, expected {np.dtype(dtype)} and {shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"array {name!r} of the training state holds values that are not finite")
     return np.ascontiguousarray(array)
+
+
+def checked_random(state):
+    """The words of a training state's random generator, which must not all be 0."""
+    words = checked_array(state, "random", np.uint64, (4,))
+    if not words.any():
+        raise ValueError("array 'random' of the training state is all 0, which no generator reaches")
+    return words
+
+
+def checked_counters(state, n):
+    """The n counters of a training state as ints, each from 0 to 2**62."""
+    counters = checked_array(state, "counters", np.int64, (n,)).tolist()
+    if not all(0 <= count < 2**62 for count in counters):
+        raise ValueError("array 'counters' of the training state holds numbers that are no counts")
+    return counters
+
+
+def checked_cost(state):
+    """The work of a training state so far, >= 0."""
+    cost = float(checked_array(state, "cost", np.float64, (1,))[0])
+    if cost < 0.0:
+        raise ValueError(f"array 'cost' of the training state is {cost:g}, and must be >= 0")
+    return cost

@@ -10,6 +10,7 @@ import numpy as np
 from structsvm.dual._cutting_plane import WorkingSets
 from structsvm.dual._one_slack import ConstraintCache
 from structsvm.dual._rounds import collect
+from structsvm.dual._weights import checked_array
 
 # While nothing is known, every example's answer is the same kind of nonsense: portions of the first round.
 FIRST_PORTIONS = 32
@@ -48,8 +49,9 @@ class RoundSchedule:
         """Arrays that the schedule carries from round to round."""
         return {}
 
-    def set_arrays(self, arrays):
-        """Take over arrays of `get_arrays`; ValueError if they do not fit the problem."""
+    def set_arrays(self, arrays, adapt):
+        """Restore the arrays returned by `get_arrays`; return those for the state, which another C may change."""
+        return arrays
 
     def start_pass(self):
         self.next = 0
@@ -144,10 +146,26 @@ class OneSlackSchedule(RoundSchedule):
         self.cache = ConstraintCache(rounds.problem, C, CACHED_ROUNDS)
 
     def get_arrays(self):
-        return self.cache.get_state()
+        return self.cache.get_state() | {"cache_C": np.array(self.C)}
 
-    def set_arrays(self, arrays):
+    def set_arrays(self, arrays, adapt):
+        if adapt:
+            arrays = self.with_present_C(arrays)
         self.cache.set_state(arrays)
+        return arrays
+
+    def with_present_C(self, arrays):
+        """The cuts are sums over examples, each times its C: a common factor scales them (alpha makes up for it, so
+        that w stays); with other weights they say nothing, and only the cached constraints are kept."""
+        n_cuts, before = len(arrays.get("cut_numbers", ())), None
+        if "cache_C" in arrays:  # files of version 0.1.0 have none
+            before = checked_array(arrays, "cache_C", np.float64, self.C.shape)
+        factor = 0.0 if before is None else self.C.max() / max(before.max(), np.finfo(np.float64).tiny)
+        if before is not None and factor > 0.0 and np.allclose(factor * before, self.C, rtol=1e-12, atol=0.0):
+            numbers = checked_array(arrays, "cut_numbers", np.float64, (n_cuts, 3))
+            return arrays | {"cut_numbers": numbers * [1.0 / factor, factor, factor]}
+        none = {"cut_example": 0, "cut_idle": 0, "cut_numbers": 0, "cut_words": 0, "cut_bounds": 1}
+        return arrays | {name: 0 * np.asarray(arrays.get(name))[:n] for name, n in none.items()}
 
     def question(self):
         answers = self.rounds.collect(self.state.weights)

@@ -11,6 +11,8 @@ import numpy as np
 from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.kernel._kernels cimport products_best
 
+from structsvm.dual._weights import checked_array
+
 
 cdef int grow(void** block, Py_ssize_t size) except -1 nogil:
     cdef void* larger = realloc(block[0], size)
@@ -138,3 +140,32 @@ cdef class Expansion:
         cdef Py_ssize_t e
         for e in range(slots.shape[0]):
             self.classes[labels[e]].beta[self.add(slots[e], labels[e], g[e])] = beta[e]
+
+
+def check_members(members, n_samples):
+    """Raise ValueError unless these are examples, none of them twice."""
+    if len(members) and not 0 <= np.min(members) <= np.max(members) < n_samples:
+        raise ValueError(f"array 'support' must hold examples from 0 to {n_samples - 1}")
+    if len(np.unique(members)) != len(members):
+        raise ValueError("array 'support' has an example twice")
+
+
+def check_vectors(members, slots, labels, n_samples, n_labels):
+    """Raise ValueError unless these are vectors of an expansion, at least one per support pattern."""
+    check_members(members, n_samples)
+    if len(slots) != len(labels) or not np.array_equal(np.unique(slots), np.arange(len(members))):
+        raise ValueError(f"array 'vector_slot' must hold every slot from 0 to {len(members) - 1}")
+    if len(labels) and not 0 <= np.min(labels) <= np.max(labels) < n_labels:
+        raise ValueError(f"array 'vector_label' must hold labels from 0 to {n_labels - 1}")
+    if len(np.unique(slots * n_labels + labels)) != len(slots):
+        raise ValueError("array 'vector_label' has a label of a support pattern twice")
+
+
+def checked_vectors(state, n_samples, n_labels):
+    """The expansion of a training state: members, and slots, labels and two numbers of the vectors."""
+    members = checked_array(state, "support", np.int64, (None,))
+    slots = checked_array(state, "vector_slot", np.int64, (None,))
+    labels = checked_array(state, "vector_label", np.int32, (len(slots),))
+    numbers = checked_array(state, "vector_numbers", np.float64, (2, len(slots)))
+    check_vectors(members, slots, labels, n_samples, n_labels)
+    return members, slots, labels, *numbers

@@ -20,6 +20,11 @@ from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
+from structsvm.dual._weights import checked_array, checked_counters, checked_random
+
+# Rows of the kernel matrix at a time, where the whole gradient is computed anew.
+ROWS = 1024
+
 
 cdef class FullGradient(State):
     """A feasible point of the dual and all of its derivatives.
@@ -34,6 +39,8 @@ cdef class FullGradient(State):
     tau : float
         Examples whose largest violation, max g - min g over where there is room, is less are left alone.
     """
+
+    kind = "full_gradient"
 
     cdef readonly RowCache cache
     cdef readonly Py_ssize_t n_labels
@@ -55,8 +62,7 @@ cdef class FullGradient(State):
         self.cache = RowCache(gram, cache_size)
         self.cache.restart(np.arange(n))
         self.beta = np.zeros((n_labels, n))
-        self.g = np.zeros((n_labels, n))
-        np.asarray(self.g)[np.asarray(self.y), np.arange(n)] = 1.0
+        self.g = self.gradient_of(np.asarray(self.beta))
         self.target = np.empty(n_labels)
         random_seed(&self.random, seed)
 
@@ -167,6 +173,47 @@ cdef class FullGradient(State):
         norm = linear - self.settle()
         # Margins 1 + S(y) - S(y_i) of all labels are g(y_i) - g(y).
         return float(box @ np.maximum(g[y, at] - g.min(axis=0), 0.0)) + norm, self.dual, norm
+
+    def gradient_of(self, beta):
+        """delta(y, y_i) - sum_j beta_j^y k(x_j, x_i), array (n_labels, n_samples)."""
+        g = np.zeros_like(beta)
+        g[np.asarray(self.y), np.arange(self.n_samples)] = 1.0
+        support = np.flatnonzero(beta.any(axis=0))
+        for first in range(0, len(support), ROWS):
+            part = support[first:first + ROWS]
+            g -= beta[:, part] @ self.cache.rows(part).astype(np.float64)
+        return g
+
+    def get_state(self):
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
+        return {
+            "random": self.random_words(),
+            "counters": np.array([self.n_argmax, self.n_visits, *self.cache.get_counters()], dtype=np.int64),
+            "beta": np.array(self.beta), "gradient": np.array(self.g),
+        }
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
+        words, counters = checked_random(state), checked_counters(state, 5)
+        shape = self.n_labels, self.n_samples
+        beta = checked_array(state, "beta", np.float64, shape).copy()
+        g = checked_array(state, "gradient", np.float64, shape).copy()
+        box, own = np.asarray(self.box), (np.asarray(self.y), np.arange(self.n_samples))
+        total = beta[own]
+        too_large = total > box * (1.0 + 1e-9)
+        if adapt and too_large.any():
+            beta[:, too_large] *= box[too_large] / total[too_large]
+            g = self.gradient_of(beta)
+        others = beta.copy()
+        others[own] = 0.0
+        if (too_large.any() and not adapt) or (others > 0.0).any() or (np.abs(beta.sum(axis=0)) > 1e-6 * box).any():
+            raise ValueError("array 'beta' of the training state is not feasible")
+        self.beta, self.g = beta, g
+        self.n_vectors = np.count_nonzero(beta)
+        self.set_random(words)
+        self.n_argmax, self.n_visits = counters[:2]
+        self.cache.set_counters(counters[2:])
+        self.settle()
 
     def coefficients(self):
         """As `KernelDual.coefficients`."""

@@ -18,6 +18,9 @@ from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram, products, products_best
 from structsvm.kernel._row_cache cimport RowCache
 
+from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
+from structsvm.kernel._expansion import check_members
+
 # Examples whose average the point of a class begins with.
 cdef Py_ssize_t SEEDS = 5
 
@@ -46,6 +49,8 @@ cdef class Huller(State):
         How far the recursive norms have been found from the exact ones, as a share of the longest member's; the most so
         far.
     """
+
+    kind = "huller"
 
     cdef readonly RowCache cache
     cdef readonly double drift
@@ -252,12 +257,62 @@ cdef class Huller(State):
         for c in range(2):
             if (side == c).any() and not np.abs(alpha[side == c]).sum() > 0.0:
                 raise ValueError("the coefficients of a class add up to 0")
-        self.cache.restart(members)
-        part = np.zeros((2, self.n_samples))
+        self.lay_out(np.asarray(members), np.abs(alpha))
         for c in range(2):
-            part[c, :n] = np.where(side == c, np.abs(alpha), 0.0)
-            self.n_of[c] = np.count_nonzero(side == c)
             self.n_seeds[c] = SEEDS if self.n_of[c] > 0 else 0
-        self.part = part
         self.settle()
         self.drift = 0.0
+
+    def lay_out(self, members, weights):
+        """Let these examples be the members, with the coefficients `weights`."""
+        cdef Py_ssize_t c
+        side = np.asarray(self.y)[members]
+        part = np.zeros((2, self.n_samples))
+        self.cache.restart(members)
+        for c in range(2):
+            part[c, :len(members)] = np.where(side == c, weights, 0.0)
+            self.n_of[c] = np.count_nonzero(side == c)
+            self.factor[c] = 1.0
+        self.part = part
+
+    def get_state(self):
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
+        n = self.cache.n_members
+        counters = [self.n_argmax, self.n_visits, self.n_seeds[0], self.n_seeds[1], *self.cache.get_counters()]
+        return {
+            "random": self.random_words(), "counters": np.array(counters, dtype=np.int64),
+            "cost": np.array([self.cost]), "support": self.cache.members,
+            "part": np.asarray(self.part)[:, :n].sum(axis=0),
+            "numbers": np.array([self.factor[0], self.factor[1], self.square[0], self.square[1], self.cross,
+                                 self.drift]),
+        }
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`. Members of weight 0 go."""
+        cdef Py_ssize_t c
+        words, counters, cost = checked_random(state), checked_counters(state, 7), checked_cost(state)
+        members = checked_array(state, "support", np.int64, (None,))
+        part = checked_array(state, "part", np.float64, members.shape)
+        numbers = checked_array(state, "numbers", np.float64, (6,)).tolist()
+        check_members(members, self.n_samples)
+        if max(counters[2:4]) > SEEDS:
+            raise ValueError(f"array 'counters' of the training state has more than {SEEDS} seeds of a class")
+        side, used = np.asarray(self.y)[members], np.asarray(self.box)[members] > 0.0
+        totals = np.bincount(side, part, minlength=2) * numbers[:2]
+        if (part < 0.0).any() or (np.abs(totals - 1.0) > 1e-6)[np.unique(side)].any() or not (adapt or used.all()):
+            raise ValueError("array 'part' of the training state holds no points of the classes' convex hulls")
+        if min(numbers[:2]) <= 0.0 or numbers[5] < 0.0:
+            raise ValueError("array 'numbers' of the training state has a factor or a drift below 0")
+        for c in range(2):  # a class whose point has lost all its weight begins anew
+            if not (part[used & (side == c)] > 0.0).any():
+                used &= side != c
+                counters[2 + c] = 0
+        self.lay_out(members[used], part[used])
+        self.factor[0], self.factor[1], self.square[0], self.square[1], self.cross, self.drift = numbers
+        self.n_seeds[0], self.n_seeds[1] = counters[2:4]
+        self.set_random(words)
+        self.n_argmax, self.n_visits, self.cost = counters[0], counters[1], cost
+        self.cache.set_counters(counters[4:])
+        if not used.all():
+            self.settle()
+            self.drift = numbers[5]

@@ -29,7 +29,8 @@ from structsvm.kernel._expansion cimport ClassVectors, Expansion, PatternVectors
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
-from structsvm.dual._weights import checked_array
+from structsvm.dual._weights import checked_array, checked_cost, checked_random
+from structsvm.kernel._expansion import check_vectors, checked_vectors
 
 # Examples that a certificate takes at a time.
 cdef Py_ssize_t BLOCK = 64
@@ -77,6 +78,8 @@ cdef class KernelDual(State):
     tau : float
         A pair with less slope is left alone (section 3.4 of the paper).
     """
+
+    kind = "kernel_dual"
 
     def __init__(self, Gram gram not None, y, C, Py_ssize_t n_labels, *, double cache_size=200.0, selection="random",
                  loss=None, similarity=None, Py_ssize_t first=0, uint64_t seed=0):
@@ -576,54 +579,55 @@ cdef class KernelDual(State):
         self.vectors.fill(slots, labels, beta, g)
 
     def check_point(self, members, slots, labels, beta):
-        """ValueError unless these arrays are a feasible point."""
+        """Raise ValueError unless these arrays are a feasible point."""
+        check_vectors(members, slots, labels, self.n_samples, self.n_labels)
         n, y, box = len(members), np.asarray(self.y), np.asarray(self.box)
-        if n and not 0 <= members.min() <= members.max() < self.n_samples:
-            raise ValueError(f"support patterns must be examples from 0 to {self.n_samples - 1}")
-        if not len(slots) == len(labels) == len(beta) or not np.array_equal(np.unique(slots), np.arange(n)):
-            raise ValueError("each support pattern must have support vectors, and each of them a label and a number")
-        if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_labels:
-            raise ValueError(f"support vectors must have labels from 0 to {self.n_labels - 1}")
-        if len(np.unique(slots * self.n_labels + labels)) != len(slots):
-            raise ValueError("a support pattern has a label twice")
+        if len(beta) != len(slots):
+            raise ValueError(f"{len(beta)} coefficients for {len(slots)} support vectors")
         bound = box[members][slots]
         sums = np.bincount(slots, beta, minlength=n)
         true = labels == y[members][slots]
         if not (np.isfinite(beta).all() and (beta <= np.where(true, bound * (1.0 + 1e-9), 0.0)).all()
                 and (np.abs(sums) <= 1e-9 * box[members]).all() and np.bincount(slots, true, minlength=n).all()):
-            raise ValueError("the coefficients of the support vectors are not feasible")
+            raise ValueError("the coefficients of the support vectors, 'vector_numbers', are not feasible")
+
+    def into_box(self, members, slots, labels, beta):
+        """The vectors with the coefficients of each pattern scaled down into its box; patterns of weight 0 go."""
+        true = labels == np.asarray(self.y)[members][slots]
+        total, box = np.zeros(len(members)), np.asarray(self.box)[members]
+        total[slots[true]] = beta[true]
+        share = np.where(total > box * (1.0 + 1e-9), box / np.where(total > 0.0, total, 1.0), 1.0)
+        kept = share > 0.0
+        vectors = kept[slots]
+        slot = np.cumsum(kept) - 1
+        return members[kept], slot[slots[vectors]], labels[vectors], (beta * share[slots])[vectors]
 
     def get_state(self):
-        """Return the state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
-        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
-        cdef int k
-        for k in range(4):
-            words[k] = self.random.s[k]
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
         members, slots, labels, beta, g = self.coefficients()
-        counters = [self.n_argmax, self.n_visits, self.cache.gram.n_values, self.cache.n_asked, self.cache.n_missed,
-                    self.selected, self.pair[0], self.pair[1]]
+        counters = [self.n_argmax, self.n_visits, *self.cache.get_counters(), self.selected, self.pair[0], self.pair[1]]
         return {
-            "random": np.asarray(words), "counters": np.array(counters, dtype=np.int64),
+            "random": self.random_words(), "counters": np.array(counters, dtype=np.int64),
             "cost": np.array([self.cost]), "support": members, "vector_slot": slots, "vector_label": labels,
             "vector_numbers": np.stack([beta, g]),
         }
 
-    def set_state(self, state):
-        """Take over a dict from `get_state`. Raises ValueError if it does not fit the problem."""
-        cdef int k
-        words = checked_array(state, "random", np.uint64, (4,))
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
+        words, cost = checked_random(state), checked_cost(state)
         counters = checked_array(state, "counters", np.int64, (8,))
-        cost = checked_array(state, "cost", np.float64, (1,))
-        slots = checked_array(state, "vector_slot", np.int64, None)
-        labels = checked_array(state, "vector_label", np.int32, (len(slots),))
-        beta, g = checked_array(state, "vector_numbers", np.float64, (2, len(slots)))
-        if not words.any() or counters[:5].min() < 0 or not (
-                -1 <= counters[5] < self.n_samples and 0 <= counters[6:].min() <= counters[6:].max() < self.n_labels):
-            raise ValueError("the counters or the random generator of the training state are not sound")
-        self.restart(checked_array(state, "support", np.int64, None), slots, labels, beta, g)
-        for k in range(4):
-            self.random.s[k] = words[k]
-        self.cost = cost[0]
-        self.n_argmax, self.n_visits, self.cache.gram.n_values = counters[0], counters[1], counters[2]
-        self.cache.n_asked, self.cache.n_missed = counters[3], counters[4]
+        if counters[:5].min() < 0 or not (-1 <= counters[5] < self.n_samples
+                                          and 0 <= counters[6:].min() <= counters[6:].max() < self.n_labels):
+            raise ValueError("array 'counters' of the training state holds counts below 0, or a selection out of range")
+        members, slots, labels, beta, g = checked_vectors(state, self.n_samples, self.n_labels)
+        if adapt:
+            before = beta
+            members, slots, labels, beta = self.into_box(members, slots, labels, beta)
+            if not np.array_equal(beta, before):
+                g = None
+        self.restart(members, slots, labels, beta, g)
+        self.set_random(words)
+        self.cost = cost
+        self.n_argmax, self.n_visits = counters[0], counters[1]
+        self.cache.set_counters(counters[2:5])
         self.selected, self.pair[0], self.pair[1] = counters[5], counters[6], counters[7]

@@ -9,6 +9,9 @@ from structsvm.kernel._expansion cimport ClassVectors, Expansion
 from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
+from structsvm.dual._weights import checked_counters, checked_random
+from structsvm.kernel._expansion import checked_vectors
+
 
 cdef class KernelPerceptron(State):
     """An expansion that grows by an example whenever it is predicted wrongly.
@@ -20,6 +23,8 @@ cdef class KernelPerceptron(State):
     ----------
     gram, y, n_labels, cache_size, seed : see `KernelDual`
     """
+
+    kind = "kernel_perceptron"
 
     cdef readonly RowCache cache
     cdef readonly Expansion vectors     # with u in the place of derivatives
@@ -67,6 +72,34 @@ cdef class KernelPerceptron(State):
         c.beta[place] += step
         c.g[place] += step * (self.n_visits - 1)
         return 0
+
+    def settle(self):
+        """Put the vectors of each class in the order of their slots, as `set_state` does."""
+        self.lay_out(*self.vectors.listed())
+
+    def lay_out(self, slots, labels, beta, u):
+        self.vectors = Expansion(self.n_labels, self.n_samples)
+        self.vectors.fill(slots, labels, beta, u)
+
+    def get_state(self):
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
+        slots, labels, beta, u = self.vectors.listed()
+        return {
+            "random": self.random_words(),
+            "counters": np.array([self.n_argmax, self.n_visits, *self.cache.get_counters()], dtype=np.int64),
+            "support": self.cache.members, "vector_slot": slots, "vector_label": labels,
+            "vector_numbers": np.stack([beta, u]),
+        }
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`."""
+        words, counters = checked_random(state), checked_counters(state, 5)
+        members, *vectors = checked_vectors(state, self.n_samples, self.n_labels)
+        self.cache.restart(members)
+        self.lay_out(*vectors)
+        self.set_random(words)
+        self.n_argmax, self.n_visits = counters[:2]
+        self.cache.set_counters(counters[2:])
 
     @property
     def n_vectors(self):

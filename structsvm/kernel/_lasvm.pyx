@@ -25,6 +25,9 @@ from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Gram, products_best
 from structsvm.kernel._row_cache cimport RowCache
 
+from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
+from structsvm.kernel._expansion import check_members
+
 SELECTIONS = {
     "random": SELECT_RANDOM,
     "gradient": SELECT_GRADIENT,
@@ -46,6 +49,9 @@ cdef Py_ssize_t SHRINK_EVERY = 1000
 
 # A direction is flat below this share of the largest curvature there can be.
 cdef double FLAT = 1e-12
+
+# The least sum that is divided by.
+TINY = np.finfo(np.float64).tiny
 
 # Rows of a pass over all examples at a time.
 cdef Py_ssize_t BLOCK = 64
@@ -72,6 +78,8 @@ cdef class LaSVM(State):
     bias, delta : float
         b and the uncertainty about it (equation 4.11), as of the last Reprocess.
     """
+
+    kind = "lasvm"
 
     def __init__(self, Gram gram not None, y, C, *, double tau=1e-3, selection="random", double cache_size=200.0,
                  Py_ssize_t first=0, uint64_t seed=0):
@@ -461,22 +469,75 @@ cdef class LaSVM(State):
 
     def restart(self, members, slots, labels, beta):
         """Go to another point: arrays as `coefficients` returns them, but for the derivatives."""
-        cdef Py_ssize_t s, i
-        n = len(members)
-        alpha = np.zeros(n)
+        alpha = np.zeros(len(members))
         alpha[slots] = beta
-        sign, box = np.asarray(self.sign)[members], np.asarray(self.box)[members]
-        scale = max(1.0, box.max(initial=0.0))
+        self.lay_out(np.asarray(members), alpha)
+        self.settle()
+
+    def lay_out(self, members, alpha, g=None):
+        """Let these examples be the members, with their derivatives; without `g` they are computed."""
+        cdef Py_ssize_t s, i, n = len(members)
+        check_members(members, self.n_samples)
+        low, high = self.bounds(members)
+        scale = max(1.0, high.max(initial=0.0), -low.min(initial=0.0))
         if not (np.isfinite(alpha).all() and abs(alpha.sum()) <= 1e-9 * scale * max(n, 1)
-                and (sign * alpha >= 0.0).all() and (np.abs(alpha) <= box * (1.0 + 1e-9)).all()):
-            raise ValueError("the coefficients of the support vectors are not feasible")
+                and (low * (1.0 + 1e-9) <= alpha).all() and (alpha <= high * (1.0 + 1e-9)).all()):
+            raise ValueError("the coefficients of the support vectors, 'alpha', are not feasible")
         self.cache.restart(members)
         self.n_of[0] = self.n_of[1] = 0
         for s in range(n):
             i = self.cache.member[s]
-            self.low[s], self.high[s] = min(0.0, self.box[i] * self.sign[i]), max(0.0, self.box[i] * self.sign[i])
+            self.low[s], self.high[s] = low[s], high[s]
             self.alpha[s] = min(max(alpha[s], self.low[s]), self.high[s])
             self.n_of[self.sign[i] > 0.0] += 1
         for s in range(n):
-            self.g[s] = self.sign[self.cache.member[s]] - self.fast.weigh(self.cache.row(s), &self.alpha[0], n)
+            self.g[s] = g[s] if g is not None else (
+                self.sign[self.cache.member[s]] - self.fast.weigh(self.cache.row(s), &self.alpha[0], n))
+
+    def bounds(self, members):
+        """A and B of examples."""
+        bound = np.asarray(self.box)[members] * np.asarray(self.sign)[members]
+        return np.minimum(0.0, bound), np.maximum(0.0, bound)
+
+    def into_box(self, members, alpha):
+        """The coefficients cut to the box; then those of the heavier class are scaled down, so that the sum is 0."""
+        low, high = self.bounds(members)
+        alpha = np.clip(alpha, low, high)
+        positive, negative = alpha[alpha > 0.0].sum(), -alpha[alpha < 0.0].sum()
+        least = min(positive, negative)
+        alpha[alpha > 0.0] *= least / max(positive, TINY)
+        alpha[alpha < 0.0] *= least / max(negative, TINY)
+        kept = low < high
+        return members[kept], alpha[kept]
+
+    def get_state(self):
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
+        n = self.cache.n_members
+        counters = [self.n_argmax, self.n_visits, self.n_steps, *self.cache.get_counters()]
+        return {
+            "random": self.random_words(), "counters": np.array(counters, dtype=np.int64),
+            "cost": np.array([self.cost]), "support": self.cache.members, "alpha": np.array(self.alpha[:n]),
+            "gradient": np.array(self.g[:n]), "numbers": np.array([self.tau, self.bias, self.delta]),
+        }
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`. The finer tau holds."""
+        words, counters, cost = checked_random(state), checked_counters(state, 6), checked_cost(state)
+        members = checked_array(state, "support", np.int64, (None,))
+        alpha = checked_array(state, "alpha", np.float64, members.shape)
+        g = checked_array(state, "gradient", np.float64, members.shape)
+        tau, bias, delta = checked_array(state, "numbers", np.float64, (3,)).tolist()
+        if tau <= 0.0:
+            raise ValueError(f"array 'numbers' of the training state has tau={tau:g}, which must be positive")
+        check_members(members, self.n_samples)
+        if adapt:
+            low, high = self.bounds(members)
+            if not ((low < high).all() and (low <= alpha).all() and (alpha <= high).all()):
+                (members, alpha), g = self.into_box(members, alpha), None
+        self.lay_out(members, alpha, g)
+        self.set_random(words)
+        self.n_argmax, self.n_visits, self.n_steps = counters[:3]
+        self.cache.set_counters(counters[3:])
+        self.cost, self.bias, self.delta = cost, bias, delta
+        self.tau = min(self.tau, tau)
         self.settle()

@@ -69,6 +69,14 @@ cdef class RowCache:
         """
         return max(0.0, 1.0 - <double>self.n_missed / self.n_asked) if self.n_asked else 1.0
 
+    def get_counters(self):
+        """Kernel values computed, rows asked for, and rows computed again, so far."""
+        return [self.gram.n_values, self.n_asked, self.n_missed]
+
+    def set_counters(self, counters):
+        """Restore the counters returned by `get_counters`."""
+        self.gram.n_values, self.n_asked, self.n_missed = counters
+
     @property
     def capacity(self):
         """Rows of the present length that there is room for."""

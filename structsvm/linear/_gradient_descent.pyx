@@ -28,7 +28,7 @@ from structsvm._typedefs cimport array_data, int32_t, int64_t, ndarray, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Rows
 
-from structsvm.dual._weights import checked_array
+from structsvm.dual._weights import checked_array, checked_counters, checked_random
 
 cdef extern from "descent.h" nogil:
     ctypedef struct descent:
@@ -149,6 +149,8 @@ cdef class GradientDescent(State):
     skip : int
         Visits between two regularisation steps.
     """
+
+    kind = "descent"
 
     cdef readonly Rows rows
     cdef readonly Py_ssize_t n_machines
@@ -273,19 +275,54 @@ cdef class GradientDescent(State):
         return w
 
     def get_state(self):
-        """What a stream goes on from, as a dict of arrays (see `set_state`); an average is of one batch alone."""
-        numbers = [self.t, self.t0, self.r, <double>self.estimate]
-        return {"weights": self.arrays[0].copy(), "curvature": self.arrays[1].copy(),
-                "rescaling": self.arrays[2].copy(), "numbers": np.array(numbers)}
+        """Return the state between two passes as a dict of arrays; training that resumes from it gives bit-identical
+        results. (An average is of one pass alone.)"""
+        return {
+            "weights": self.arrays[0].copy(), "curvature": self.arrays[1].copy(), "rescaling": self.arrays[2].copy(),
+            "numbers": np.array([self.t, self.t0, self.r, <double>self.estimate]),
+            "descent": np.array([self.ridge, <double>self.second_order]), "random": self.random_words(),
+            "counters": np.array([self.n_argmax, self.n_visits, self.due], dtype=np.int64),
+        }
 
-    def set_state(self, state):
-        """Take over a dict of `get_state`; ValueError if it is not sound, or of other machines."""
-        t, t0, r, estimate = checked_array(state, "numbers", np.float64, (4,))
-        if t < 0.0 or t0 <= 0.0 or r < 0.0:
-            raise ValueError(f"the training state has t = {t:g}, t0 = {t0:g}, r = {r:g}")
-        for array, name in zip(self.arrays, ("weights", "curvature", "rescaling")):
-            array[:] = checked_array(state, name, array.dtype, array.shape)
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`.
+
+        With `adapt` the rescaling follows another ridge or method.
+        """
+        words, counters = checked_random(state), checked_counters(state, 3)
+        if counters[2] >= self.skip:
+            raise ValueError(f"array 'counters' of the training state has {counters[2]} visits since the last "
+                             f"regularisation step, of which there is one in {self.skip}")
+        ridge, second_order = checked_array(state, "descent", np.float64, (2,)).tolist()
+        same = ridge == self.ridge and second_order == self.second_order
+        if not (same or adapt):
+            raise ValueError("array 'descent' of the training state is of another ridge or method")
+        self.restart(state)
+        if not same:
+            self.rescale()
+        self.set_random(words)
+        self.n_argmax, self.n_visits, self.due = counters
+
+    def restart(self, state):
+        """Restore the weights, their rescaling and the gain; other arrays of `get_state` need not be there."""
+        t, t0, r, estimate = checked_array(state, "numbers", np.float64, (4,)).tolist()
+        if t < 0.0 or t0 <= 0.0 or r < 0.0 or estimate not in (0.0, 1.0):
+            raise ValueError(f"array 'numbers' of the training state has t = {t:g}, t0 = {t0:g}, r = {r:g}")
+        names = "weights", "curvature", "rescaling"
+        found = [checked_array(state, name, array.dtype, array.shape) for array, name in zip(self.arrays, names)]
+        for array, name in zip(found[1:], names[1:]):
+            if (array < 0.0).any():
+                raise ValueError(f"array {name!r} of the training state has numbers below 0")
+        for array, value in zip(self.arrays, found):
+            array[:] = value
         self.t, self.t0, self.r, self.estimate = t, t0, r, estimate != 0.0
+
+    def rescale(self):
+        """B from the curvatures."""
+        h = self.arrays[1].astype(np.float64)
+        most = 1.0 / self.ridge
+        self.arrays[2][:] = np.clip(SCALE / np.maximum(h, SCALE * self.ridge), LEAST * most, most) \
+            if self.second_order else most
 
     @property
     def rescaling(self):

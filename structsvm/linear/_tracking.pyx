@@ -19,7 +19,7 @@ import numpy as np
 from structsvm._random cimport Random, random_below, random_seed
 from structsvm._typedefs cimport int64_t, uint64_t
 
-from structsvm.dual._weights import checked_array
+from structsvm.dual._weights import checked_array, checked_random
 
 
 cdef class Tracker:
@@ -134,7 +134,7 @@ cdef class Tracker:
         return gain
 
     def get_state(self):
-        """What the stream goes on from, bit for bit: a dict of arrays (see `set_state`)."""
+        """Return the state as a dict of arrays; a stream that resumes from it gives bit-identical results."""
         cdef Py_ssize_t n = self.n_seen
         return {
             "examples": np.array(self.X[:n]),
@@ -145,17 +145,20 @@ cdef class Tracker:
         }
 
     def set_state(self, state):
-        """Take over a dict of `get_state`; ValueError if it is not sound, or of other features."""
+        """Restore the arrays returned by `get_state`. Raises ValueError if they belong to other features."""
         cdef int k
-        cdef Py_ssize_t n = len(checked_array(state, "numbers", np.float64, None).T)
+        numbers = checked_array(state, "numbers", np.float64, (3, None))
+        cdef Py_ssize_t n = numbers.shape[1]
         X = checked_array(state, "examples", np.float64, (n, self.n_features))
-        numbers = checked_array(state, "numbers", np.float64, (3, n))
-        words = checked_array(state, "random", np.uint64, (4,))
-        if not words.any() or not ((0.0 <= numbers[1]) & (numbers[1] <= numbers[2])).all():
-            raise ValueError("the coefficients or the random generator of the training state are not sound")
+        words = checked_random(state)
+        if not ((0.0 <= numbers[0]).all() and (0.0 <= numbers[1]).all() and (numbers[1] <= numbers[2]).all()):
+            raise ValueError("array 'numbers' of the training state has squares below 0, or alphas outside their box")
         weights = checked_array(state, "weights", np.float64, (2, self.n_features))
-        self.n_steps = checked_array(state, "steps", np.int64, (1,))[0]
+        steps = checked_array(state, "steps", np.int64, (1,))[0]
+        if steps < 0:
+            raise ValueError(f"array 'steps' of the training state is {steps}, and must be >= 0")
         self.dual, self.gained = checked_array(state, "gains", np.float64, (2,))
+        self.n_steps = steps
         self.n_seen = 0
         self.reserve(max(n, 64))
         np.asarray(self.X)[:n] = X

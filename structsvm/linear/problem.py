@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from structsvm.checksum import checksum
 from structsvm.kernel._kernels import Rows
 
 
@@ -31,3 +32,9 @@ class LinearProblem:
     @property
     def n_features(self):
         return self.rows.n_features
+
+    def fingerprint(self):
+        """A checksum that tells these training data from others."""
+        data = self.rows.data
+        parts = [data.data, data.indices, data.indptr] if self.rows.is_sparse else [data]
+        return checksum([*parts, self.y, np.array([self.n_labels])])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.checkpoint import Checkpoint
+from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import half_norm
 from structsvm.dual.parallel import Rounds
@@ -156,32 +156,53 @@ class Run:
         )
 
     def get_state(self):
-        """The run between two passes as arrays: `set_state` goes on from it bit for bit."""
+        """Return the run between two passes as a dict of arrays; resuming from it gives bit-identical results."""
         arrays = dict(self.state.get_state())
+        arrays["kind"] = as_array(self.state.kind)
         arrays["schedule"] = self.schedule.get_state()
         arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
-        arrays["formulation"] = self._formulation()
+        arrays["formulation"] = formulation_array(self.problem)
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
-    def _formulation(self):
-        """The problem's rescaling and penalty, as text in an array."""
-        return np.frombuffer(repr(sorted(self.problem.formulation.items())).encode(), dtype=np.uint8)
+    def set_state(self, arrays, *, adapt=False):
+        """Restore the arrays returned by `get_state`.
 
-    def set_state(self, arrays):
-        """Take over arrays of `get_state`; ValueError if they do not fit the problem."""
-        if not np.array_equal(arrays.get("formulation"), self._formulation()):
-            raise ValueError(f"the training state is not of a problem with {self.problem.formulation}")
+        Parameters
+        ----------
+        arrays : dict of ndarray
+        adapt : bool
+            Whether they may come from a run with other parameters: a smaller C, another schedule.
+
+        Raises
+        ------
+        ValueError
+            If they belong to another problem or kind of solver; the run is unchanged.
+        """
+        check_formulation(arrays, self.problem)
+        if kind_of(arrays) != self.state.kind:
+            raise ValueError(f"the training state is of kind {kind_of(arrays)!r:.40}, expected {self.state.kind!r}")
         run = np.asarray(arrays.get("run"))
         if run.dtype != np.float64 or run.shape != (4,) or not (np.isfinite(run[:2]).all() and (run[:2] >= 0.0).all()):
             raise ValueError(
                 "array 'run' of the training state must be 4 float64 numbers, passes and seconds among them"
             )
+        if run[0] != int(run[0]):
+            raise ValueError(f"array 'run' of the training state has {run[0]:g} passes, and must have a whole number")
         history = History.from_arrays({k[8:]: v for k, v in arrays.items() if k.startswith("history_")})
-        self.schedule.set_state(arrays.get("schedule"))
-        self.state.set_state(arrays)
+        before = self.schedule.get_state()
+        try:
+            self.schedule.set_state(arrays.get("schedule"))
+        except ValueError:
+            if not adapt:  # another schedule begins with nothing due
+                raise
+        try:
+            self.state.set_state(arrays, adapt=adapt)
+        except ValueError:
+            self.schedule.set_state(before)
+            raise
         self.n_iter, self.seconds = int(run[0]), float(run[1])
-        self.primal, self.dual = float(run[2]), float(run[3])
+        self.primal, self.dual = (np.nan, self.state.dual) if adapt else run[2:].tolist()
         self.history = history
 
 
@@ -265,8 +286,10 @@ class Solver(Parameters):
         run = self.start(problem, sample_weight=sample_weight, base=base) if run is None else run
         monitor = Monitor() if monitor is None else monitor
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, self.checkpoint_every, last)
-            checkpoint.take_up(run)
+            checkpoint = self.checkpoint
+            if not isinstance(checkpoint, Checkpoint):
+                checkpoint = Checkpoint(checkpoint, self.checkpoint_every)
+            last = checkpoint.restore(run, last)
             monitor = Monitors(checkpoint, monitor)
         run.status = "running"
         try:

@@ -30,6 +30,8 @@ class CrammerSinger(KernelSolver):
         Memory for rows of the kernel matrix, of one value an example, in units of 2**20 bytes.
     random_state : int, RandomState or None
         Seeds the order of examples.
+    checkpoint, checkpoint_every
+        As for `LaRank`.
     """
 
     _constraints = KernelSolver._constraints | {
@@ -37,12 +39,14 @@ class CrammerSinger(KernelSolver):
         "max_iter": Interval(Integral, 1),
     }
 
-    def __init__(self, C=1.0, *, tol=1e-3, max_iter=10000, cache_size=200, random_state=None):
+    def __init__(self, C=1.0, *, tol=1e-3, max_iter=10000, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem, C, first, seed):
         if problem.loss is not None or problem.similarity is not None or first:

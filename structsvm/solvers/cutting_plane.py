@@ -152,9 +152,14 @@ class CuttingPlaneRun(Run):
     def get_state(self):
         return super().get_state() | self.schedule.get_arrays()
 
-    def set_state(self, arrays):
-        self.schedule.set_arrays(arrays)
-        super().set_state(arrays)
+    def set_state(self, arrays, *, adapt=False):
+        before = self.schedule.get_arrays()
+        arrays = self.schedule.set_arrays(arrays, adapt)
+        try:
+            super().set_state(arrays, adapt=adapt)
+        except ValueError:
+            self.schedule.set_arrays(before, False)
+            raise
 
     @property
     def is_solved(self):

@@ -70,6 +70,8 @@ class Huller(KernelSolver):
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes.
     random_state : int, RandomState or None
+    checkpoint, checkpoint_every
+        As for `LaRank`.
     """
 
     C = 1.0
@@ -79,10 +81,12 @@ class Huller(KernelSolver):
 
     run_type = HullerRun
 
-    def __init__(self, *, max_iter=2, cache_size=200, random_state=None):
+    def __init__(self, *, max_iter=2, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1):
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def state_on(self, problem, C, first, seed):
         if problem.n_labels != 2 or problem.loss is not None or problem.similarity is not None:

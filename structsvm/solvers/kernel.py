@@ -64,8 +64,6 @@ class KernelSolver(Solver):
 
     C: float
     cache_size: float
-    checkpoint = None
-    checkpoint_every = 1
     average = False
     run_type = KernelRun
 

@@ -45,6 +45,8 @@ class KernelLaRank(KernelSolver):
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes.
     random_state : int, RandomState or None
+    checkpoint, checkpoint_every
+        As for `LaRank`.
     """
 
     _constraints = KernelSolver._constraints | {
@@ -68,6 +70,8 @@ class KernelLaRank(KernelSolver):
         tol=None,
         cache_size=200,
         random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
     ):
         self.C = C
         self.schedule = schedule
@@ -77,6 +81,8 @@ class KernelLaRank(KernelSolver):
         self.tol = tol
         self.cache_size = cache_size
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     @property
     def n_passes(self):

@@ -20,6 +20,10 @@ class KernelPerceptronRun(Run):
     def weights(self):
         return self.state.coefficients(self.use_average)
 
+    def start_pass(self):
+        self.state.settle()
+        super().start_pass()
+
     @property
     def n_support(self):
         return self.state.n_vectors
@@ -41,12 +45,10 @@ class KernelPerceptron(Solver):
         Return the average of the expansions after each visit, which generalises better.
     max_iter : int, default=10
         Passes over the data.
-    cache_size, random_state : see `KernelLaRank`
+    cache_size, random_state, checkpoint, checkpoint_every : see `KernelLaRank`
     """
 
     tol = None
-    checkpoint = None
-    checkpoint_every = 1
 
     _constraints = Solver._constraints | {
         "average": FLAG,
@@ -54,11 +56,22 @@ class KernelPerceptron(Solver):
         "max_iter": Interval(Integral, 1),
     }
 
-    def __init__(self, *, average=True, max_iter=10, cache_size=200, random_state=None):
+    def __init__(
+        self,
+        *,
+        average=True,
+        max_iter=10,
+        cache_size=200,
+        random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
+    ):
         self.average = average
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def formulation(self):
         return KernelProblem.formulation

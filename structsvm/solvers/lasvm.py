@@ -25,6 +25,10 @@ class LaSVMRun(KernelRun):
     def intercept(self):
         return np.array([0.0, self.state.bias])
 
+    def set_state(self, arrays, *, adapt=False):
+        super().set_state(arrays, adapt=adapt)
+        self.n_steps = self.state.n_steps
+
     def certify(self):
         """The finishing step; and with `tol` both objectives, by one pass over all examples.
 
@@ -77,6 +81,8 @@ class LaSVM(KernelSolver):
     cache_size : float, default=200
         Memory for rows of the kernel matrix, in units of 2**20 bytes.
     random_state : int, RandomState or None
+    checkpoint, checkpoint_every
+        As for `LaRank`.
     """
 
     _constraints = KernelSolver._constraints | {
@@ -105,6 +111,8 @@ class LaSVM(KernelSolver):
         tau=1e-3,
         cache_size=200,
         random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
     ):
         self.C = C
         self.n_reprocess = n_reprocess
@@ -117,6 +125,8 @@ class LaSVM(KernelSolver):
         self.tau = tau
         self.cache_size = cache_size
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     @property
     def n_passes(self):

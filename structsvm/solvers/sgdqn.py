@@ -69,11 +69,11 @@ class SGDQN(Solver):
     max_iter : int, default=5
         Passes over the data.
     random_state : int, RandomState or None
+    checkpoint, checkpoint_every
+        As for `LaRank`.
     """
 
     tol = None
-    checkpoint = None
-    checkpoint_every = 1
 
     _constraints = Solver._constraints | {
         "alpha": POSITIVE,
@@ -96,6 +96,8 @@ class SGDQN(Solver):
         fit_intercept=True,
         max_iter=5,
         random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
     ):
         self.alpha = alpha
         self.loss = loss
@@ -105,12 +107,14 @@ class SGDQN(Solver):
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def formulation(self):
         return LinearProblem.formulation
 
     def start(self, problem, *, sample_weight=None, base=None):
-        """Return a fresh `GradientRun`; `base` is what `GradientDescent.get_state` gave of weights to go on with."""
+        """Return a fresh `GradientRun`; `base` holds the arrays of `GradientDescent.get_state` to start from."""
         weight = np.ones(problem.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seed = seed_from(self.random_state)
         if base is not None:
@@ -119,8 +123,8 @@ class SGDQN(Solver):
             t0 = self._chosen_t0(problem, weight, seed) if self.t0 is None else float(self.t0)
         state = self._state(problem, weight, seed, t0)
         if base is not None:
-            state.set_state(base)
-        return GradientRun(self, problem, state, PerceptronSchedule(state))
+            state.restart(base)
+        return GradientRun(self, problem, state, PerceptronSchedule(state), C=weight)
 
     def _state(self, problem, weight, seed, t0):
         return GradientDescent(

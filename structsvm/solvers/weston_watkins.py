@@ -24,8 +24,10 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from structsvm.dual._weights import checked_array, checked_counters
 from structsvm.kernel._circulation import Circulation
 from structsvm.kernel._cycles import Arcs, CycleSteps
+from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import Interval, Options
 from structsvm.solvers.kernel import KernelRun, KernelSolver, check_size
@@ -60,6 +62,8 @@ class WestonWatkins(KernelSolver):
         Memory for rows of the kernel matrix, in units of 2**20 bytes; it bounds the working sets.
     random_state : int, RandomState or None
         Without effect: training is deterministic.
+    checkpoint, checkpoint_every
+        As for `LaRank`.
     """
 
     _constraints = KernelSolver._constraints | {
@@ -68,13 +72,26 @@ class WestonWatkins(KernelSolver):
         "max_iter": Interval(Integral, 1),
     }
 
-    def __init__(self, C=1.0, *, method="cycles", tol=1e-3, max_iter=1000, cache_size=200, random_state=None):
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        method="cycles",
+        tol=1e-3,
+        max_iter=1000,
+        cache_size=200,
+        random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
+    ):
         self.C = C
         self.method = method
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def start(self, problem, *, sample_weight=None, base=None):
         if problem.loss is not None or problem.similarity is not None or base is not None:
@@ -130,6 +147,7 @@ class WestonWatkinsState:
         Its `biases` are optimal after `certify`.
     """
 
+    kind = "weston_watkins"
     n_argmax = 0
 
     def __init__(self, gram, y, C, n_classes, *, cache_size=200.0):
@@ -183,6 +201,54 @@ class WestonWatkinsState:
         for first in range(0, self.F.shape[1], STRIP):
             self.F[:, first : first + STRIP] += change @ rows[:, first : first + STRIP].astype(np.float64)
 
+    def get_state(self):
+        """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
+        return {
+            "support": self.order.copy(),
+            "beta": self.beta.copy(),
+            "scores": self.F.copy(),
+            "biases": self.programme.biases.copy(),
+            "counters": np.array(self.cache.get_counters(), dtype=np.int64),
+        }
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; see `WeightState.set_state`.
+
+        The constraints of the classes couple all examples: where one does not fit its box, all are scaled alike.
+        """
+        order, Q = checked_array(state, "support", np.int64, (None,)), len(self.beta)
+        beta = checked_array(state, "beta", np.float64, (Q, len(order)))
+        F = checked_array(state, "scores", np.float64, (Q, len(order)))
+        biases = checked_array(state, "biases", np.float64, (Q,))
+        counters = checked_counters(state, 3)
+        check_members(order, self.cache.gram.n_rows)
+        same = np.array_equal(order, self.order)
+        if not same:
+            if not adapt:
+                raise ValueError("array 'support' of the training state is of other examples")
+            whole = np.zeros((Q, self.cache.gram.n_rows))
+            whole[:, order] = beta
+            beta = whole[:, self.order]
+            if np.count_nonzero(beta) < np.count_nonzero(whole):  # an example whose weight is 0 now
+                beta[:] = 0.0
+        alpha = -beta
+        alpha[self.own] = 0.0
+        room = np.divide(self.C, alpha, out=np.full_like(alpha, np.inf), where=alpha > 0.0).min(initial=np.inf)
+        if room < 1.0 - 1e-9 and adapt:
+            beta, same = beta * room, False
+        elif room < 1.0 - 1e-9 or (alpha < 0.0).any() or (np.abs(beta.sum(axis=0)) > 1e-6 * self.C).any():
+            raise ValueError("array 'beta' of the training state is not feasible")
+        if (np.abs(beta.sum(axis=1)) > 1e-6 * self.C.sum()).any():
+            raise ValueError("array 'beta' of the training state is not feasible")
+        self.beta[:] = beta
+        self.programme.biases[:] = biases
+        self.cache.set_counters(counters)
+        if same:
+            self.F[:] = F
+        else:
+            self.recompute()
+        self.settle()
+
     def coefficients(self):
         """The support vectors, as `KernelDual.coefficients` lists them."""
         support = np.flatnonzero(self.beta.any(axis=0))
@@ -224,6 +290,19 @@ class Rounds:
     def improve(self, start, C, beta, F, K, slope):
         """Change `beta` and `F` of a working set, in place; `slope` is that of the steepest cycle of all examples."""
         raise NotImplementedError
+
+    def get_state(self):
+        """The examples of the last working set, those chosen last before the others, as float64 array."""
+        return self.kept.astype(np.float64)
+
+    def set_state(self, numbers):
+        """Restore the array returned by `get_state`. Raises ValueError if it belongs to another problem."""
+        numbers = np.asarray(numbers)
+        if numbers.dtype != np.float64 or not np.isin(numbers, np.arange(self.n_samples)).all():
+            raise ValueError(f"the schedule of the training state must be examples from 0 to {self.n_samples - 1}")
+        if numbers.ndim != 1 or len(np.unique(numbers)) != len(numbers):
+            raise ValueError("the schedule of the training state has an example twice")
+        self.kept = numbers.astype(np.int64)
 
     def start_pass(self):
         self.next = 0
