@@ -82,7 +82,7 @@ def candidates(train, data, quick):
 
 
 def choose(name, makers, data):
-    """The model of highest Q on the validation part."""
+    """The model with the highest Q on the validation part."""
     best, row = None, {"name": name}
     seconds = 0.0
     for setting, make in makers.items():

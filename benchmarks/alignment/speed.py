@@ -1,4 +1,4 @@
-"""Cells a second: structsvm in float64, Biopython, and parasail where it is installed."""
+"""Cells per second: structsvm in float64, Biopython, and parasail if it is installed."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def generative_model(data):
 
 
 def train(data, n):
-    """SVM2 by algorithm 1 of the paper; the model, and the constraints in its working sets at the end."""
+    """Train SVM2 by algorithm 1 of the paper; return the model and its final number of constraints."""
     model = AlignmentModel.of(SimpleNamespace(**SETTINGS))
     solver = CuttingPlane(
         C=C / n, penalty="quadratic", epsilon=EPSILON, tol=None, optimize="constraint", random_state=0

@@ -1,4 +1,4 @@
-"""Which example comes next: figures 4.11 to 4.15 of the thesis."""
+"""Selection of the next example: figures 4.11 to 4.15 of the thesis."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def run(options):
 
 
 def mean_of_seeds(selection, visits, task):
-    """The row of a machine, means over some seeds, with the standard deviation of the error."""
+    """The row of a machine: means over some seeds, and the standard deviation of the error."""
     machines = (
         LaSVMClassifier(selection=selection, max_visits=visits, random_state=seed, **task.params)
         for seed in range(SEEDS)
@@ -59,7 +59,7 @@ def mean_of_seeds(selection, visits, task):
 
 
 def target(rows):
-    """What the row of least error with at most a quarter of SVC's support vectors says."""
+    """Verdict on the row of least error with at most a quarter of SVC's support vectors."""
     svc, *others = rows
     small = [row for row in others if row["share"] <= QUARTER]
     if not small:

@@ -1,4 +1,4 @@
-"""Kernel values that LIBSVM computes: calls of exp, counted by a library in front of libm, in a run of its own."""
+"""Kernel values that LIBSVM computes: calls of exp, counted by a library preloaded before libm, in a run of its own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ unsigned long long exp_calls(void) { return calls; }
 
 
 def kernel_values(task):
-    """Values of the RBF kernel in ``SVC.fit``; None where no library can be compiled or put in front."""
+    """Number of RBF kernel values in ``SVC.fit``; None if no library can be compiled or preloaded."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         return None

@@ -1,4 +1,4 @@
-"""The data of the thesis's chapter 4 and the parameters of its table 4.2, and fits that are measured."""
+"""The data of the thesis's chapter 4, the parameters of its table 4.2, and measured fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Task:
 
 
 def noisy(y, share=NOISE):
-    """Labels of which a share is turned round."""
+    """Labels, a share of them reversed."""
     y = y.copy()
     flip = np.random.default_rng(0).choice(len(y), int(share * len(y)), replace=False)
     y[flip] = ~y[flip]
@@ -36,7 +36,7 @@ def noisy(y, share=NOISE):
 
 
 def first(task, n):
-    """The task on n training examples, drawn once for all."""
+    """The task on n training examples, the same in every run."""
     if n >= len(task.y):
         return task
     some = np.random.default_rng(1).choice(len(task.y), n, replace=False)
@@ -82,7 +82,7 @@ def error(model, task):
 
 
 def measured(model, task):
-    """The model fitted, with its row of a table."""
+    """The fitted model, with its row of a table."""
     with Clock() as clock:
         model.fit(task.X, task.y)
     row = {

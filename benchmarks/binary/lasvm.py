@@ -54,7 +54,7 @@ def run(options):
 
 
 def targets(rows):
-    """What became of the targets of one pass with the finishing step."""
+    """Verdicts on the targets of one pass with the finishing step."""
     svc, once = rows[0], next(row for row in rows if row["machine"] == "LaSVM x1")
     more, share = once["error"] - svc["error"], once["kernel"] / svc["kernel"]
     found = [

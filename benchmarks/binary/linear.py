@@ -72,7 +72,7 @@ def primal(coef, intercept, X, y, alpha):
 
 
 def sgd(alpha, gain, passes):
-    """scikit-learn's SGD, averaged, at a constant gain: its own schedule of gains diverges with the squared hinge.
+    """scikit-learn's SGD, averaged, with a constant gain: its own schedule of gains diverges with the squared hinge.
 
     That has no factor 1/2 there: alpha is twice ours.
     """
@@ -152,7 +152,7 @@ def one_pass(schedule):
 
 
 def floor(X, y, times):
-    """A pass beside one read of the data, for both types."""
+    """A pass beside one read of the data, for both dtypes."""
     for dtype in (np.float32, np.float64):
         data = X.astype(dtype)
         rows, w = Rows(data), np.ones(X.shape[1], dtype)
@@ -186,7 +186,7 @@ def run(options):
 
 
 def target(rows):
-    """What the first row of SGD-QN says that has liblinear's last test error, in hundredths of a percent."""
+    """Verdict on the first row of SGD-QN with liblinear's last test error, to hundredths of a percent."""
     last = [row for row in rows if row["machine"] == "LinearSVC, dual"][-1]
     found = [row for row in rows if "SGD-QN" in row["machine"] and row["error"] < last["error"] + 0.005]
     wanted = f"liblinear's last test error, {last['error']:.2f} %, in under half its time, {last['cpu']:.3g} s"

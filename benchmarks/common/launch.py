@@ -1,6 +1,6 @@
 """A small process between the benchmark and a command, so that the command's peak memory is its own.
 
-A process that is forked starts with the peak of its parent, and keeps it over exec: measured from the
+A forked process starts with the peak of its parent and keeps it over exec: measured from the
 benchmark itself, which holds whole data sets, every command would seem at least as large as those.
 
 Reads ``{"arguments": [...], "limit": seconds or null}`` from standard input, writes what
@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-GRACE = 30.0  # seconds that an interrupted command has to save what it has; then it is killed
+GRACE = 30.0  # seconds that an interrupted command has to save its results before it is killed
 
 
 def main():

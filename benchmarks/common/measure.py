@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -91,6 +92,11 @@ def repeat(action, times):
             value = action()
         clocks.append(clock)
     return value, Repeats.of(clocks)
+
+
+def peak():
+    """Largest resident set so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
 # ---- commands in processes of their own --------------------------------------------------------

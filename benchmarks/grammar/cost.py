@@ -1,4 +1,4 @@
-"""What exact loss-augmented inference costs, in units of a plain parse of the same sentences."""
+"""The cost of exact loss-augmented inference, in units of a plain parse of the same sentences."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ def up_to(trees, length):
 
 
 def treebank(length, quick):
-    """Training and test trees of at most so many words."""
+    """Training and test trees of at most `length` words."""
     data = fetch_treebank_sample()
     train, test = up_to(data.train, length), up_to(data.test, length)
     return (train[:60], test[:20]) if quick else (train, test)
 
 
 def model_of(trees, **changes):
-    """An untrained model of the trees' grammar, and the trees as it takes them."""
+    """An untrained model of the trees' grammar, and the encoded trees."""
     return prepare(SimpleNamespace(**SETTINGS | changes), trees)
 
 

@@ -1,4 +1,4 @@
-"""The floor for charts: their max-plus loops alone, over arrays laid out alike, built by the local compiler."""
+"""The floor for charts: their max-plus loops alone, over arrays of the same layout, built by the local compiler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ void max_plus(block *values, const int64_t *runs, int64_t n_runs, const double *
 
 
 def compiled():
-    """The loop, or None where there is no C compiler."""
+    """The loop, or None if there is no C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None
@@ -46,7 +46,7 @@ def compiled():
 
 
 def floor(loop, parser, sentence, w):
-    """CPU seconds of the loops that a sentence's chart consists of: a run of ends for each rule and left child."""
+    """CPU seconds of the loops of a sentence's chart: one run of ends per rule and left child."""
     runs, n_rows = runs_of(parser, sentence, w)
     if len(runs) == 0:
         return 0.0
@@ -54,8 +54,8 @@ def floor(loop, parser, sentence, w):
     values = values[(-values.ctypes.data // 8) % 8 :]  # whole blocks, aligned
     weights = np.random.default_rng(0).normal(size=len(runs))
     kinds = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-    numbers = (values.ctypes.data, runs.ctypes.data, len(runs), weights.ctypes.data)
-    arguments = [kind(number) for kind, number in zip(kinds, numbers, strict=True)]
+    operands = (values.ctypes.data, runs.ctypes.data, len(runs), weights.ctypes.data)
+    arguments = [kind(number) for kind, number in zip(kinds, operands, strict=True)]
     return repeat(lambda: [loop(*arguments) for _ in range(PASSES)], 3)[1].cpu / PASSES
 
 
@@ -71,8 +71,8 @@ def runs_of(parser, sentence, w):
                 found += [(i, k, rule, symbol, j) for _, rule, k in parser.rules(symbol, i, j)]
     i, k, rule, symbol, j = np.array(found, dtype=np.int64).reshape(-1, 5).T
     right = pairs[grammar.arrays["rule_pair"][rule], 1]
-    used, numbers = np.unique(np.concatenate([symbol, right]), return_inverse=True)
-    symbol, right = numbers[: len(i)], numbers[len(i) :]
+    used, indices = np.unique(np.concatenate([symbol, right]), return_inverse=True)
+    symbol, right = indices[: len(i)], indices[len(i) :]
     width = n // BLOCK + 1
     order = np.lexsort((j, rule, k, -i))
     i, k, rule, symbol, right, j = (x[order] for x in (i, k, rule, symbol, right, j))

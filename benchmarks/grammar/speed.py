@@ -1,4 +1,4 @@
-"""Parsing speed by length, and beside NLTK's ViterbiParser where it is installed."""
+"""Parsing speed by length, and beside NLTK's ViterbiParser if it is installed."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def run(options):
 
 def row(words, name, model, sentences, loop):
     parser, grammar = model.oracle.parser(), model.oracle.grammar
-    numbers = [grammar.sentence([tag for _, tag in sentence]) for sentence in sentences]
-    numbers = [sentence for sentence in numbers if sentence is not None]
+    encoded = [grammar.sentence([tag for _, tag in sentence]) for sentence in sentences]
+    encoded = [sentence for sentence in encoded if sentence is not None]
     w = model.weights
-    cpu = repeat(lambda: [parser.parse(sentence, w) for sentence in numbers], 5)[1].cpu / len(numbers)
-    applications = np.array([count(parser, sentence, w) for sentence in numbers])
+    cpu = repeat(lambda: [parser.parse(sentence, w) for sentence in encoded], 5)[1].cpu / len(encoded)
+    applications = np.array([count(parser, sentence, w) for sentence in encoded])
     found = {
         "words": words,
         "grammar": name,
@@ -73,7 +73,7 @@ def row(words, name, model, sentences, loop):
         "ns": 1e9 * cpu / applications.mean(),
     }
     if loop is not None:
-        few = numbers[:3]
+        few = encoded[:3]
         found["floor"] = 1e9 * sum(floor(loop, parser, sentence, w) for sentence in few) / applications[:3].sum()
         found["over"] = found["ns"] / found["floor"]
     return found
@@ -85,7 +85,7 @@ def count(parser, sentence, w):
 
 
 def nltk_parser(parser):
-    """NLTK's ViterbiParser with the same grammar, made rule by rule: its text form lacks labels such as ADVP|PRT."""
+    """NLTK's ViterbiParser with the same grammar, built rule by rule: its text format lacks labels such as ADVP|PRT."""
     import nltk
 
     def symbol(item):
@@ -113,7 +113,7 @@ def with_nltk(rows, parser, test, quick):
 
 
 def model_seconds(parser, sentences):
-    """CPU seconds a sentence of the package's parser on the same ones."""
+    """CPU seconds per sentence of our parser on the same ones."""
     oracle, w = parser.model_.oracle, parser.coef_
-    own, numbers = oracle.parser(), [oracle.grammar.sentence(tags) for tags in sentences]
-    return repeat(lambda: [own.parse(sentence, w) for sentence in numbers], 5)[1].cpu / len(numbers)
+    own, encoded = oracle.parser(), [oracle.grammar.sentence(tags) for tags in sentences]
+    return repeat(lambda: [own.parse(sentence, w) for sentence in encoded], 5)[1].cpu / len(encoded)

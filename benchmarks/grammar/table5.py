@@ -66,7 +66,7 @@ class Joined(Monitor):
 
 @dataclass(frozen=True)
 class Lengths:
-    """The part of the benchmark with these lengths."""
+    """The part with these lengths."""
 
     lengths: tuple[int, ...]
 
@@ -115,7 +115,7 @@ class CrossValidated:
 
 
 class Paper:
-    """What the paper has."""
+    """The paper's figures."""
 
     @staticmethod
     def run(options):
@@ -129,7 +129,7 @@ PARTS["table5-folds"] = CrossValidated((10, 15))
 
 
 def run(options):
-    """The tables of the part that is asked for."""
+    """Yield the tables of the current part."""
     yield from PARTS[options.part].run(options)
 
 
@@ -184,7 +184,7 @@ def row(name, changes, solver, train, test):
 
 
 def clocked(rounds):
-    """Clock a run's rounds from now on; returns a list that will hold their CPU seconds and examples."""
+    """Time a run's rounds from now on; return the list of their CPU seconds and examples, updated by each."""
     total = [0.0, 0.0]
 
     def clock(method):

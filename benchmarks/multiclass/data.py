@@ -1,4 +1,4 @@
-"""The multiclass data sets with the papers' C and kernels, and training with what it cost."""
+"""The multiclass data sets with the papers' C and kernels, and training with its cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUICK = 600
 
 @dataclass(frozen=True)
 class Setting:
-    """C, kernel, and how features are scaled."""
+    """C, kernel, and scale of the features."""
 
     C: float
     gamma: float | None
@@ -55,7 +55,7 @@ pixel values than LIBSVM's file has, from which the papers' errors are. 20news: 
 
 @dataclass(frozen=True)
 class Data:
-    """Rows and numbers of labels of a set, ready for training."""
+    """Rows and label indices of a set, ready for training."""
 
     name: str
     X: object
@@ -74,7 +74,7 @@ class Data:
 
 
 def load(name, quick=False):
-    """A set as the papers have it; for a trial the first rows of it, in random order."""
+    """A set as in the papers; for a trial its first rows, in random order."""
     data = FETCH[name]()
     labels, y = np.unique(data.y_train, return_inverse=True)
     y_test = np.searchsorted(labels, data.y_test)
@@ -105,7 +105,7 @@ class Laps(Monitor):
 
 
 def train(data, solver, enough=None):
-    """A row with what training cost, up to the last pass, and what came of it."""
+    """A row with the cost of training, up to the last pass, and its result."""
     model = KernelModel(np.arange(data.n_labels), data.setting.kernel)
     laps = Laps(enough)
     run = model.train(data.X, data.y, solver, monitor=laps)

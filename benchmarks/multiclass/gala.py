@@ -89,7 +89,7 @@ def run(options):
 
 
 def curve(data, settings, seed):
-    """What a pass ends with; and its curve, rows of CPU seconds, cost and dual."""
+    """The result of a pass; and its curve, rows of CPU seconds, cost and dual."""
     problem = KernelProblem(Gram(data.setting.kernel, Rows(data.X)), data.y, data.n_labels)
     solver = KernelLaRank(data.setting.C, cache_size=CACHE, max_iter=1, random_state=seed, **settings)
     began = time.process_time()
@@ -107,7 +107,7 @@ def curve(data, settings, seed):
 
 
 def advantage(a, b):
-    """By how many % curve `b`, of time and dual, comes to the lower of the two last duals before `a` does."""
+    """By how many % curve `b`, of time and dual, reaches the lower of the two last duals before `a` does."""
     least = min(a[-1, 1], b[-1, 1])
     at = [np.interp(least, np.maximum.accumulate(curve[:, 1]), curve[:, 0]) for curve in (a, b)]
     return 100.0 * (at[0] - at[1]) / max(at)

@@ -7,12 +7,11 @@ trial (``quick``).
 from __future__ import annotations
 
 import json
-import resource
 import sys
 from dataclasses import replace
 
 import numpy as np
-from common.measure import Clock
+from common.measure import Clock, peak
 from scipy.sparse import csr_matrix
 
 from multiclass.data import CACHE, error, load
@@ -47,11 +46,6 @@ def main():
     json.dump(answer, sys.stdout)
 
 
-def peak():
-    """Largest resident set so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-
-
 def size(X):
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if hasattr(X, "indptr") else X.nbytes
 
@@ -75,7 +69,7 @@ def classifier(program, setting, seed):
 
 
 def floor(X, support, kernels):
-    """CPU seconds of numpy's float32 products for as many kernel values, 64 rows by the support patterns a product."""
+    """CPU seconds of numpy's float32 products for as many kernel values, 64 rows by all support patterns each."""
     rows, members = X[:64], X[support]
     times = max(1, int(2e7 / (len(rows) * len(members))))
     best = np.inf

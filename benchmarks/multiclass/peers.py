@@ -72,7 +72,7 @@ def measured(program, name, options, n=None):
 
 
 def run(options):
-    """One table a set, and one of times against the number of examples."""
+    """Yield one table per set, and one of times against the number of examples."""
     for name in SETTINGS:
         rows = []
         for program in programs(name):
@@ -92,7 +92,7 @@ def run(options):
 
 
 def verdicts(name, rows):
-    """What became of the targets of LaRank x1, by the default schedule and with more Optimize steps."""
+    """Verdicts on the targets of LaRank x1, with the default schedule and with more Optimize steps."""
     return [note for row in rows if row["program"].startswith("LaRank x1") for note in verdicts_of(name, row)]
 
 

@@ -68,7 +68,7 @@ exact pass, which is neither in the seconds nor in the counts of the others; the
 
 
 def methods(C, seed):
-    """Method -> solver, and the gap at which it stops."""
+    """Method -> solver and stopping gap."""
     common = {"cache_size": CACHE, "random_state": seed}
     until = {"max_iter": 10**5, "tol": 1e-9}
     return {
@@ -85,7 +85,7 @@ def methods(C, seed):
 
 
 def run(options):
-    """One table a set."""
+    """Yield one table per set."""
     for name in SETTINGS:
         data = load(name, options.quick)
         table = Table(f"Tables 2 and 3: {name} ({len(data.y)} and {len(data.y_test)} examples)", COLUMNS)
@@ -100,7 +100,7 @@ def run(options):
 
 
 def measured(data, method):
-    """The mean over some orders of the examples; of one for what goes to an optimum or is long."""
+    """The mean over some orders of the examples; one order for runs to an optimum and long ones."""
     rows = []
     while len(rows) < (RUNS if " x" in method or method == "MIRA" else 1):
         solver, least = methods(data.setting.C, len(rows))[method]

@@ -78,7 +78,7 @@ def data_sets(quick):
 
 
 class FirstBelow(Monitor):
-    """CPU seconds at which the relative gap was first at most each of GAPS; gives up after `limit`."""
+    """CPU seconds at which the relative gap was first at most each of GAPS; stops after `limit`."""
 
     def __init__(self, limit):
         self.limit, self.begin = limit, time.process_time()
@@ -96,10 +96,10 @@ class FirstBelow(Monitor):
 
 def train(X, y, method, monitor):
     """A run on all examples, to the smallest of GAPS or until the monitor stops it."""
-    classes, numbers = np.unique(y, return_inverse=True)
+    classes, label_ids = np.unique(y, return_inverse=True)
     gram = Gram(Kernel("rbf", gamma=1.0 / (X.shape[1] * X.var())), Rows(X))
     solver = WestonWatkins(TIMED_C, method=method, tol=GAPS[-1], max_iter=10**6, cache_size=CACHE)
-    return solver.solve(KernelProblem(gram, numbers, len(classes)), monitor=monitor)
+    return solver.solve(KernelProblem(gram, label_ids, len(classes)), monitor=monitor)
 
 
 def run(options):

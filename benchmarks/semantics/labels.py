@@ -35,7 +35,7 @@ class Clpl:
         return np.c_[X, np.ones(len(X))] if self.intercept else X
 
     def inside(self, S, scores):
-        """What is compared with 1 for each row, and its derivatives by the scores."""
+        """The margin of each row, to be compared with 1, and its derivatives with respect to the scores."""
         share = S / S.sum(axis=1, keepdims=True)
         return (share * scores).sum(axis=1, keepdims=True), share
 
@@ -61,7 +61,7 @@ class Clpl:
 
 
 class OneVersusRest(Clpl):
-    """Naive: every candidate is taken for right, each label a problem of its own."""
+    """Naive: every candidate counts as right, one problem per label."""
 
     def inside(self, S, scores):
         return np.where(S > 0.0, scores, 1.0), S

@@ -1,11 +1,9 @@
-"""Words a second in training, beside the floor of one sparse score a word; a stream of a million sentences."""
+"""Words per second in training, beside the floor of one sparse score per word; a stream of a million sentences."""
 
 from __future__ import annotations
 
-import resource
-
 import numpy as np
-from common.measure import Clock, repeat
+from common.measure import Clock, peak, repeat
 from common.report import Table, notes
 
 from structsvm.datasets import make_ambig_house
@@ -125,8 +123,7 @@ def stream(options):
         done += PORTION
         if done in marks:
             each = 1e6 * (cpu - before[1]) / (done - before[0])
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-            made.rows.append({"n": done, "cpu": cpu, "each": each, "memory": peak})
+            made.rows.append({"n": done, "cpu": cpu, "each": each, "memory": peak()})
             before = done, cpu
     rates = np.array([row["each"] for row in made.rows])
     made.notes.insert(0, f"slowest row / fastest row: {rates.max() / rates.min():.2f}")

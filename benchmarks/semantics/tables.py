@@ -44,7 +44,7 @@ def run(options):
 
 
 def trained(X, y, X_test, y_test, **params):
-    """Scores and CPU seconds of a parser, and the share of sentences with all symbols, as an array."""
+    """Scores and CPU seconds of a parser, and the fraction of sentences with all symbols, as an array."""
     with Clock() as training:
         parser = SemanticParser(**params).fit(X, y)
     with Clock() as predicting:
@@ -55,7 +55,7 @@ def trained(X, y, X_test, y_test, **params):
 
 
 def share_found(parser, X, y):
-    """Share of sentences whose words, each with its best symbol, have all symbols of the true meanings."""
+    """Fraction of sentences whose words' best symbols include all symbols of the true meanings."""
     found = 0
     for words, meanings in zip(parser.predict_alignment(X), y, strict=True):
         wanted = Counter(symbol.name for tree in parser.model_.trees_of(meanings, "") for symbol in symbols_in(tree))
@@ -133,7 +133,7 @@ def robocup(options):
 
 
 def settings_compared(options):
-    """F1 of the ways to train, C = 0.1, on clean bags, on bags without the right meaning, and on RoboCup."""
+    """F1 per training method, C = 0.1, on clean bags, on bags without the true meaning, and on RoboCup."""
     n_seeds = QUICK_SEEDS if options.quick else 3
     games = fetch_robocup()
     robocup = {"grammar": games.grammar, "max_meanings": 1}
@@ -191,7 +191,7 @@ def house(n, level, seed):
 
 
 def noisy_house(n, level, seed):
-    """Three bags in ten are those of other sentences."""
+    """Replace three bags in ten by those of other sentences."""
     sentences, bags, *test = house(n, level, seed)
     others = make_ambig_house(n, 1, random_state=seed + 2000).bags
     wrong = np.random.default_rng(seed).random(n) < 0.3

@@ -1,6 +1,6 @@
-"""Tokens as lists of attribute strings: what other programs take.
+"""Tokens as lists of attribute strings, the input of other programs.
 
-A file of them has one token a line, its label and its attributes between tabs, and a blank line after
+Their files have one token per line, its label and its attributes separated by tabs, and a blank line after
 each sentence.
 """
 
@@ -12,7 +12,7 @@ from structsvm.features.templates import FUNCTIONS, built_in_templates, parse_te
 
 
 def attribute_lists(encoder, tokens):
-    """The attributes of encoded tokens under their names: sentences of tokens of strings."""
+    """Names of the attributes of encoded tokens, per sentence and token."""
     names = encoder.feature_names
     flat = [names[i] for i in tokens.indices.tolist()]
     rows = [flat[a:b] for a, b in pairwise(tokens.indptr.tolist())]

@@ -1,6 +1,6 @@
 """Competitors that are programs of their own: Wapiti (limsi.fr) and CRF++.
 
-Both are looked for on the PATH, or where the environment variables WAPITI and CRF_LEARN say; without
+Both are found on the PATH, or by the environment variables WAPITI and CRF_LEARN; without
 them their rows are left out. (Debian's package "wapiti" is another program, a scanner of web pages. The
 source of the right one is in the sdist of PyPI's libwapiti; CRF++ comes with PyPI's crfpy.)
 """
@@ -26,7 +26,7 @@ def found(variable, name):
 
 
 def answer(path, option):
-    """What a program says about itself."""
+    """Output of a program for an option, such as its version."""
     if path is None:
         return ""
     try:
@@ -37,14 +37,14 @@ def answer(path, option):
 
 
 def wapiti():
-    """Path and version of Wapiti, the sequence labeller; None if it is not there."""
+    """Path and version of Wapiti, the sequence labeller; None if it is not installed."""
     path = found("WAPITI", "wapiti")
     match = re.match(r"Wapiti v([\d.]+)\s+Optimization mode", answer(path, "--version"))
     return (path, match[1]) if match else None
 
 
 def crfpp():
-    """Paths of crf_learn and crf_test and the version of CRF++; None if it is not there."""
+    """Paths of crf_learn and crf_test and the version of CRF++; None if it is not installed."""
     learn = found("CRF_LEARN", "crf_learn")
     match = re.match(r"CRF\+\+ of ([\d.]+)", answer(learn, "--version"))
     return (learn, str(Path(learn).with_name("crf_test")), match[1]) if match else None
@@ -146,5 +146,5 @@ def label_blocks(path, column):
 
 
 def speed(predicted, once, often):
-    """Tokens per second, start and model loading taken off."""
+    """Tokens per second, without start and model loading."""
     return (COPIES - 1) * sum(map(len, predicted)) / max(often.wall - once.wall, 1e-9)

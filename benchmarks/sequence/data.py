@@ -1,4 +1,4 @@
-"""Label-sequence data sets, encoded, and one way to train on them and to score."""
+"""Encoded label-sequence data sets, with training and scoring."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Task:
     encoder : FeatureEncoder
     labels : list
     train, test : Tokens
-    numbers : int32 array
-        Labels of all training tokens.
+    label_ids : int32 array
+        Label indices of all training tokens.
     gold : list of label lists
         Of the test sequences.
     chunks : bool
@@ -52,7 +52,7 @@ class Task:
     encoder: FeatureEncoder
     labels: list
     train: object
-    numbers: np.ndarray
+    label_ids: np.ndarray
     test: object
     gold: list
     chunks: bool
@@ -66,7 +66,7 @@ class Task:
         return SequenceModel(self.encoder, self.labels, oracle, weights=weights)
 
     def score(self, oracle, weights):
-        """Test accuracy, and chunk F1 where there are chunks: a dict of fractions."""
+        """Test accuracy, and chunk F1 if there are chunks, as fractions."""
         model = self.model(oracle, weights)
         predicted = model.split(model.predict_tokens(self.test), self.test.offsets)
         f1 = chunk_scores(self.gold, predicted).f1 if self.chunks else None
@@ -74,18 +74,18 @@ class Task:
 
 
 def text_task(name, templates, min_count, *, share=1.0):
-    """A task on column files; `share` < 1 takes the first sentences only, for trials."""
+    """A task on column files; `share` < 1 selects the first sentences only, for trials."""
     data = FETCH[name]()
     train, test = (head(read_columns(path), share) for path in (data.train_path, data.test_path))
     encoder = FeatureEncoder(templates, min_count)
     tokens = encoder.fit_transform(train.drop_last())
-    labels, numbers = encode_labels(train.select([-1]), tokens)
+    labels, label_ids = encode_labels(train.select([-1]), tokens)
     return Task(
         name,
         encoder,
         labels,
         tokens,
-        numbers,
+        label_ids,
         encoder.transform(test.drop_last()),
         test.column(-1),
         chunks=any(label.startswith("B-") for label in labels),
@@ -93,7 +93,7 @@ def text_task(name, templates, min_count, *, share=1.0):
 
 
 def head(sequences, share):
-    """The first sequences, a share of them."""
+    """The first sequences, as a share of all."""
     return sequences if share == 1.0 else sequences[: int(share * len(sequences))]
 
 
@@ -103,7 +103,7 @@ def default_settings(**changes):
 
 
 def default_solver(**changes):
-    """The solver that the command line takes with such settings."""
+    """The solver of the command line with these settings."""
     return make_solver(default_settings(**changes))
 
 
@@ -112,7 +112,7 @@ def default_solver(**changes):
 
 @dataclass(frozen=True)
 class Training:
-    """A finished run, and what it took from encoded features to weights.
+    """A finished run, and its seconds from encoded features to weights.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Training:
 
 
 class Stopwatch(Monitor):
-    """Takes the time at the end of each pass; it stands still while another monitor looks at the run."""
+    """Records the time at the end of each pass, without that of another monitor."""
 
     def __init__(self, monitor=None):
         self.monitor = Monitor() if monitor is None else monitor
@@ -154,11 +154,11 @@ class Stopwatch(Monitor):
         return stop
 
 
-def train(oracle, tokens, numbers, solver, monitor=None):
-    """Train from encoded features; what `monitor` does at the end of a pass is not in the seconds."""
+def train(oracle, tokens, label_ids, solver, monitor=None):
+    """Train from encoded features; the seconds do not include those of `monitor`."""
     with no_gc():
         watch = Stopwatch(monitor)
-        problem = oracle.bind(tokens, numbers, **solver.formulation())
+        problem = oracle.bind(tokens, label_ids, **solver.formulation())
         run = solver.solve(problem, monitor=watch)
     return Training(run, oracle, np.array(watch.laps))
 

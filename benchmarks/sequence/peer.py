@@ -8,13 +8,12 @@ JSON: ``program`` ("crfsuite" or "structsvm"), ``settings``, the files ``attribu
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import sys
 import time
 from pathlib import Path
 
-from common.measure import Clock, repeat
+from common.measure import Clock, peak, repeat
 
 from sequence.attributes import Expander, read_attributes
 
@@ -24,11 +23,6 @@ TAGGING_RUNS = 3
 def main():
     task = json.loads(sys.argv[1])
     json.dump({"crfsuite": crfsuite, "structsvm": structsvm}[task["program"]](task), sys.stdout)
-
-
-def peak():
-    """Largest resident set so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
 def speed(action, n_tokens):
@@ -47,7 +41,7 @@ def scores(gold, predicted):
 
 
 class Stream:
-    """The sentences of an attribute file, one after the other; `seconds` is what reading them took."""
+    """Iterate over the sentences of an attribute file; `seconds` is the time to read them."""
 
     def __init__(self, path):
         self.path, self.labels, self.seconds = path, [], 0.0
@@ -105,7 +99,7 @@ def crfsuite_tagging(task, tagger, ItemSequence):
 
 
 def expanded(task):
-    """Attribute lists of the test text, made in plain Python."""
+    """Attribute lists of the test text, expanded in plain Python."""
     text = Path(task["test_text"]).read_text(encoding="utf-8").strip("\n")
     sentences = [[line.split()[:-1] for line in sentence.split("\n")] for sentence in text.split("\n\n")]
     expand = Expander(task["templates"], len(sentences[0][0]))
@@ -125,12 +119,12 @@ def structsvm(task):
     defaults = {} if task["settings"].get("solver") == "perceptron" else {"C": C}
     settings = default_settings(**defaults | task["settings"])
     with Clock() as encoding:
-        encoder, tokens, labels, numbers, reading = encoded(task)
-    model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, numbers))
+        encoder, tokens, labels, label_ids, reading = encoded(task)
+    model = SequenceModel(encoder, labels, make_oracle(settings, encoder, labels, label_ids))
     runs = []
     for _ in range(task["times"]):
         with Clock() as training:
-            model.train((tokens, numbers), make_solver(settings))
+            model.train((tokens, label_ids), make_solver(settings))
         runs.append(training)
         if len(runs) == 1:
             largest = peak()
@@ -147,7 +141,7 @@ def structsvm(task):
 
 
 def encoded(task):
-    """Encoder, tokens, labels, label numbers, and the seconds that reading attributes took."""
+    """Encoder, tokens, labels, label indices, and the seconds to read the attributes."""
     from structsvm.features.columns import read_columns
     from structsvm.features.encoder import FeatureEncoder
     from structsvm.tasks.sequence.labels import encode_labels

@@ -1,6 +1,6 @@
 """structsvm beside python-crfsuite, Wapiti and CRF++: the same attributes for everyone, one run.
 
-Each competitor works in a process of its own. Their results are kept with a key of versions, data,
+Each competitor runs in a process of its own. Their results are stored with a key of versions, data,
 settings and machine, and reused by a later run unless --fresh; ours are always measured again.
 """
 
@@ -73,7 +73,7 @@ Wapiti and CRF++: one thread, interrupted after {LIMIT} s (CRF++ then has no mod
 
 @dataclass(frozen=True)
 class Competitor:
-    """Who runs, and how.
+    """A program and its settings.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Competitor:
 
 
 def run(options):
-    """One table for each data set and set of attributes."""
+    """Yield one table per data set and set of attributes."""
     old = [] if options.fresh else options.kept.tables("peers")
     kept = {row["key"]: row for table in old for row in table.rows}
     for name, templates, min_count in SETS[: 1 if options.quick else None]:
@@ -141,7 +141,7 @@ def write_text(path, columns):
 
 
 def competitors(task, quick):
-    """Everyone who is there: ours first."""
+    """All installed competitors, ours first."""
     yield Competitor(OURS, "structsvm")
     yield Competitor(f"{OURS}, text", "structsvm", source="text")
     yield Competitor(f"{OURS}, 15 passes", "structsvm", {"max_iter": 15})
@@ -166,7 +166,7 @@ def competitors(task, quick):
 
 
 def row_of(who, task, options, kept):
-    """Measure one competitor, or take its kept row."""
+    """Measure one competitor, or return its stored row."""
     key = key_of(who, task, options.machine)
     if who.program != "structsvm" and key in kept:
         return kept[key]
@@ -194,7 +194,7 @@ def command_row(program, request, limit):
 
 
 def key_of(who, task, machine):
-    """What a result depends on."""
+    """Key of a result: all it depends on."""
     about = [who.name, who.version, who.settings, LIMIT if who.program in ("wapiti", "crfpp") else None]
     about += [task[name] for name in ("data", "share", "templates", "min_count")]
     about += [machine[name] for name in ("cpu", "cores", "python")]
@@ -202,7 +202,7 @@ def key_of(who, task, machine):
 
 
 def compare(rows):
-    """Ratios to our default exact solver, into the rows, and the target in words."""
+    """Add the ratios to our default exact solver to the rows; return the verdict on the target."""
     by_name = {row["who"]: row for row in rows}
     ours, theirs = by_name[OURS], by_name[THEIRS]
     for row in rows:

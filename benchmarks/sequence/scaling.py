@@ -1,4 +1,4 @@
-"""How training time grows with the data, and what a second thread brings to prediction."""
+"""Training time against the size of the data, and the speed-up of prediction by a second thread."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def run(options):
 
 
 def repeated(size):
-    """CoNLL-2000 in a size of `size` times its own: the sentences in random order, over and over."""
+    """CoNLL-2000 repeated `size` times, in random order."""
     task = text_task("CoNLL-2000", "crf++", 3)
     order = np.random.default_rng(SEED).permutation(len(task.train))
     chosen = np.tile(order, int(np.ceil(size)))[: int(size * len(order))]
     _, rows = take_ranges(task.train.offsets, chosen)
-    return replace(task, train=task.train.take(chosen), numbers=task.numbers[rows])
+    return replace(task, train=task.train.take(chosen), label_ids=task.label_ids[rows])
 
 
 def simulated(size):
@@ -67,8 +67,8 @@ def simulated(size):
     X, y = make_sequences(int(size * n), random_state=SEED)
     encoder = FeatureEncoder("crf++", 3)
     tokens = encoder.fit_transform(Columns.from_sequences(X))
-    labels, numbers = encode_labels(y, tokens)
-    return Task("simulated", encoder, labels, tokens, numbers, None, None, chunks=True)
+    labels, label_ids = encode_labels(y, tokens)
+    return Task("simulated", encoder, labels, tokens, label_ids, None, None, chunks=True)
 
 
 def scaling_table(name, task, sizes, times):
@@ -104,14 +104,14 @@ def exponent(sizes, values):
 
 
 def part(task, share):
-    """The first sentences, a share of them."""
+    """The first sentences, as a share of all."""
     tokens = task.train[: int(share * len(task.train))]
-    return replace(task, train=tokens, numbers=task.numbers[: tokens.n_tokens])
+    return replace(task, train=tokens, label_ids=task.label_ids[: tokens.n_tokens])
 
 
 def epoch(oracle, task, solver, times):
     """Best wall and CPU seconds of one epoch, and its arg max calls."""
-    runs = [train(oracle, task.train, task.numbers, solver) for _ in range(times)]
+    runs = [train(oracle, task.train, task.label_ids, solver) for _ in range(times)]
     repeats = Repeats.of(runs)
     return {"wall": repeats.best, "cpu": repeats.cpu, "calls": runs[0].run.result().n_argmax}
 
@@ -120,7 +120,7 @@ def epoch(oracle, task, solver, times):
 
 
 def thread_table(copies, times):
-    """Prediction of the test sentences, over and over, with one thread and with two."""
+    """Repeated prediction of the test sentences, with one thread and with two."""
     data = FETCH["CoNLL-2000"]()
     train_columns, test_columns = read_columns(data.train_path), read_columns(data.test_path).drop_last()
     X = train_columns.drop_last()
@@ -149,9 +149,9 @@ def thread_table(copies, times):
 def trained(encoder, X, y):
     """A `SequenceModel` after one pass."""
     tokens = encoder.fit_transform(X)
-    labels, numbers = encode_labels(y, tokens)
+    labels, label_ids = encode_labels(y, tokens)
     model = SequenceModel(encoder, labels, ViterbiOracle(len(labels), encoder.n_features))
-    model.train((tokens, numbers), default_solver(C=C, max_iter=1))
+    model.train((tokens, label_ids), default_solver(C=C, max_iter=1))
     return model
 
 
@@ -173,7 +173,7 @@ def thread_row(what, model, X, times):
 
 
 def gain(work, items, times):
-    """How much faster two threads do the work on two items than one thread."""
+    """Speed-up of two threads against one on two items."""
 
     def run(n_threads):
         with ThreadPoolExecutor(n_threads) as pool:

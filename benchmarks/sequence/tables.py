@@ -23,7 +23,7 @@ MAX_PASSES = 300
 
 @dataclass(frozen=True)
 class Setting:
-    """Parameters of a data set, as in table 5.4."""
+    """Parameters of a data set in table 5.4."""
 
     exact_n_reprocess: int
     greedy_n_reprocess: int
@@ -114,7 +114,7 @@ def measure(task, oracle, solver):
     monitor = StopAtGap() if getattr(solver, "tol", None) else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is shown
-        done = train(oracle, task.train, task.numbers, solver, monitor)
+        done = train(oracle, task.train, task.label_ids, solver, monitor)
     score = task.score(oracle, done.run.weights)
     f1 = None if score["f1"] is None else 100.0 * score["f1"]
     return {
@@ -145,7 +145,7 @@ def compare(name, inference, algorithm, row):
 
 
 def table(title, tasks, setting, quick):
-    """All algorithms on a list of tasks (folds): means over them; a trial is compared with nothing."""
+    """Means of all algorithms over a list of tasks (folds); a trial is compared with nothing."""
     name = "trial" if quick else tasks[0].name
     rows = []
     for inference in ("exact", "greedy"):
@@ -194,12 +194,12 @@ def ocr_table(quick):
 
 
 def ocr_letters():
-    """All folds, to train and to test on."""
+    """All folds, for training and test."""
     data = fetch_ocr_letters()
     encoder = FeatureEncoder()
     tokens = encoder.fit_transform(data.X)
-    labels, numbers = encode_labels(data.y, tokens)
-    return Task("OCR", encoder, labels, tokens, numbers, tokens, data.y, chunks=False)
+    labels, label_ids = encode_labels(data.y, tokens)
+    return Task("OCR", encoder, labels, tokens, label_ids, tokens, data.y, chunks=False)
 
 
 def ocr_folds():
@@ -209,11 +209,11 @@ def ocr_folds():
 
 
 def split(task, chosen):
-    """Train on the sequences chosen, test on the others."""
+    """Train on the chosen sequences, test on the others."""
     return replace(
         task,
         train=task.train.take(chosen),
-        numbers=task.numbers[np.repeat(chosen, task.train.lengths)],
+        label_ids=task.label_ids[np.repeat(chosen, task.train.lengths)],
         test=task.train.take(~chosen),
         gold=[labels for labels, c in zip(task.gold, chosen, strict=True) if not c],
     )

@@ -1,4 +1,4 @@
-"""What the project set itself to reach on CoNLL-2000, as ratios to the time of a bare decode.
+"""The project's targets on CoNLL-2000, as ratios to the time of a bare decode.
 
 V is the time of decoding all training tokens under trained weights, features given: the least that an
 epoch of any algorithm with exact inference can take. Ratios to it hold on other machines, seconds do not.
@@ -52,7 +52,7 @@ not counted
 
 
 def run(options):
-    """One table; the rows are printed together, so that V is of the same minutes as all the others."""
+    """Yield one table, so that V is measured within the same minutes as the other rows."""
     data = FETCH["CoNLL-2000"]()
     share = 0.1 if options.quick else 1.0
     task = text_task("CoNLL-2000", "crf++", 3, share=share)
@@ -72,9 +72,9 @@ def run(options):
 
 
 def decode_rows(task, times):
-    """V itself, and the decode that prediction does."""
+    """V, and the decode of prediction."""
     oracle = task.oracle("exact")
-    weights = train(oracle, task.train, task.numbers, default_solver(C=C)).run.weights
+    weights = train(oracle, task.train, task.label_ids, default_solver(C=C)).run.weights
     model, chain = task.model(oracle, weights), oracle.chain(task.train)
     chain.decode(weights)
     _, bare = repeat(lambda: chain.decode(weights), max(times, 5))
@@ -86,7 +86,7 @@ def decode_rows(task, times):
 
 
 def training_rows(task, times):
-    """The rows that train in this process."""
+    """The rows trained in this process."""
     exact, greedy = task.oracle("exact"), task.oracle("greedy")
     one_pass = {"C": C, "schedule": "fixed", "average": False, "max_iter": 1, "random_state": SEED}
 
@@ -94,7 +94,7 @@ def training_rows(task, times):
         runs = []
         for _ in range(times):
             monitor = None if stop_at is None else StopAtF1(task, oracle, stop_at)
-            runs.append(train(oracle, task.train, task.numbers, solver, monitor))
+            runs.append(train(oracle, task.train, task.label_ids, solver, monitor))
         done = runs[0].run
         f1 = 100.0 * task.score(oracle, done.weights)["f1"]
         return timed(what, Repeats.of(runs), **limits) | {"dual": done.dual, "passes": done.n_iter, "f1": f1}
@@ -156,7 +156,7 @@ def saved_f1(model_path, test_path):
 
 
 def timed(what, repeats, **limits):
-    """A row with its seconds, and the limits that it is held to."""
+    """A row with its seconds and its limits."""
     return {
         "what": what,
         "seconds": repeats.best,
@@ -182,7 +182,7 @@ def target(limits):
 
 
 def verdict(row):
-    """Met, or what was missed."""
+    """ "met", or the limits that were missed."""
     missed = []
     for name, limit in row["limits"].items():
         key, from_above, _ = LIMITS[name]

@@ -54,7 +54,7 @@ STYLES = {
 
 
 def run(options):
-    """For each data set a table of ratios and one of seconds; then the picture."""
+    """Yield a table of ratios and one of seconds per data set; then draw the figure."""
     curves = {}
     tasks = {
         "CoNLL-2000": lambda: text_task("CoNLL-2000", "crf++", 3, share=0.05 if options.quick else 1.0),
@@ -101,14 +101,14 @@ class Trace(Monitor):
 
 
 def measured(task, times, limit):
-    """V, and of each solver the seconds to the end of each pass (the best of equal runs) and the trace."""
+    """Return V, and per solver the seconds to the end of each pass (best of equal runs) and the trace."""
     bare = decode_rows(task, times)[0]
     oracle, done = task.oracle("exact"), {}
     for name, solver in solvers().items():
         runs = []
         while len(runs) < times:
             trace = Trace(limit)
-            runs.append(train(oracle, task.train, task.numbers, solver, trace))
+            runs.append(train(oracle, task.train, task.label_ids, solver, trace))
             if runs[-1].run.status == "stopped" or sum(run.cpu for run in runs) + runs[-1].cpu > TOGETHER:
                 break
         done[name] = np.min([run.laps for run in runs], axis=0), trace
@@ -116,7 +116,7 @@ def measured(task, times, limit):
 
 
 def reached(trace, gap):
-    """Number of the first pass after which the gap was no larger, or None."""
+    """Index of the first pass after which the gap was at most this, or None."""
     return next((k for k, seen in enumerate(trace.gaps) if seen <= gap), None)
 
 
@@ -138,7 +138,7 @@ def ratio_table(title, bare, done):
 
 
 def best(rows, gap):
-    """The smallest ratio and whose it is."""
+    """The smallest ratio and its solver."""
     found = [(row[f"ratio {gap}"], row["solver"]) for row in rows if row[f"ratio {gap}"] != NOT_REACHED]
     return min(found, default=(np.inf, NOT_REACHED))
 
@@ -195,7 +195,7 @@ def seconds_table(title, bare, done):
 
 
 def draw(curves, where):
-    """Gap against CPU time in V, an axes for each data set; crosses are the targets."""
+    """Plot the gap against CPU time in V, one axes per data set; crosses are the targets."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 4.6), layout="constrained")

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class HiddenMarkovModel:
-    """Labels follow one another, words follow their labels; all words never seen share one count."""
+    """Transition and emission counts; all unseen words share one."""
 
     def fit(self, X, y):
         """Count; X and y are lists of words and of labels."""

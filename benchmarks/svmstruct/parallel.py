@@ -1,4 +1,4 @@
-"""Rounds of the oracle in parallel: two threads against one, two Dask workers against one, and what that costs."""
+"""Rounds of the oracle in parallel: two threads against one, two Dask workers against one, and the overhead."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = {
 
 
 def run(options):
-    """A table for each oracle."""
+    """Yield one table per oracle."""
     for case in cases(options.quick):
         rows = []
         for how, (context, n) in HOW.items():
@@ -58,10 +58,10 @@ class Case:
 
 
 def cases(quick):
-    """One after the other, as they are large."""
+    """Yield the cases one by one: they are large."""
     chunking = text_task("CoNLL-2000", "crf++", 3, share=0.05 if quick else 1.0)
     for task in (ocr_letters(), chunking):
-        yield Case(f"{task.name}, {len(task.train)} sequences", task.oracle("exact"), task.train, task.numbers)
+        yield Case(f"{task.name}, {len(task.train)} sequences", task.oracle("exact"), task.train, task.label_ids)
     n = QUICK_SLOW if quick else N_SLOW
     X, y = examples(n)
     yield Case(f"an oracle that sleeps for 1 ms, {n} examples", SlowOracle(), X, y)
@@ -74,13 +74,13 @@ def cases(quick):
 
 @contextmanager
 def threads(n):
-    """Nothing to prepare; gives the clock of CPU seconds."""
+    """Yield the clock of CPU seconds."""
     yield time.process_time
 
 
 @contextmanager
 def workers(n):
-    """A Dask cluster of so many processes; gives the clock of its and our CPU seconds."""
+    """Start a Dask cluster of n processes; yield the clock of its and our CPU seconds."""
     from distributed import Client, LocalCluster
     from joblib import parallel_config
 
@@ -107,7 +107,7 @@ HOW = {
 
 
 def measure(case, n_jobs, cpu_seconds, times):
-    """Train for some rounds; then ask for all most violated constraints at the weights found."""
+    """Train for some rounds; then compute all most violated constraints at the final weights."""
     solver = CuttingPlane(C, tol=None, max_iter=ROUNDS, random_state=SEED, n_jobs=n_jobs)
     begin = cpu_seconds()
     done = train(case.oracle, case.X, case.Y, solver)

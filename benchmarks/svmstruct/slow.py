@@ -1,6 +1,6 @@
-"""An oracle in plain Python whose every arg max takes a millisecond, asleep or at work.
+"""An oracle in plain Python whose argmax takes a millisecond, asleep or busy.
 
-At work it does a fixed amount of it, so that two of them at once do not look like one.
+A busy one does a fixed amount of work, so that two at once take twice as long on one core.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SlowOracle(Oracle):
     Parameters
     ----------
     loops : int
-        What `spin` is given in each call; 0: it sleeps for a millisecond.
+        Argument of `spin` in each call; 0: sleep for a millisecond.
     """
 
     n_features = N_CLASSES * N_INPUTS
@@ -47,7 +47,7 @@ class SlowOracle(Oracle):
 
 
 def spin(loops):
-    """Work that holds the interpreter."""
+    """Work without releasing the interpreter."""
     total = 0
     for k in range(loops):
         total += k
@@ -55,7 +55,7 @@ def spin(loops):
 
 
 def loops_in_a_millisecond():
-    """How much `spin` does in a millisecond of CPU time, on this machine."""
+    """Number of loops that `spin` does in a millisecond of CPU time on this machine."""
     loops, seconds = 100_000, []
     for _ in range(5):
         begin = time.thread_time()
@@ -65,7 +65,7 @@ def loops_in_a_millisecond():
 
 
 def examples(n, seed=0):
-    """Inputs around a centre for each class, too close to tell them apart."""
+    """Inputs around one centre per class; the classes overlap."""
     rng = np.random.default_rng(seed)
     y = rng.integers(N_CLASSES, size=n)
     X = rng.normal(size=(N_CLASSES, N_INPUTS))[y] + 2.0 * rng.normal(size=(n, N_INPUTS))

@@ -121,7 +121,7 @@ def run(options):
 
 @dataclass(frozen=True)
 class Draw:
-    """Sentences drawn to train on, encoded, and what to test on.
+    """Sentences drawn for training, encoded, and those for test.
 
     Attributes
     ----------
@@ -146,9 +146,9 @@ class Draw:
         columns = {"train": whole.take(drawn), "others": whole.take(others), "test": testb}
         encoder = FeatureEncoder(TEMPLATES)
         tokens = encoder.fit_transform(columns["train"].drop_last())
-        labels, numbers = encode_labels(columns["train"].select([-1]), tokens)
+        labels, label_ids = encode_labels(columns["train"].select([-1]), tokens)
         gold = columns["train"].column(-1)
-        task = Task("CoNLL-2002 es", encoder, labels, tokens, numbers, tokens, gold, chunks=True)
+        task = Task("CoNLL-2002 es", encoder, labels, tokens, label_ids, tokens, gold, chunks=True)
         tasks = {
             name: replace(task, test=encoder.transform(part.drop_last()), gold=part.column(-1))
             for name, part in columns.items()
@@ -194,7 +194,7 @@ def svm_row(draw, method, C, optimize):
         random_state=SEED,
     )
     joined = Joined()
-    done = train(oracle, draw.task.train, draw.task.numbers, solver, joined)
+    done = train(oracle, draw.task.train, draw.task.label_ids, solver, joined)
     result = done.run.result()
     return draw.linear_errors(oracle, done.run.weights) | {
         "constraints": joined.total,
@@ -208,7 +208,7 @@ def svm_row(draw, method, C, optimize):
 
 
 def spread(rows, columns):
-    """Mean and standard deviation over draws as text, and the numbers themselves."""
+    """Mean and standard deviation over draws as text, and the values."""
     row = {}
     for key in rows[0]:
         values = [float(r[key]) for r in rows]
@@ -278,5 +278,5 @@ def crf_row(draw):
 
 def perceptron_row(draw):
     oracle = draw.task.oracle("exact")
-    done = train(oracle, draw.task.train, draw.task.numbers, Perceptron(max_iter=10, random_state=SEED))
+    done = train(oracle, draw.task.train, draw.task.label_ids, Perceptron(max_iter=10, random_state=SEED))
     return draw.linear_errors(oracle, done.run.weights) | {"wall": done.wall, "cpu": done.cpu}

@@ -1,4 +1,4 @@
-"""The three sets of documents as matrices, for all who are measured."""
+"""The three sets of documents as matrices, the same for all methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Documents:
         return Documents(raw, self.y[places], self.taxonomy)
 
     def features(self, *others):
-        """The matrix of these documents, and of others in the same features."""
+        """The matrices of these documents and of others, in the same features."""
         if isinstance(self.raw, list):
             vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
             matrices = [vectorizer.fit_transform(self.raw), *(vectorizer.transform(o.raw) for o in others)]
@@ -42,7 +42,7 @@ class Documents:
 
 
 def splits(name):
-    """The parts as they were published: train with the development part, test."""
+    """The published parts: train with the development part, test."""
     data = FETCH[name]()
     if data.X_valid is None:
         train = Documents(data.X_train, data.y_train, data.taxonomy)
@@ -59,7 +59,7 @@ def everything(name):
 
 
 def halves(y, rng, share=1 / 3):
-    """Places to train on and to try on: about a share of each class to try on, at least one to train on."""
+    """Indices for training and validation: about a share of each class for validation, at least one for training."""
     order = rng.permutation(len(y))
     rank = np.empty(len(y), dtype=np.int64)
     for label in np.unique(y):

@@ -48,7 +48,7 @@ Singer's machine; HiClass's over logistic regression, as they come, and over Lin
 
 
 def run(options):
-    """One table a set."""
+    """Yield one table per set."""
     for name in FETCH:
         train, test = splits(name)
         if options.quick:
@@ -84,7 +84,7 @@ def table(name, train, test, *, repeat):
 
 
 def targets(rows):
-    """What the rows say about the targets, of the better of our two with the taxonomy's loss and attributes."""
+    """Verdicts on the targets, for the better of our two with the taxonomy's loss and attributes."""
     ours = min((row for row in rows if row["method"].startswith("tax")), key=lambda row: row["tree_loss"])
     others = [row for row in rows if not row["method"].startswith(("tax", "flt"))]
     least, most = min(row["tree_loss"] for row in others), max(row["accuracy"] for row in others)
@@ -122,11 +122,11 @@ def methods(taxonomy, *, is_dense):
 
 
 def hiclass_methods(taxonomy):
-    """HiClass's three local classifiers, over logistic regression as they come and over LinearSVC, by label paths."""
+    """HiClass's three local classifiers, over logistic regression (the default) and LinearSVC, by label paths."""
     import hiclass
 
     class MarginSVC(LinearSVC):
-        """With what HiClass compares nodes by: margins, as numbers between 0 and 1."""
+        """With the score by which HiClass compares nodes: margins, mapped to [0, 1]."""
 
         def predict_proba(self, X):
             shares = expit(self.decision_function(X))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 
 import numpy as np
-from common.measure import Clock, run_module
+from common.measure import Clock, peak, run_module
 from common.report import Table, notes
 
 SIZES, QUICK_SIZES = (100, 300, 1000, 3000, 10_000), (100, 300)
@@ -44,10 +43,6 @@ def run(options):
     yield made
 
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
 def measure(n_classes):
     """Train and predict; returns the row."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -58,7 +53,7 @@ def measure(n_classes):
 
     language = {"n_leaves": n_classes, "n_words": N_WORDS, "mean_length": 40.0}
     texts, y, taxonomy = make_taxonomy(PER_CLASS * n_classes, **language, random_state=0)
-    # Leaves in the order of documents: the first ones take each once, so the last ones are as good as drawn.
+    # The first documents have one leaf each, in order; the last ones have random leaves.
     test_texts, y_test, _ = make_taxonomy(n_classes + N_TEST, **language, random_state=1)
     vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
     X, X_test = vectorizer.fit_transform(texts), vectorizer.transform(test_texts[-N_TEST:])

@@ -41,7 +41,7 @@ the paper, 160 groups: with 4 documents a class (3 folds) Δ-loss 1.36, 1.32, 1.
 
 
 def run(options):
-    """One table a set."""
+    """Yield one table per set."""
     for name in FETCH:
         data = everything(name)
         if options.quick:
@@ -85,7 +85,7 @@ def rows(data, folds, size):
 
 
 def few(y, places, size, rng):
-    """At most `size` of the places for each label."""
+    """At most `size` of the indices per label."""
     places = rng.permutation(places)
     if size is None:
         return places
