@@ -2,34 +2,14 @@
 
     python benchmarks/alignment.py [--part table4|proteins|speed|all] [--quick] [--repeat N]
 
-Prints tables and keeps them in benchmarks/results/alignment.json and alignment.md. The proteins come from
+Prints tables and stores them in benchmarks/results/alignment.json and alignment.md. The proteins come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. The part "speed" needs
-Biopython, and times parasail as well where it is installed.
+Biopython, and times parasail as well if it is installed.
 """
 
-from __future__ import annotations
+from common.parts import main
 
-import os
-
-from _measure import ENVIRONMENT
-
-os.environ.update(ENVIRONMENT)  # before numpy is imported
-
-import _alignment_proteins
-import _alignment_speed
-import _alignment_table4
-from _parts import parser, run
-
-PARTS = {
-    "table4": _alignment_table4,
-    "proteins": _alignment_proteins,
-    "speed": _alignment_speed,
-}
-
-
-def arguments():
-    return parser(__doc__, PARTS).parse_args()
-
+PARTS = ("table4", "proteins", "speed")
 
 if __name__ == "__main__":
-    run("alignment", PARTS, arguments())
+    main("alignment", PARTS, __doc__)

@@ -2,32 +2,13 @@
 
     python benchmarks/binary.py [--part lasvm|cache|active|huller|linear|all] [--quick] [--repeat N]
 
-Prints tables and keeps them in benchmarks/results/binary.json and binary.md. The data come from
+Prints tables and stores them in benchmarks/results/binary.json and binary.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
 """
 
-from __future__ import annotations
+from common.parts import main
 
-import os
-
-from _measure import ENVIRONMENT
-
-os.environ.update(ENVIRONMENT)  # before numpy is imported
-
-import _binary_active
-import _binary_cache
-import _binary_huller
-import _binary_lasvm
-import _binary_linear
-from _parts import parser, run
-
-PARTS = {
-    "lasvm": _binary_lasvm,
-    "cache": _binary_cache,
-    "active": _binary_active,
-    "huller": _binary_huller,
-    "linear": _binary_linear,
-}
+PARTS = ("lasvm", "cache", "active", "huller", "linear")
 
 if __name__ == "__main__":
-    run("binary", PARTS, parser(__doc__, PARTS).parse_args())
+    main("binary", PARTS, __doc__)

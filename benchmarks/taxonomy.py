@@ -2,29 +2,14 @@
 
     python benchmarks/taxonomy.py [--part table1|peers|scaling|all] [--quick] [--repeat N]
 
-Prints tables and keeps them in benchmarks/results/taxonomy.json and taxonomy.md. The data come from
-`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. HiClass takes part where it is
+Prints tables and stores them in benchmarks/results/taxonomy.json and taxonomy.md. The data come from
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. HiClass takes part if it is
 installed.
 """
 
-from __future__ import annotations
+from common.parts import main
 
-import os
-
-from _measure import ENVIRONMENT
-
-os.environ.update(ENVIRONMENT)  # before numpy is imported
-
-import _taxonomy_peers
-import _taxonomy_scaling
-import _taxonomy_table1
-from _parts import parser, run
-
-PARTS = {
-    "table1": _taxonomy_table1,
-    "peers": _taxonomy_peers,
-    "scaling": _taxonomy_scaling,
-}
+PARTS = ("table1", "peers", "scaling")
 
 if __name__ == "__main__":
-    run("taxonomy", PARTS, parser(__doc__, PARTS).parse_args())
+    main("taxonomy", PARTS, __doc__)

@@ -1,10 +1,20 @@
-"""Data sets: real ones, fetched on first use, and simulated ones."""
+"""Data sets: real ones, downloaded on first use, and simulated ones."""
 
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
-from structsvm.datasets._bags import CandidateLabels, fetch_lost, fetch_msrcv2
-from structsvm.datasets._binary import fetch_adult, fetch_w8a, make_banana, make_ill_conditioned, make_waveform
+from structsvm.datasets._binary import make_banana, make_ill_conditioned, make_waveform
 from structsvm.datasets._child_world import make_ambig_child_world
-from structsvm.datasets._classes import LabelledRows, fetch_20newsgroups, fetch_letter, fetch_mnist, fetch_usps
+from structsvm.datasets._classes import (
+    CandidateLabels,
+    LabelledRows,
+    fetch_20newsgroups,
+    fetch_adult,
+    fetch_letter,
+    fetch_lost,
+    fetch_mnist,
+    fetch_msrcv2,
+    fetch_usps,
+    fetch_w8a,
+)
 from structsvm.datasets._concept_world import Universe, make_concept_world
 from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_alignment, write_alignments

@@ -1,12 +1,17 @@
 """The world of a child: sentences and their meaning from a synchronous grammar (Bordes 2010, section 6.2.2).
 
-A meaning is a relation of one to three arguments; one that says what somebody sees, thinks or says has a relation as
-its last argument, so that one to four relations are nested.
+A meaning is a relation of one to three arguments; the last argument of seeing, thinking, saying and knowing is itself a
+relation, so one to four relations are nested.
 """
 
 from __future__ import annotations
 
-from structsvm.datasets._house import AmbiguousSentences, checked_rng, pick
+from collections.abc import Sequence
+
+import numpy as np
+
+from structsvm.datasets._checks import COUNT, RandomState, check_arguments
+from structsvm.datasets._house import LEVEL, AmbiguousSentences, Event, pick
 
 __all__ = ["make_ambig_child_world"]
 
@@ -16,8 +21,8 @@ THINGS = ("clock", "hammer", "box", "ball", "bag", "chair", "table", "cake", "ap
 PLACES = ("park", "school", "house", "garden", "shop")
 WHO = PEOPLE + ANIMALS
 
-# A relation: its arguments' kinds, and ways to say it (the patterns are those of the house). {2} of a relation with a
-# clause is the clause.
+# A relation: its arguments' kinds, and its patterns (written as in the house). A clause follows the pattern of its
+# relation.
 SIMPLE = {
     "gave": ((WHO, THINGS, WHO), ("{0} *gave {1} to {2}", "{0} *handed {1} to {2}")),
     "threw": ((WHO, THINGS, WHO), ("{0} *threw {1} at|to {2}",)),
@@ -41,14 +46,14 @@ CLAUSES = {
 ODDS = (0.4, 0.3, 0.2, 0.1)  # of one to four relations
 
 
-def noun(name):
-    """Words for a thing and what each of them means."""
+def noun(name: str) -> list[tuple[str, str]]:
+    """Return the words for a thing and the symbol of each."""
     return [(name, name)] if name in PEOPLE else [("the", "-"), (name, name)]
 
 
-def spoken(pattern, relation, arguments, rng):
-    """A pattern as (word, symbol) pairs."""
-    pairs = []
+def sentence(pattern: str, relation: str, arguments: Sequence[str], rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Return a pattern as (word, symbol) pairs."""
+    pairs: list[tuple[str, str]] = []
     for token in pattern.split():
         token = pick(rng, token.split("|"))
         if token[0] == "{":
@@ -58,31 +63,33 @@ def spoken(pattern, relation, arguments, rng):
     return pairs
 
 
-def draw(rng):
-    """A meaning, and how it is said."""
-    prefixes, used, pairs = [], [], []
+def draw(rng: np.random.Generator) -> Event:
+    """Draw an event."""
+    prefixes: list[str] = []
+    used: list[str] = []
+    pairs: list[tuple[str, str]] = []
     for _ in range(int(rng.choice(4, p=ODDS))):
         relation = pick(rng, [name for name in CLAUSES if name not in prefixes])
         who = pick(rng, [name for name in PEOPLE if name not in used])
         used.append(who)
         prefixes.append(relation)
-        pairs += spoken(pick(rng, CLAUSES[relation]), relation, [who], rng)
+        pairs += sentence(pick(rng, CLAUSES[relation]), relation, [who], rng)
     relation = pick(rng, tuple(SIMPLE))
     kinds, patterns = SIMPLE[relation]
-    arguments = []
+    arguments: list[str] = []
     for kind in kinds:
         arguments.append(pick(rng, [name for name in kind if name not in arguments and name not in used]))
-    pairs += spoken(pick(rng, patterns), relation, arguments, rng)
+    pairs += sentence(pick(rng, patterns), relation, arguments, rng)
     meaning = f"{relation}({','.join(arguments)})"
     for clause, who in zip(reversed(prefixes), reversed(used), strict=True):
         meaning = f"{clause}({who},{meaning})"
     return meaning, pairs
 
 
-def make_ambig_child_world(n=900, level=1, random_state=None):
-    """Sentences such as a child hears, with bags of candidate meanings of one to four nested relations.
+def make_ambig_child_world(n: int = 900, level: int = 1, random_state: RandomState = None) -> AmbiguousSentences:
+    """Draw sentences such as a child hears, with bags of candidate meanings of one to four nested relations.
 
-    As occasional commentary on what happens, a sentence's bag holds its own meaning and those of up to `level`
+    As in occasional commentary on events, a sentence's bag contains its own meaning and those of up to `level`
     sentences before and after it, `level` others on average (Kate and Mooney 2007).
 
     Parameters
@@ -90,7 +97,7 @@ def make_ambig_child_world(n=900, level=1, random_state=None):
     n : int
         Number of sentences, at least 1.
     level : int
-        Level of ambiguity; 0: the right meaning alone.
+        Level of ambiguity; 0: the true meaning alone.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -100,7 +107,7 @@ def make_ambig_child_world(n=900, level=1, random_state=None):
     Raises
     ------
     ValueError
-        For an argument out of range.
+        A parameter is out of its range.
 
     References
     ----------
@@ -112,17 +119,12 @@ def make_ambig_child_world(n=900, level=1, random_state=None):
     >>> make_ambig_child_world(2, level=0, random_state=0).meanings
     [['saw(john,kissed(anna,pig))'], ['went(dog,house)']]
     """
-    rng = checked_rng(n, level, random_state)
+    check_arguments("make_ambig_child_world", locals(), n=COUNT, level=LEVEL)
+    rng = np.random.default_rng(random_state)
     events = [draw(rng) for _ in range(n + 2 * level)]
     bags = []
     for i in range(level, level + n):
         before, after = rng.integers(level + 1, size=2)
         near = dict.fromkeys(meaning for meaning, _ in events[i - before : i + after + 1])
         bags.append([list(near)[k] for k in rng.permutation(len(near))])
-    events = events[level : level + n]
-    return AmbiguousSentences(
-        sentences=[" ".join(word for word, _ in pairs) for _, pairs in events],
-        bags=bags,
-        meanings=[[meaning] for meaning, _ in events],
-        alignment=[[symbol for _, symbol in pairs] for _, pairs in events],
-    )
+    return AmbiguousSentences.of(events[level : level + n], bags)

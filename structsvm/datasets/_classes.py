@@ -1,4 +1,4 @@
-"""Loaders of multiclass data: letters, digits and texts as rows of numbers."""
+"""Loaders of rows of numbers with classes: letters, digits, texts, incomes, pages, and rows with ambiguous labels."""
 
 from __future__ import annotations
 
@@ -8,13 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structsvm.datasets._fetch import fetch
+from structsvm.datasets._fetch import DataHome, fetch
+from structsvm.features.svmlight import read_svmlight
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["LabelledRows", "fetch_20newsgroups", "fetch_letter", "fetch_mnist", "fetch_usps"]
+__all__ = [
+    "CandidateLabels",
+    "LabelledRows",
+    "fetch_20newsgroups",
+    "fetch_adult",
+    "fetch_letter",
+    "fetch_lost",
+    "fetch_mnist",
+    "fetch_msrcv2",
+    "fetch_usps",
+    "fetch_w8a",
+]
+
+_PARTS = ("train", "test")
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,75 +45,82 @@ class LabelledRows:
         File that they were read from.
     """
 
-    X_train: np.ndarray | csr_array
+    X_train: NDArray[np.float32] | csr_array
     y_train: np.ndarray
-    X_test: np.ndarray | csr_array
+    X_test: NDArray[np.float32] | csr_array
     y_test: np.ndarray
     path: Path
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sizes = f"n_train={len(self.y_train)}, n_test={len(self.y_test)}, n_features={self.X_train.shape[1]}"
         return f"LabelledRows({sizes})"
 
 
-def fetch_letter(data_home=None) -> LabelledRows:
-    """Letters of distorted fonts (UCI Letter Image Recognition): 26 classes, 16,000 and 4000 examples.
+@dataclass(frozen=True, repr=False)
+class CandidateLabels:
+    """Rows with a set of candidate labels each.
 
-    16 features, whole numbers 0 to 15: the values with which the LaRank paper's duals are reached.
-
-    Parameters
+    Attributes
     ----------
-    data_home : path-like, optional
-        The data folder (``mc_letter/``); see :func:`fetch_conll2000`.
+    X : ndarray of shape (n_rows, n_features), float64
+        Features as in the source; their ranges differ widely.
+    candidates : list of ndarray of int64
+        The candidates of each row, ascending; the true label is among them.
+    y : ndarray of shape (n_rows,), int64
+        The true labels, for evaluation only.
+    folds : ndarray of shape (n_rows,), int64
+        Cross-validation fold of each row, 0 to 4.
+    n_labels : int
+    path : Path
+        File that they were read from.
+    """
 
-    Returns
-    -------
-    LabelledRows
+    X: NDArray[np.float64]
+    candidates: list[NDArray[np.int64]]
+    y: NDArray[np.int64]
+    folds: NDArray[np.int64]
+    n_labels: int
+    path: Path
 
-    Raises
-    ------
-    DatasetUnavailableError
-        The file is missing and cannot be downloaded, or it is not the right one.
+    def __repr__(self) -> str:
+        return f"CandidateLabels(n_rows={len(self.X)}, n_labels={self.n_labels})"
+
+
+# ---- dense rows ----------------------------------------------------------------------------------
+
+
+def fetch_letter(data_home: DataHome = None) -> LabelledRows:
+    """Load letters of distorted fonts (UCI Letter Image Recognition): 26 classes, 16,000 and 4000 examples.
+
+    16 features, integers 0 to 15: the values with which the LaRank paper's duals are reached.
+
+    Folder ``mc_letter/``; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
     P. W. Frey and D. J. Slate, Letter Recognition Using Holland-Style Adaptive Classifiers, 1991.
     """
-    path, content = fetch("letter", data_home)["letter-recognition.data.gz"]
-    rows = [line.split(",") for line in content.decode("ascii").split()]
+    file = fetch("letter", data_home)["letter-recognition.data.gz"]
+    rows = [line.split(",") for line in file.lines()]
     y = np.array([row[0] for row in rows])
     X = np.array([row[1:] for row in rows], dtype=np.float32)
-    return LabelledRows(X[:16000], y[:16000], X[16000:], y[16000:], path)
+    return LabelledRows(X[:16000], y[:16000], X[16000:], y[16000:], file.path)
 
 
-def _digits(name, data_home, scale):
+def _digits(name: str, data_home: DataHome, scale: float) -> LabelledRows:
     """Digits of an .npz file, grey values times `scale`."""
-    ((path, _),) = fetch(name, data_home).values()
-    with np.load(io.BytesIO(path.read_bytes())) as arrays:
-        rows = [arrays[f"X_{part}"] * np.float32(scale) for part in ("train", "test")]
-        labels = [arrays[f"y_{part}"].astype(np.int64) for part in ("train", "test")]
-    return LabelledRows(rows[0], labels[0], rows[1], labels[1], path)
+    (file,) = fetch(name, data_home).values()
+    arrays = file.arrays()
+    parts = ((arrays[f"X_{part}"] * np.float32(scale), arrays[f"y_{part}"].astype(np.int64)) for part in _PARTS)
+    return LabelledRows(*next(parts), *next(parts), file.path)
 
 
-def fetch_usps(data_home=None) -> LabelledRows:
-    """Handwritten digits of postal codes (USPS): 10 classes, 7291 and 2007 examples.
+def fetch_usps(data_home: DataHome = None) -> LabelledRows:
+    """Load handwritten digits of postal codes (USPS): 10 classes, 7291 and 2007 examples.
 
-    16 x 16 grey values from -1 to 1, row by row. The file is not made from its origin by this function, and has to be
-    there.
+    16 x 16 grey values from -1 to 1, row by row.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``mc_usps/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    LabelledRows
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The file is missing, or it is not the right one.
+    Folder ``mc_usps/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
@@ -107,25 +129,12 @@ def fetch_usps(data_home=None) -> LabelledRows:
     return _digits("usps", data_home, 1e-3)
 
 
-def fetch_mnist(data_home=None) -> LabelledRows:
-    """Handwritten digits (MNIST): 10 classes, 60,000 and 10,000 examples.
+def fetch_mnist(data_home: DataHome = None) -> LabelledRows:
+    """Load handwritten digits (MNIST): 10 classes, 60,000 and 10,000 examples.
 
-    28 x 28 grey values from 0 to 1, row by row. The file is not made from its origin by this function, and has to be
-    there.
+    28 x 28 grey values from 0 to 1, row by row.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``mc_mnist/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    LabelledRows
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The file is missing, or it is not the right one.
+    Folder ``mc_mnist/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
@@ -134,25 +143,15 @@ def fetch_mnist(data_home=None) -> LabelledRows:
     return _digits("mnist", data_home, 1 / 255)
 
 
-def fetch_20newsgroups(data_home=None) -> LabelledRows:
-    """Messages of newsgroups, split by date (20news-bydate): 20 classes, 11,314 and 7532 documents.
+# ---- sparse rows ---------------------------------------------------------------------------------
 
-    Counts of 32,994 words, sparse; documents stand class by class. What to weigh them by is up to the user. The file is
-    not made from its origin by this function, and has to be there.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``text_20news/``); see :func:`fetch_conll2000`.
+def fetch_20newsgroups(data_home: DataHome = None) -> LabelledRows:
+    """Load messages of newsgroups, split by date (20news-bydate): 20 classes, 11,314 and 7532 documents.
 
-    Returns
-    -------
-    LabelledRows
+    Counts of 32,994 words in CSR arrays, unweighted; documents are sorted by class.
 
-    Raises
-    ------
-    DatasetUnavailableError
-        A file is missing, or it is not the right one.
+    Folder ``text_20news/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
@@ -161,13 +160,90 @@ def fetch_20newsgroups(data_home=None) -> LabelledRows:
     from scipy.sparse import csr_array
 
     files = fetch("20newsgroups", data_home)
-    names = np.array(files["classes.txt"][1].decode("ascii").split())
-    rows, labels = [], []
-    with np.load(io.BytesIO(files["news.npz"][0].read_bytes())) as arrays:
-        width = 1 + max(int(arrays[f"{part}_indices"].max()) for part in ("train", "test"))
-        for part in ("train", "test"):
-            counts = arrays[f"{part}_counts"].astype(np.float32)
-            indices, indptr = arrays[f"{part}_indices"], arrays[f"{part}_indptr"]
-            rows.append(csr_array((counts, indices, indptr), shape=(len(indptr) - 1, width)))
-            labels.append(names[arrays[f"{part}_y"]])
-    return LabelledRows(rows[0], labels[0], rows[1], labels[1], files["news.npz"][0])
+    names, arrays = np.array(files["classes.txt"].lines()), files["news.npz"].arrays()
+    width = 1 + max(int(arrays[f"{part}_indices"].max()) for part in _PARTS)
+
+    def rows(part: str) -> tuple[csr_array, np.ndarray]:
+        counts, indices, indptr, y = (arrays[f"{part}_{key}"] for key in ("counts", "indices", "indptr", "y"))
+        return csr_array((counts.astype(np.float32), indices, indptr), shape=(len(indptr) - 1, width)), names[y]
+
+    return LabelledRows(*rows("train"), *rows("test"), files["news.npz"].path)
+
+
+def _svmlight(name: str, data_home: DataHome, prefix: str, n_features: int) -> LabelledRows:
+    """Training and test file in svmlight's format, as CSR arrays of `n_features` columns."""
+    from scipy.sparse import csr_array
+
+    files = fetch(name, data_home)
+
+    def rows(part: str) -> tuple[csr_array, np.ndarray]:
+        X, y = read_svmlight(io.BytesIO(files[f"{prefix}.{part}.svm.gz"].content))
+        return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), y
+
+    return LabelledRows(*rows("train"), *rows("test"), files[f"{prefix}.train.svm.gz"].path)
+
+
+def fetch_adult(data_home: DataHome = None) -> LabelledRows:
+    """Load incomes of adults in a census (a9a): 32,561 and 16,281 examples of 123 binary features; 24 % have y = 1.
+
+    X_train and X_test are CSR arrays; y is 1 or -1.
+
+    Folder ``linear_adult/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
+
+    References
+    ----------
+    B. Becker and R. Kohavi, Adult, 1996; J. Platt, Sequential Minimal Optimization, 1998.
+    """
+    return _svmlight("adult", data_home, "a9a", 123)
+
+
+def fetch_w8a(data_home: DataHome = None) -> LabelledRows:
+    """Load categories of web pages (w8a): 40,561 and 9188 examples of 300 binary features; 3 % have y = 1.
+
+    X_train and X_test are CSR arrays; y is 1 or -1.
+
+    Folder ``linear_w8a/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
+
+    References
+    ----------
+    J. Platt, Fast Training of Support Vector Machines using Sequential Minimal Optimization, 1999.
+    """
+    return _svmlight("w8a", data_home, "w8a", 300)
+
+
+# ---- candidate labels ----------------------------------------------------------------------------
+
+
+def _candidate_labels(name: str, data_home: DataHome) -> CandidateLabels:
+    (file,) = fetch(name, data_home).values()
+    arrays = file.arrays()
+    candidates = [np.flatnonzero(row) for row in arrays["S"]]
+    return CandidateLabels(arrays["X"], candidates, arrays["y"], arrays["fold"], arrays["S"].shape[1], file.path)
+
+
+def fetch_lost(data_home: DataHome = None) -> CandidateLabels:
+    """Load faces of the TV series Lost, with the names that scripts and captions allow.
+
+    1122 faces of 108 features; 16 names, 2.23 candidates per face on average. For research only.
+
+    Folder ``pl_lost/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
+
+    References
+    ----------
+    T. Cour, B. Sapp and B. Taskar, Learning from partial labels, JMLR 12, 2011.
+    """
+    return _candidate_labels("lost", data_home)
+
+
+def fetch_msrcv2(data_home: DataHome = None) -> CandidateLabels:
+    """Load segments of the MSRCv2 images, with the classes of all objects in their image.
+
+    1758 segments of 48 features; 23 classes, 3.16 candidates per segment on average. For research only.
+
+    Folder ``pl_msrcv2/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
+
+    References
+    ----------
+    L. Liu and T. Dietterich, A conditional multinomial mixture model for superset label learning, NIPS 25, 2012.
+    """
+    return _candidate_labels("msrcv2", data_home)

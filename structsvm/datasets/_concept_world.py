@@ -1,14 +1,18 @@
-"""A simulated world for concept labelling: events change it, and sentences tell of them (Bordes 2010, appendix C.5).
+"""A simulated world for concept labelling: events change it, sentences describe them (Bordes 2010, appendix C.5).
 
-58 concepts: 15 verbs, 10 actors, 15 small objects, 6 rooms and 12 pieces of furniture. A thing has a name of its own
-and a pronoun, which is only said where the world as it is leaves a single thing that it can stand for.
+58 concepts: 15 verbs, 10 actors, 15 small objects, 6 rooms and 12 pieces of furniture. A thing has a name and a
+pronoun, which is only used where the state of the world leaves a single possible referent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from structsvm.datasets._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, checked_rng, pick
+import numpy as np
+
+from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, pick
 
 __all__ = ["Universe", "make_concept_world"]
 
@@ -34,38 +38,38 @@ class Universe:
     Attributes
     ----------
     location : dict of str to str
-        The room that an actor, an object or a piece of furniture is in.
+        The room of each actor, object and piece of furniture.
     containedby : dict of str to str
-        The actor who holds an object, or the furniture that it lies on; of actors, the furniture they sit or sleep on.
+        The actor who holds an object, or the furniture it lies on; for actors, the furniture they sit or sleep on.
     state : dict of str to str
-        Of actors: "standing", "sitting" or "sleeping".
+        "standing", "sitting" or "sleeping", for each actor.
     """
 
-    location: dict = field(default_factory=dict)
-    containedby: dict = field(default_factory=dict)
-    state: dict = field(default_factory=dict)
+    location: dict[str, str] = field(default_factory=dict)
+    containedby: dict[str, str] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
 
-    def copy(self):
+    def copy(self) -> Universe:
         return Universe(dict(self.location), dict(self.containedby), dict(self.state))
 
-    def held(self, actor):
-        """The objects that an actor holds."""
+    def held(self, actor: str) -> list[str]:
+        """Return the objects that an actor holds."""
         return [thing for thing in OBJECTS if self.containedby.get(thing) == actor]
 
-    def lying(self, room):
-        """The objects in a room that nobody holds."""
+    def lying(self, room: str) -> list[str]:
+        """Return the objects in a room that nobody holds."""
         return [t for t in OBJECTS if self.location[t] == room and self.containedby.get(t) not in ACTORS]
 
-    def furniture(self, room):
+    def furniture(self, room: str) -> list[str]:
         return [name for name in FURNITURE if self.location[name] == room]
 
-    def present(self, actor):
-        """Other actors in the same room."""
+    def present(self, actor: str) -> list[str]:
+        """Return the other actors in the same room."""
         return [name for name in ACTORS if name != actor and self.location[name] == self.location[actor]]
 
 
-def start(rng):
-    """A world in which everybody stands somewhere, and things lie about."""
+def start(rng: np.random.Generator) -> Universe:
+    """Draw a world in which all actors stand, and nobody holds an object."""
     world = Universe()
     for name in FURNITURE + ACTORS + OBJECTS:
         world.location[name] = pick(rng, ROOMS)
@@ -77,9 +81,9 @@ def start(rng):
     return world
 
 
-def events(world):
-    """All coherent events, a verb and its arguments, of the world as it is."""
-    found: list[tuple[str, tuple]] = []
+def events(world: Universe) -> list[tuple[str, tuple[str, ...]]]:
+    """Return all coherent events, a verb and its arguments, in the current state of the world."""
+    found: list[tuple[str, tuple[str, ...]]] = []
     for actor in ACTORS:
         room, state = world.location[actor], world.state[actor]
         if state == "sleeping":
@@ -109,8 +113,8 @@ def events(world):
     return found
 
 
-def execute(world, verb, arguments):
-    """Change the world by an event."""
+def execute(world: Universe, verb: str, arguments: tuple[str, ...]) -> None:
+    """Update the world by an event."""
     actor = arguments[0]
     if verb in ("move", "bring"):
         room = arguments[-1]
@@ -149,8 +153,8 @@ PATTERNS = {
 }
 
 
-def pronoun(name, position):
-    """The word that may stand for a thing: of actors as subject or as object."""
+def pronoun(name: str, position: int) -> str:
+    """Return the pronoun of a thing; that of an actor depends on its position, subject (0) or object."""
     if name in MALES:
         return "he" if position == 0 else "him"
     if name in FEMALES:
@@ -158,8 +162,8 @@ def pronoun(name, position):
     return "there" if name in ROOMS else "it"
 
 
-def resolvable(world, verb, arguments, hidden):
-    """Whether the world tells what pronouns stand for: no other coherent event would be said in the same words."""
+def resolvable(world: Universe, verb: str, arguments: tuple[str, ...], hidden: Collection[int]) -> bool:
+    """Whether the world resolves the pronouns: no other coherent event has the same words."""
     for other, candidates in events(world):
         if other == verb and candidates != arguments and len(candidates) == len(arguments):
             same = all(
@@ -171,8 +175,10 @@ def resolvable(world, verb, arguments, hidden):
     return True
 
 
-def tell(world, verb, arguments, rng, rate):
-    """Words of an event and the concept of each, ``"-"`` for none."""
+def describe(
+    world: Universe, verb: str, arguments: tuple[str, ...], rng: np.random.Generator, rate: float
+) -> tuple[list[str], list[str]]:
+    """Return the words of an event and the concept of each, ``"-"`` for none."""
     wanted = [k for k, name in enumerate(arguments) if name not in ROOMS and name not in FURNITURE]
     hidden = {k for k in wanted if rng.random() < rate}
     while hidden and not resolvable(world, verb, arguments, hidden):
@@ -196,18 +202,20 @@ def tell(world, verb, arguments, rng, rate):
     return words, concepts
 
 
-def make_concept_world(n=1000, ambiguity=0.6, random_state=None):
-    """Sentences about what happens in a house, with the concept of each word and the world at that moment.
+def make_concept_world(
+    n: int = 1000, ambiguity: float = 0.6, random_state: RandomState = None
+) -> tuple[list[list[str]], list[list[str]], list[Universe]]:
+    """Draw sentences about events in a house, with the concept of each word and the world at that moment.
 
-    Appendix C.5 of the thesis: draw a coherent event of the universe, tell it, then let it change the universe. Events
-    are drawn with equal odds for each verb that is possible.
+    Appendix C.5 of the thesis: draw a coherent event, describe it, then update the universe by it. All verbs that are
+    possible have equal odds.
 
     Parameters
     ----------
     n : int
         Number of sentences, at least 1.
     ambiguity : float
-        Probability that an actor or an object is said by a pronoun, where the world resolves it.
+        Probability, from 0 to 1, that an actor or object becomes a pronoun, where the world resolves it.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -221,7 +229,7 @@ def make_concept_world(n=1000, ambiguity=0.6, random_state=None):
     Raises
     ------
     ValueError
-        For an argument out of range.
+        A parameter is out of its range.
 
     Examples
     --------
@@ -230,14 +238,19 @@ def make_concept_world(n=1000, ambiguity=0.6, random_state=None):
     >>> [len(sentence) for sentence in words] == [len(labels) for labels in concepts]
     True
     """
-    rng = checked_rng(n, 0, random_state)
-    if not 0.0 <= ambiguity <= 1.0:
-        raise ValueError(f"ambiguity must be between 0 and 1. Got {ambiguity!r}.")
-    world, told = start(rng), []
+    check_arguments("make_concept_world", locals(), n=COUNT, ambiguity=SHARE)
+    rng = np.random.default_rng(random_state)
+    world = start(rng)
+    words: list[list[str]] = []
+    concepts: list[list[str]] = []
+    universes: list[Universe] = []
     for _ in range(n):
         possible = events(world)
         verb = pick(rng, sorted({verb for verb, _ in possible}))
         arguments = pick(rng, [arguments for name, arguments in possible if name == verb])
-        told.append((*tell(world, verb, arguments, rng, ambiguity), world.copy()))
+        sentence, labels = describe(world, verb, arguments, rng, ambiguity)
+        words.append(sentence)
+        concepts.append(labels)
+        universes.append(world.copy())
         execute(world, verb, arguments)
-    return [words for words, _, _ in told], [concepts for _, concepts, _ in told], [world for _, _, world in told]
+    return words, concepts, universes

@@ -1,10 +1,9 @@
-"""Where the files of a data set come from, and the proof that they are the right ones.
+"""Find or download the files of a data set, check them, and read them.
 
-A data set is a folder of files in the data folder. What is hashed is the *content* of a file (the
-text inside a ``.gz``, the arrays inside an ``.npz``), so that compressors and their settings do not
-matter, and a file converted from its public origin is held to the same hash as a copied one. The
-archives at the origins have no hash of their own here: what is taken out of them is checked before
-anything is written.
+A data set is a folder of files in the data folder. The hash is that of a file's *content* (the text inside a ``.gz``,
+the arrays inside an ``.npz``), so compressors and their settings do not matter, and a file made from its public origin
+must have the same hash as a copied one. The archives at the origins have no hash of their own here: what is extracted
+from them is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -12,104 +11,91 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import os
-import re
 import tempfile
-import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from structsvm.structures.trees import clean_tree, read_trees
+from structsvm.datasets._sources import SOURCES, Source
 
-__all__ = ["SOURCES", "DatasetUnavailableError", "Source", "fetch"]
+__all__ = ["DataHome", "DatasetUnavailableError", "File", "fetch"]
+
+DataHome = str | os.PathLike[str] | None
 
 
 class DatasetUnavailableError(OSError):
-    """A data set is not on this machine and cannot be downloaded, or a file of it is damaged.
+    """A data set is not on this machine and cannot be downloaded, or one of its files is damaged.
 
     The message names the file, what was wanted, where to put it, its origin and its licence.
     """
 
 
-@dataclass(frozen=True)
-class Source:
-    """Files of one data set and their origin.
+class File(NamedTuple):
+    """A checked file of a data set; `content` is unpacked if the file is a ``.gz``."""
 
-    Attributes
-    ----------
-    folder : str
-        Folder of the files in the data folder.
-    sha256 : dict of str to str
-        File name to the hash of its content.
-    url : str
-        Public address of the archive that the files are made from.
-    convert : callable or None
-        Path of the downloaded archive -> dict of file name to the bytes of that file. None: the files were chosen from
-        the origin by hand and must be there.
-    licence : str
-    """
+    path: Path
+    content: bytes
 
-    folder: str
-    sha256: dict[str, str]
-    url: str
-    convert: Callable[[Path], dict[str, bytes]] | None
-    licence: str
+    def lines(self) -> list[str]:
+        return self.content.decode("utf-8").splitlines()
+
+    def rows(self) -> list[list[str]]:
+        """Columns of each line of a tab-separated table."""
+        return [line.split("\t") for line in self.lines()]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Arrays of an ``.npz`` by name."""
+        return _arrays(self.content)
 
 
-def fetch(name: str, data_home=None) -> dict[str, tuple[Path, bytes]]:
-    """Files of a data set, used in place where the data folder holds them, else downloaded to it.
+def fetch(name: str, data_home: DataHome = None) -> dict[str, File]:
+    """Return the files of a data set, in place if the data folder has them, else downloaded to it.
 
     Parameters
     ----------
     name : str
         Key of ``SOURCES``.
     data_home : path-like, optional
-        The data folder; by default what the environment variable ``STRUCTSVM_DATA`` names, else
-        ``~/structsvm_data``.
+        The data folder; by default that of the environment variable ``STRUCTSVM_DATA``, else ``~/structsvm_data``.
 
     Returns
     -------
-    dict of str to (Path, bytes)
-        File name to its path and its content, which has the right hash.
+    dict of str to File
 
     Raises
     ------
     DatasetUnavailableError
-        A file is missing and cannot be downloaded, or it is not the right one.
+        A file is missing and cannot be downloaded, or has another hash.
     """
     source = SOURCES[name]
     home = data_home or os.environ.get("STRUCTSVM_DATA") or Path.home() / "structsvm_data"
     folder = Path(home).expanduser() / source.folder
     missing = [file for file in source.sha256 if not (folder / file).is_file()]
-    if missing and source.convert is None:
-        raise DatasetUnavailableError(_advice(name, source, folder, missing, "its origin has it in another form"))
     if missing:
         try:
             _download(source, folder, missing)
         except DatasetUnavailableError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever network, archive or disk may bring
-            reason = str(error) if isinstance(error, ImportError) else type(error).__name__
-            raise DatasetUnavailableError(_advice(name, source, folder, missing, reason)) from None
-    return {file: (folder / file, _checked_file(source, folder / file)) for file in source.sha256}
+        except Exception as error:  # noqa: BLE001 - whatever network, archive or disk may raise
+            reason = str(error) if isinstance(error, (ImportError, LookupError)) else type(error).__name__
+            raise DatasetUnavailableError(
+                f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed ({reason}).\n"
+                f"Put the file there, or name a data folder that contains {source.folder}/ "
+                "with data_home= or the environment variable STRUCTSVM_DATA.\n"
+                f"Origin: {source.url}\n"
+                f"Licence: {source.licence}"
+            ) from None
+    paths = [folder / file for file in source.sha256]
+    advice = " Remove it to download it again."
+    return {p.name: File(p, _checked(source, p.name, p.read_bytes(), str(p), advice)) for p in paths}
 
 
-def _advice(name, source, folder, missing, reason):
-    return (
-        f"data set {name!r}: {', '.join(missing)} not found in {folder}, and downloading failed "
-        f"({reason}).\n"
-        f"Put the file there, or name a data folder that holds {source.folder}/ "
-        "with data_home= or the environment variable STRUCTSVM_DATA.\n"
-        f"Origin: {source.url}\n"
-        f"Licence: {source.licence}"
-    )
-
-
-def _download(source, folder, files):
+def _download(source: Source, folder: Path, files: Iterable[str]) -> None:
+    if source.convert is None:
+        raise LookupError("its origin has it in another form")
     try:
         import pooch
     except ImportError:
@@ -127,18 +113,15 @@ def _download(source, folder, files):
         partial.replace(folder / file)
 
 
-def _checked_file(source, path):
-    advice = " Remove it to download it again."
-    return _checked(source, path.name, path.read_bytes(), str(path), advice)
-
-
-def _checked(source, file, raw, where, advice=""):
-    """Content of a file's bytes; DatasetUnavailableError if it has not the right hash."""
+def _checked(source: Source, file: str, raw: bytes, where: str, advice: str = "") -> bytes:
+    """Content of a file's bytes; DatasetUnavailableError if its hash is wrong."""
     try:
-        content = _content(file, raw)
+        content = gzip.decompress(raw) if file.endswith(".gz") else raw
+        arrays = _arrays(content) if file.endswith(".npz") else None
     except Exception as error:  # noqa: BLE001 - whatever the decoders of gzip, zip, numpy raise
         raise DatasetUnavailableError(f"{where} is damaged ({error}).{advice}") from None
-    got, wanted = hashlib.sha256(content).hexdigest(), source.sha256[file]
+    hashed = [content] if arrays is None else [arrays[key].tobytes() for key in sorted(arrays)]
+    got, wanted = hashlib.sha256(b"".join(hashed)).hexdigest(), source.sha256[file]
     if got != wanted:
         raise DatasetUnavailableError(
             f"{where} is not the file wanted: the sha256 of its content is {got}, it should be {wanted}.{advice}"
@@ -146,343 +129,6 @@ def _checked(source, file, raw, where, advice=""):
     return content
 
 
-def _content(file, raw):
-    if file.endswith(".gz"):
-        return gzip.decompress(raw)
-    if file.endswith(".npz"):  # the bytes of its arrays by name
-        with np.load(io.BytesIO(raw)) as arrays:
-            return b"".join(arrays[key].tobytes() for key in sorted(arrays.files))
-    return raw
-
-
-# --- from the origins to our files -----------------------------------------------------------
-
-
-def _gz(content):
-    return gzip.compress(content, mtime=0)
-
-
-def _zip_members(names):
-    """Converter for files that lie in a zip archive as they are: file name -> member."""
-
-    def convert(path):
-        with zipfile.ZipFile(path) as archive:
-            content = {file: archive.read(member) for file, member in names.items()}
-        return {file: _gz(text) if file.endswith(".gz") else text for file, text in content.items()}
-
-    return convert
-
-
-_LEAF_OR_BRACKET = re.compile(r"\(([^\s()]+)\s+([^\s()]+)\)|([()])")
-
-
-def _tagged_sentences(trees):
-    """``word tag`` lines of each tree of a bracketed text, without empty elements."""
-    lines, depth = [], 0
-    for tag, word, bracket in _LEAF_OR_BRACKET.findall(trees):
-        if bracket:
-            depth += 1 if bracket == "(" else -1
-        elif tag != "-NONE-":
-            lines.append(f"{word} {tag}\n")
-        if depth == 0 and lines:
-            yield "".join(lines)
-            lines = []
-
-
-def _treebank(path):
-    """Bracketed text of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
-    with zipfile.ZipFile(path) as archive:
-        for part, numbers in (("train", range(1, 160)), ("test", range(160, 200))):
-            members = (f"treebank/combined/wsj_{number:04d}.mrg" for number in numbers)
-            yield part, "\n".join(archive.read(member).decode("ascii") for member in members)
-
-
-def _treebank_tags(path):
-    """Words and tags."""
-    return {
-        f"pos.{part}.txt.gz": _gz("\n".join(_tagged_sentences(text)).encode("ascii")) for part, text in _treebank(path)
-    }
-
-
-def _treebank_trees(path):
-    """Trees without traces, empty nodes and functions, one a line."""
-    return {
-        f"clean.{part}.mrg.gz": _gz("".join(f"{clean_tree(tree)}\n" for tree in read_trees([text])).encode("ascii"))
-        for part, text in _treebank(path)
-    }
-
-
-def _ocr_letters(path):
-    """Arrays of letter.data: a line is id, letter, next id, word, position, fold, 16 x 8 pixels."""
-    with gzip.open(path, "rt", encoding="ascii") as lines:
-        rows = [line.split() for line in lines]
-    is_last = np.array([row[2] == "-1" for row in rows])
-    digits = "".join(digit for row in rows for digit in row[6:134])
-    pixels = np.frombuffer(digits.encode("ascii"), dtype=np.uint8).reshape(-1, 128) - ord("0")
-    file = io.BytesIO()
-    np.savez_compressed(
-        file,
-        pixels=np.packbits(pixels, axis=1),
-        labels=np.array([ord(row[1]) - ord("a") for row in rows], dtype=np.uint8),
-        offsets=np.append(0, np.flatnonzero(is_last) + 1).astype(np.int32),
-        folds=np.array([row[5] for row in rows], dtype=np.uint8)[is_last],
-    )
-    return {"ocr.npz": file.getvalue()}
-
-
-def _clinc150(path):
-    """Queries and domains of the archive; ids of nodes go by depth, then by name."""
-    with zipfile.ZipFile(path) as archive:
-        top = archive.namelist()[0].split("/")[0]
-        queries, domains = (json.loads(archive.read(f"{top}/data/{n}.json")) for n in ("data_full", "domains"))
-    above = {intent: domain for domain, intents in domains.items() for intent in intents}
-    groups, leaves = sorted(domains), sorted(f"{domain}/{intent}" for intent, domain in above.items())
-    number = {name: k for k, name in enumerate(["ROOT", *groups, *leaves])}
-    table = ["id\tparent\tdepth\tis_leaf\tpath", "0\t-1\t0\t0\tROOT"]
-    table += [f"{number[group]}\t0\t1\t0\t{group}" for group in groups]
-    table += [f"{number[leaf]}\t{number[leaf.split('/')[0]]}\t2\t1\t{leaf}" for leaf in leaves]
-    rows = [
-        (part, number[f"{above[intent]}/{intent}"], " ".join(text.split()))
-        for part, key in (("train", "train"), ("valid", "val"), ("test", "test"))
-        for text, intent in queries[key]
-    ]
-    lines = [f"q{k:05d}\t{part}\t{leaf}\t{text}\n" for k, (part, leaf, text) in enumerate(rows)]
-    return {
-        "taxonomy.tsv": "".join(f"{line}\n" for line in table).encode(),
-        "docs.tsv.gz": _gz("".join(lines).encode()),
-    }
-
-
-def _letter(path):
-    """The rows of the file, without the names of its columns."""
-    return {"letter-recognition.data.gz": _gz(path.read_bytes().partition(b"\n")[2])}
-
-
-# --- the table -------------------------------------------------------------------------------
-
-_NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
-_PARTIAL_LABELS = (
-    "https://raw.githubusercontent.com/agapiR/partial-label-learning/003e9f8b11eae8a135fe42ab19c74ce5bff7cb6a/"
-    "data/realworld/"
-)
-
-_MATRICES = "biopython-biopython-188/Bio/Align/substitution_matrices/data/"
-_MATRIX_NAMES = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM80", "BLOSUM90", "GONNET1992", "PAM250", "PAM30", "PAM70")
-
-SOURCES = {
-    "conll2000": Source(
-        folder="chunk_conll2000",
-        sha256={
-            "train.txt.gz": "82033cd7a72b209923a98007793e8f9de3abc1c8b79d646c50648eb949b87cea",
-            "test.txt.gz": "73b7b1e565fa75a1e22fe52ecdf41b6624d6f59dacb591d44252bf4d692b1628",
-        },
-        url=_NLTK + "conll2000.zip",
-        convert=_zip_members({"train.txt.gz": "conll2000/train.txt", "test.txt.gz": "conll2000/test.txt"}),
-        licence="none stated; text from the Penn Treebank (LDC): research use only",
-    ),
-    "conll2002": Source(
-        folder="ner_conll2002_es",
-        sha256={
-            "esp.train.gz": "a20d95cab7d88a19a86f8c1ad6329325c99fbd9529ed978cbd7e31d4b01b4008",
-            "esp.testa.gz": "85c17793b77881c53d19017d9d0f1e6fb98b7ddcab54a5f24b05ed1793103c87",
-            "esp.testb.gz": "1f8f7a392c6d4979a5592a5794eed43d7869b46da6851bbcde99714149f1d016",
-        },
-        url=_NLTK + "conll2002.zip",
-        convert=_zip_members({f"esp.{part}.gz": f"conll2002/esp.{part}" for part in ("train", "testa", "testb")}),
-        licence="research use in the context of the CoNLL-2002 shared task only",
-    ),
-    "treebank_tags": Source(
-        folder="wsj_sample",
-        sha256={
-            "pos.train.txt.gz": "9f84e2e270b9f12b71ee856c0f6614cfa851a7db438a218e040b972e2f0a2016",
-            "pos.test.txt.gz": "b0f22deb191962614cf58ee967855dea21b81295d7bd4311c2ec280c0093ee1e",
-        },
-        url=_NLTK + "treebank.zip",
-        convert=_treebank_tags,
-        licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
-    ),
-    "treebank_sample": Source(
-        folder="wsj_sample",
-        sha256={
-            "clean.train.mrg.gz": "902f0d778673576322619ec2dda577f05d6eac3118459aa9a5ef2a87b12cd5ff",
-            "clean.test.mrg.gz": "1f13d2261a222694f33cf9e9d6015ad5555b55df0017afd73b7151fb80c2c284",
-        },
-        url=_NLTK + "treebank.zip",
-        convert=_treebank_trees,
-        licence="10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
-    ),
-    "ocr_letters": Source(
-        folder="ocr_letters",
-        sha256={"ocr.npz": "6627ef5b6f95d90c3dc7d782876cd9b51eb454217f6f8634ad350f2c2daa0055"},
-        url="https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
-        convert=_ocr_letters,
-        licence="none stated (public benchmark)",
-    ),
-    "prefab": Source(
-        folder="align_prefab4",
-        sha256={
-            "pairs.fa.gz": "751f4be5445787db5182950265ae39b9928cc0b81d44584f37a152c159e80ea6",
-            "pairs.tsv.gz": "54df2461df65754a09cc439c31be69a5b4fd469236de13c58a44bb073eb3743a",
-            "decoys.tsv.gz": "e5b269d01f1ac9d961867b1b790f78b23d298997f94ca90fb1108e4b07fd68f0",
-            "seqs.fa.gz": "efb66f0eb85f5b8e1ada61ab45cdd25d3e0c6022759ac411378c453a286fa80a",
-        },
-        url="https://github.com/ultrapotato/MergeAlign-Reimplementation-and-Benchmark",
-        convert=None,
-        licence="none stated (freely distributed academic benchmark)",
-    ),
-    "oxbench": Source(
-        folder="align_oxbench",
-        sha256={
-            "pairs.fa.gz": "9471c1a78352394fae22161453d0450a79acc93be0df5297a154291daca515e9",
-            "pairs.tsv.gz": "3eaf83b5fefb2f803b7653fd4aa43248c4cd3021b9ff96d949c7e16b3ffdb7d8",
-            "decoys.tsv.gz": "e2dddc66519c238d339a8955f0f99a534ce64d0286d3089308f9178344761dcd",
-            "seqs.fa.gz": "8cfc2adadf98b8fc383af8152b0ccc59525a9fc98b2e1feeb4ee250a3aba06c0",
-        },
-        url="https://github.com/ultrapotato/MergeAlign-Reimplementation-and-Benchmark",
-        convert=None,
-        licence="none stated (freely distributed academic benchmark)",
-    ),
-    "substitution_matrices": Source(
-        folder="substitution_matrices",
-        sha256={
-            "BLOSUM45.txt": "19a077d5060a94a6212ad609df303a240463873a69694e9f576c5762fbffdb09",
-            "BLOSUM50.txt": "a152e30b8afcab42281ff8604bc51358be98253155fde62ae20707805a0d3d67",
-            "BLOSUM62.txt": "85510d3846ee6d5f4778e425cf8daf6e0dbb889b306f2d13434e1254780efb40",
-            "BLOSUM80.txt": "2e597176b8092808ba199cfc9d80dc8d657b5a3e5015dfb81d557285819ce187",
-            "BLOSUM90.txt": "4de6ce225ed8ee84e041c4f63c2daf2f43aa86cdd1b120868074dc8495c7214f",
-            "GONNET1992.txt": "270a4e32dc3b67d6f82928a4062b8fce6ff489ebef138889f87467ede721ce27",
-            "PAM250.txt": "936cc5ef23e0262c5fdaf74d5d81f58848eb74cca0d5bef0f396d27b1689704e",
-            "PAM30.txt": "8fc5688d1798e2326eab3719b9ee9299952a20c9434e4c5528bf4532e4586e63",
-            "PAM70.txt": "d180e22d80f25ada412d6eb63070fe7227c9547c6673727291fd9b2d452946e5",
-        },
-        url="https://github.com/biopython/biopython/archive/refs/tags/biopython-188.zip",
-        convert=_zip_members({f"{name}.txt": _MATRICES + name for name in _MATRIX_NAMES}),
-        licence="public domain (NCBI) and Biopython licence",
-    ),
-    "clinc150": Source(
-        folder="taxo_clinc150",
-        sha256={
-            "taxonomy.tsv": "c76992b3a187a311ba424fe8d87f96a31a31b05fc9a5692ceda5330d2298a2cb",
-            "docs.tsv.gz": "9e76bd813b8ae32e14335f482c82ce8a84023d1a6ec31cd1d432805ecd9be237",
-        },
-        url="https://github.com/clinc/oos-eval/archive/828f8093932c8fe6ca7936c3d2e52903b1c523de.zip",
-        convert=_clinc150,
-        licence="Creative Commons Attribution 3.0",
-    ),
-    "amazon_reviews": Source(
-        folder="taxo_amazon",
-        sha256={
-            "taxonomy.tsv": "6c8d582a457c3de896795657c77c749af75e27f0bfe63da635a7234c7def095a",
-            "docs.tsv.gz": "353c24f0d5d5b6dd762ab0e80545a8cc1ca9c445ac7226d2dd2619c3228c2fca",
-        },
-        url="https://github.com/Najmeh-sam/Hierarchical-text-classification-using-hiclass",
-        convert=None,
-        licence="none stated; the texts belong to their authors: research use only",
-    ),
-    "imclef07a": Source(
-        folder="taxo_imclef07a",
-        sha256={
-            "taxonomy.tsv": "5cc72c53ebccc9ac7ec32e22c59a72b5a857c0be2152585503bf1d7d568ef883",
-            "imclef07a.npz": "d57e753e9972091facca3f4ed7037620c9a9bc50f47b35b127a99b467531a3ed",
-        },
-        url="https://github.com/EGiunchiglia/C-HMCNN",
-        convert=None,
-        licence="none stated (public research benchmark)",
-    ),
-    "letter": Source(
-        folder="mc_letter",
-        sha256={"letter-recognition.data.gz": "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2"},
-        url="https://raw.githubusercontent.com/davidgasquez/letter-recognition/"
-        "fe3c4830d0003e53340bbf40a57c3573e021df64/letter-recognition.data",
-        convert=_letter,
-        licence="none stated (UCI repository, public benchmark)",
-    ),
-    "usps": Source(
-        folder="mc_usps",
-        sha256={"usps.npz": "0def46493a167481d1a462e18478759f6bc799ca83bec411b4ad70208f873c9c"},
-        url="https://github.com/niuers/Learning-From-Data-A-Short-Course",
-        convert=None,
-        licence="none stated",
-    ),
-    "mnist": Source(
-        folder="mc_mnist",
-        sha256={"mnist.npz": "c868f4cc70f1ec2961bd3b26437ea3a5d0e93cba4d95b336c6d475dd9dabb021"},
-        url="https://github.com/rasbt/mnist-pngs",
-        convert=None,
-        licence="none stated with the data",
-    ),
-    "adult": Source(
-        folder="linear_adult",
-        sha256={
-            "a9a.train.svm.gz": "76b604b2c3f738783537bd3b32893eae66af54b8a41aee534fac1ecea45c1535",
-            "a9a.test.svm.gz": "0c3135eb9b9d83a4fa007d6e1a3b719f029db78884dafd5a46a4d7eeb4c2b018",
-        },
-        url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
-        convert=None,
-        licence="none stated (UCI repository, public benchmark)",
-    ),
-    "w8a": Source(
-        folder="linear_w8a",
-        sha256={
-            "w8a.train.svm.gz": "1a9b0d6220d0394707c0f584c552fa53b5dd1768ffbfd3e788e4e3bff77a66e1",
-            "w8a.test.svm.gz": "cfb12902e59f058e0aa4dab32a5338085257f12b908a2cbe0cc3fbecb66ad583",
-        },
-        url="https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
-        convert=None,
-        licence="none stated (public benchmark)",
-    ),
-    "20newsgroups": Source(
-        folder="text_20news",
-        sha256={
-            "news.npz": "37229636bc27ecb3b71fd525a89213436d6724ac64d863f35b5c26e35a39eb8c",
-            "classes.txt": "e639d15e21a5fef5fa90955acc42bbf428a9bd3a379cd3084b9595cb0066831b",
-        },
-        url="https://github.com/YunomiXavia/20news-bydate",
-        convert=None,
-        licence="none stated; public messages of their authors, of which only word counts are kept",
-    ),
-    "lost": Source(
-        folder="pl_lost",
-        sha256={"pl_lost.npz": "5409c146f574e19f4c0f15a82ee7f57aaa0a94afa3d0f1a766707910e8defd27"},
-        url=_PARTIAL_LABELS + "lost.mat",
-        convert=None,
-        licence="none stated (public benchmark)",
-    ),
-    "msrcv2": Source(
-        folder="pl_msrcv2",
-        sha256={"pl_msrcv2.npz": "a76ee9852d4b10797e1f2cf7f9b8a85676841287f3ae58eac8c972c1b868c6ad"},
-        url=_PARTIAL_LABELS + "MSRCv2.mat",
-        convert=None,
-        licence="none stated (public benchmark)",
-    ),
-    "robocup": Source(
-        folder="robocup_sportscast",
-        sha256={
-            "ambig.2001.tsv": "9b6624fc4b32ca276d50b0346407e7073c4d68a107e2b9d1de3adda76a717cde",
-            "ambig.2002.tsv": "1ff6334b995aada4bba8bded42858c490cc5b134178ae58aeb6e0d45e98d01da",
-            "ambig.2003.tsv": "7e17f3478bf7400f8d778d5ed5d5e584ead3f634674a6e6478d3a4e91e50eabf",
-            "ambig.2004.tsv": "adb486b3b550a184424ce69abb9977dcf852b2b23db166c4e33d2e914cc95834",
-            "gold.2001.tsv": "bc6a9c295cb55c9f60470482c438e9f15f80e0e69fc751ffe148ea52ab27ae8d",
-            "gold.2002.tsv": "fc0d13c207cb3b112cf066b4fa81fbd5fa3b06a4b014490f5a75b1ffb09f5750",
-            "gold.2003.tsv": "54a0c6a3843f55b90f8d4efb2f0c67cf6068c5766a66000a057de529167177b2",
-            "gold.2004.tsv": "435ac49a72cc694af29aa8f5c8b39288da46910559faf7dfe3c85781b92a4932",
-            "grammar.txt": "d6b2f28a0a75e5282fdc17e2d0e07fd8d71571a8d99ac7eb4209ab5f9c090703",
-        },
-        url="https://www.cs.utexas.edu/~ml/clamp/sportscasting/",
-        convert=None,
-        licence="none stated; distributed by the University of Texas at Austin for research",
-    ),
-    "geoquery": Source(
-        folder="geoquery",
-        sha256={
-            "geo.tsv": "1c8be675318b55d829561e951c4f4563074799aae0128cbb2819f96449ef6570",
-            "geo.train.ambig1.tsv": "72424a4a2da23fdfa188c317aefd883edfbc780b7ce61b36dc6ce2c2b03b84ac",
-            "geo.train.ambig2.tsv": "e593eecf088bd2dd6fa7d32663717b77d80c2bf060033f0781e992f8624f5a0c",
-            "geo.train.ambig3.tsv": "90cab767c86152b9c72326ce59b6283371768d77c1013fd760cf9a5769689c54",
-            "grammar.txt": "3337d49aa53fb4cb39a775038c19a371df07a08d27a9b88e173751a4023b9c77",
-        },
-        url="https://www.cs.utexas.edu/~ml/nldata/geoquery.html",
-        convert=None,
-        licence="GPL version 2",
-    ),
-}
+def _arrays(content: bytes) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(content)) as arrays:
+        return dict(arrays)

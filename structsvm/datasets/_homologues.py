@@ -1,16 +1,25 @@
 """Simulated homologues and decoys, for learning alignment costs (Tsochantaridis and others 2004, section 5.4).
 
-The letters evolve by laws that are fixed once and for all (`random_state` only draws examples): they fall into five
-families of four, and a letter that changes mostly stays in its family. A homologue is a stretch of the native
-sequence with letters changed, left out and put in, between random letters; decoys are random letters, of the same
-frequencies and the homologue's length.
+The letters evolve by fixed laws (`random_state` only draws examples): they fall into five families of four, and a
+letter that changes mostly stays in its family. A homologue is a stretch of the native sequence with letters
+substituted, deleted and inserted, between random letters; decoys are random letters with the same frequencies and of
+the homologue's length.
 """
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Sequence
+from numbers import Integral, Real
+from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.parameters import Interval
+from structsvm.structures.gapped import strip_gaps
 
 __all__ = ["Homologues", "make_alignment", "write_alignments"]
 
@@ -19,33 +28,33 @@ _FAMILY = 4
 
 
 class Homologues(NamedTuple):
-    """What `make_alignment` draws.
+    """Returned by `make_alignment`.
 
     Attributes
     ----------
     X : list of (str, str)
         Native sequences and homologues.
     y : list of (str, str)
-        Their alignments as gapped rows; what does not descend from one another is in lower case.
+        Their alignments as gapped rows; letters without a common ancestor are in lower case.
     decoys : list of (list of str)
     """
 
-    X: list
-    y: list
-    decoys: list
+    X: list[tuple[str, str]]
+    y: list[tuple[str, str]]
+    decoys: list[list[str]]
 
 
 def make_alignment(
-    n_examples=100,
+    n_examples: int = 100,
     *,
-    length=50,
-    n_decoys=10,
-    divergence=0.6,
-    kinship=0.9,
-    gap_rate=0.04,
-    gap_length=2.0,
-    random_state=None,
-):
+    length: int = 50,
+    n_decoys: int = 10,
+    divergence: float = 0.6,
+    kinship: float = 0.9,
+    gap_rate: float = 0.04,
+    gap_length: float = 2.0,
+    random_state: RandomState = None,
+) -> Homologues:
     """Draw native sequences, each with a homologue, their alignment, and decoys.
 
     Parameters
@@ -53,17 +62,17 @@ def make_alignment(
     n_examples : int
         At least 1.
     length : int
-        Letters of a native sequence, at least 10.
+        Length of a native sequence, at least 10.
     n_decoys : int
-        Decoys of each, at least 0.
+        Number of decoys per example, at least 0.
     divergence : float
-        Probability, from 0 to 1, that a letter of the homologue is drawn anew.
+        Probability, from 0 to 1, that a letter of the homologue is resampled.
     kinship : float
-        Probability, from 0 to 1, that such a letter is drawn from the family of the old one, not from all letters.
+        Probability, from 0 to 1, that a resampled letter comes from the family of the old one, not from all letters.
     gap_rate : float
-        Probability, from 0 to 1, that letters are left out before a letter, and that letters are put in.
+        Probability, from 0 to 1, of a deletion before a letter, and of an insertion.
     gap_length : float
-        Mean number of them, at least 1 (geometric).
+        Mean number of letters deleted or inserted, at least 1 (geometric).
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -82,41 +91,42 @@ def make_alignment(
     >>> len(data.X), len(data.decoys[0]), len(data.y[0][0]) == len(data.y[0][1])
     (5, 10, True)
     """
-    for name, value, low, high in (
-        ("n_examples", n_examples, 1, np.inf),
-        ("length", length, 10, np.inf),
-        ("n_decoys", n_decoys, 0, np.inf),
-        ("divergence", divergence, 0.0, 1.0),
-        ("kinship", kinship, 0.0, 1.0),
-        ("gap_rate", gap_rate, 0.0, 1.0),
-        ("gap_length", gap_length, 1.0, np.inf),
-    ):
-        if not low <= value <= high:
-            limits = f"at least {low}" if high == np.inf else f"between {low} and {high}"
-            raise ValueError(f"The {name!r} parameter of make_alignment must be {limits}. Got {value}.")
+    check_arguments(
+        "make_alignment",
+        locals(),
+        n_examples=COUNT,
+        length=Interval(Integral, 10),
+        n_decoys=Interval(Integral, 0),
+        divergence=SHARE,
+        kinship=SHARE,
+        gap_rate=SHARE,
+        gap_length=Interval(Real, 1.0),
+    )
     rng = np.random.default_rng(random_state)
     data = Homologues([], [], [])
     for _ in range(n_examples):
         rows = _related(rng, length, divergence, kinship, gap_rate, gap_length)
-        pair = tuple("".join(c for c in row if c != "-").upper() for row in rows)
+        pair = strip_gaps(rows[0]), strip_gaps(rows[1])
         data.X.append(pair)
         data.y.append(rows)
         data.decoys.append([_text(_draw(rng, len(pair[1]))) for _ in range(n_decoys)])
     return data
 
 
-def _draw(rng, size):
-    """Random letters; the first of a family are more frequent than the last."""
+def _draw(rng: np.random.Generator, size: int) -> NDArray[np.intp]:
+    """Draw letters; the first ones of a family are more frequent than the last."""
     upper = np.cumsum(np.tile(1.0 / np.arange(2, 2 + _FAMILY), len(_LETTERS) // _FAMILY))
     return np.searchsorted(upper, rng.random(size) * upper[-1], side="right")
 
 
-def _text(letters):
+def _text(letters: NDArray[np.intp]) -> str:
     return "".join(_LETTERS[letters])
 
 
-def _related(rng, length, divergence, kinship, gap_rate, gap_length):
-    """Gapped rows of a native sequence and a homologue, at least one pair among them."""
+def _related(
+    rng: np.random.Generator, length: int, divergence: float, kinship: float, gap_rate: float, gap_length: float
+) -> tuple[str, str]:
+    """Return gapped rows of a native sequence and a homologue, with at least one aligned pair."""
     native = _draw(rng, length)
     share = rng.uniform(0.6, 0.9)
     size = max(int(share * length), 1)
@@ -127,14 +137,14 @@ def _related(rng, length, divergence, kinship, gap_rate, gap_length):
     i, paired = start, False
     while i < start + size or not paired:
         if paired and rng.random() < gap_rate:
-            left_out = min(int(rng.geometric(1.0 / gap_length)), start + size - i - 1)
-            row_x.append(_text(native[i : i + left_out]))
-            row_z.append("-" * left_out)
-            i += left_out
+            deleted = min(int(rng.geometric(1.0 / gap_length)), start + size - i - 1)
+            row_x.append(_text(native[i : i + deleted]))
+            row_z.append("-" * deleted)
+            i += deleted
         if paired and rng.random() < gap_rate:
-            put_in = _text(_draw(rng, int(rng.geometric(1.0 / gap_length))))
-            row_x.append("-" * len(put_in))
-            row_z.append(put_in)
+            inserted = _text(_draw(rng, int(rng.geometric(1.0 / gap_length))))
+            row_x.append("-" * len(inserted))
+            row_z.append(inserted)
         letter = native[i]
         if rng.random() < divergence:
             family = letter // _FAMILY * _FAMILY
@@ -148,13 +158,15 @@ def _related(rng, length, divergence, kinship, gap_rate, gap_length):
     return "".join(row_x), "".join(row_z)
 
 
-def write_alignments(path, y, decoys=None):
+def write_alignments(
+    path: str | PathLike[str], y: Sequence[tuple[str, str]], decoys: Sequence[Sequence[str]] | None = None
+) -> None:
     """Write alignments, and decoys, as an A2M file that the command line reads.
 
     Parameters
     ----------
     path : path-like
-        File to write; a name that ends in ``.gz`` is compressed.
+        File to write, compressed if its name ends in ``.gz``.
     y : list of (str, str)
         Gapped rows.
     decoys : list of (list of str), optional
@@ -164,8 +176,6 @@ def write_alignments(path, y, decoys=None):
     ValueError
         If y and decoys differ in length.
     """
-    import gzip
-
     if decoys is not None and len(decoys) != len(y):
         raise ValueError(f"y has {len(y)} alignments, and there are {len(decoys)} lists of decoys")
     with (gzip.open if str(path).endswith(".gz") else open)(path, "wt", encoding="ascii", newline="\n") as file:

@@ -1,14 +1,20 @@
 """The house of actors, objects and rooms: sentences, their meaning, and bags of meanings (Bordes 2010, section 6.2.2).
 
-15 actions, 10 actors, 15 objects, 6 rooms and 12 pieces of furniture are 58 symbols, and 59 with the empty one.
-74 words name them, four of them by a second word, or mean nothing (articles, prepositions, particles).
+15 actions, 10 actors, 15 objects, 6 rooms and 12 pieces of furniture are 58 symbols, and 59 with the empty one. There
+are 74 words: names of these (four have a synonym), and words without meaning (articles, prepositions, particles).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import TypeVar
 
 import numpy as np
+
+from structsvm.datasets._checks import COUNT, RandomState, check_arguments
+from structsvm.parameters import Interval
 
 __all__ = ["AmbiguousSentences", "make_ambig_house"]
 
@@ -24,8 +30,8 @@ FURNITURE = (
     "couch", "chair", "table", "desk", "bed", "sideboard", "fridge", "shelf", "cupboard", "armchair", "stool", "carpet",
 )  # fmt: skip
 
-# An action: the kinds of its arguments, and how it is said; "*" stands before the word that means the action, {k} for
-# argument k, and a bar between words that can stand for one another.
+# An action: the kinds of its arguments, and the pattern of its sentence. "*" marks the word that means the action, {k}
+# is argument k, and bars separate interchangeable words.
 ACTIONS = {
     "move": ((ACTORS, ROOMS), "{0} *goes|*walks to|into the {1}"),
     "get": ((ACTORS, OBJECTS, FURNITURE), "{0} *gets|*takes {1} from the {2}"),
@@ -46,6 +52,10 @@ ACTIONS = {
 SYNONYMS = {"couch": ("couch", "sofa")}
 
 
+# A meaning, and its sentence as (word, symbol) pairs.
+Event = tuple[str, list[tuple[str, str]]]
+
+
 @dataclass(frozen=True, repr=False)
 class AmbiguousSentences:
     """Sentences with bags of candidate meanings.
@@ -53,43 +63,48 @@ class AmbiguousSentences:
     Attributes
     ----------
     sentences : list of str
-        Words between blanks.
+        Words separated by blanks.
     bags : list of (list of str)
         The candidate meaning representations of each sentence, in random order.
     meanings : list of (list of str)
-        The right ones, for evaluation only.
+        The true ones, for evaluation only.
     alignment : list of (list of str)
         The symbol that each word of a sentence means, ``"-"`` for none; for evaluation only.
     """
 
-    sentences: list
-    bags: list
-    meanings: list
-    alignment: list
+    sentences: list[str]
+    bags: list[list[str]]
+    meanings: list[list[str]]
+    alignment: list[list[str]]
 
-    def __len__(self):
+    @classmethod
+    def of(cls, events: Sequence[Event], bags: list[list[str]]) -> AmbiguousSentences:
+        """Sentences of events, with the bag of each."""
+        return cls(
+            sentences=[" ".join(word for word, _ in pairs) for _, pairs in events],
+            bags=bags,
+            meanings=[[meaning] for meaning, _ in events],
+            alignment=[[symbol for _, symbol in pairs] for _, pairs in events],
+        )
+
+    def __len__(self) -> int:
         return len(self.sentences)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"AmbiguousSentences(n={len(self.sentences)})"
 
 
-def checked_rng(n, level, random_state):
-    """The generator of a simulator; ValueError for a number of sentences or a level that cannot be."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ValueError(f"n must be an integer >= 1. Got {n!r}.")
-    if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or level < 0:
-        raise ValueError(f"level must be an integer >= 0. Got {level!r}.")
-    return np.random.default_rng(random_state)
+LEVEL = Interval(Integral, 0)
+T = TypeVar("T")
 
 
-def pick(rng, options):
-    """One of them, each as likely."""
+def pick(rng: np.random.Generator, options: Sequence[T]) -> T:
+    """Draw one of the options, all equally likely."""
     return options[int(rng.integers(len(options)))]
 
 
-def noun(name, rng):
-    """Words for a thing and what each of them means."""
+def noun(name: str, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Return the words for a thing and the symbol of each."""
     word = pick(rng, SYNONYMS.get(name, (name,)))
     if name in PEOPLE:
         return [(word, name)]
@@ -98,8 +113,8 @@ def noun(name, rng):
     return [(pick(rng, ("the", "a")), "-"), (word, name)]
 
 
-def said(pattern, action, arguments, rng):
-    """A sentence as (word, symbol) pairs."""
+def sentence(pattern: str, action: str, arguments: Sequence[str], rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Return a sentence as (word, symbol) pairs."""
     pairs: list[tuple[str, str]] = []
     for token in pattern.split():
         token = pick(rng, token.split("|"))
@@ -114,35 +129,35 @@ def said(pattern, action, arguments, rng):
     return pairs
 
 
-def draw(rng):
-    """An event: its meaning, and how it is said."""
+def draw(rng: np.random.Generator) -> Event:
+    """Draw an event."""
     action = pick(rng, tuple(ACTIONS))
     kinds, pattern = ACTIONS[action]
-    arguments = []
+    arguments: list[str] = []
     for kind in kinds:
         arguments.append(pick(rng, [name for name in kind if name not in arguments]))
-    return f"{action}({','.join(arguments)})", said(pattern, action, arguments, rng)
+    return f"{action}({','.join(arguments)})", sentence(pattern, action, arguments, rng)
 
 
-def with_distractors(meaning, level, rng, another):
-    """A bag: the right meanings and 0 to 2 * level others, `level` on average, in random order."""
-    others = [another() for _ in range(int(rng.integers(2 * level + 1)))]
-    bag = list(dict.fromkeys([*meaning, *others]))
+def with_distractors(meaning: str, level: int, rng: np.random.Generator) -> list[str]:
+    """Return a bag: the true meaning and 0 to 2 * level others, `level` on average, in random order."""
+    others = [draw(rng)[0] for _ in range(int(rng.integers(2 * level + 1)))]
+    bag = list(dict.fromkeys([meaning, *others]))
     return [bag[k] for k in rng.permutation(len(bag))]
 
 
-def make_ambig_house(n=2000, level=1, random_state=None):
-    """Sentences about what people, animals and things do in a house, with bags of candidate meanings.
+def make_ambig_house(n: int = 2000, level: int = 1, random_state: RandomState = None) -> AmbiguousSentences:
+    """Draw sentences about people and animals in a house, with bags of candidate meanings.
 
-    A bag holds the right meaning and 0 to ``2 * level`` others, as many on average as `level` says (the level of
-    ambiguity of the thesis), which are drawn independently of the sentence.
+    A bag contains the true meaning and 0 to ``2 * level`` others, `level` on average (the level of ambiguity of the
+    thesis), drawn independently of the sentence.
 
     Parameters
     ----------
     n : int
         Number of sentences, at least 1.
     level : int
-        Level of ambiguity; 0: the right meaning alone.
+        Level of ambiguity; 0: the true meaning alone.
     random_state : int, numpy.random.Generator or None
 
     Returns
@@ -152,7 +167,7 @@ def make_ambig_house(n=2000, level=1, random_state=None):
     Raises
     ------
     ValueError
-        For an argument out of range.
+        A parameter is out of its range.
 
     Examples
     --------
@@ -161,12 +176,7 @@ def make_ambig_house(n=2000, level=1, random_state=None):
     >>> data.bags == data.meanings
     True
     """
-    rng = checked_rng(n, level, random_state)
+    check_arguments("make_ambig_house", locals(), n=COUNT, level=LEVEL)
+    rng = np.random.default_rng(random_state)
     events = [draw(rng) for _ in range(n)]
-    meanings = [[meaning] for meaning, _ in events]
-    return AmbiguousSentences(
-        sentences=[" ".join(word for word, _ in pairs) for _, pairs in events],
-        bags=[with_distractors(meaning, level, rng, lambda: draw(rng)[0]) for meaning in meanings],
-        meanings=meanings,
-        alignment=[[symbol for _, symbol in pairs] for _, pairs in events],
-    )
+    return AmbiguousSentences.of(events, [with_distractors(meaning, level, rng) for meaning, _ in events])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from structsvm.datasets._fetch import fetch
+from structsvm.datasets._fetch import DataHome, File, fetch
 from structsvm.structures.meanings import MeaningGrammar
 
 __all__ = ["GeoQuery", "SportsGame", "Sportscast", "fetch_geoquery", "fetch_robocup"]
@@ -18,21 +18,21 @@ class SportsGame:
     Attributes
     ----------
     sentences : list of str
-        Comments, to train on.
+        Comments, for training.
     bags : list of (list of str)
-        For each the meanings of the events around its time; the right one may be missing.
+        For each comment the meanings of the events around its time; the true one may be missing.
     gold_sentences : list of str
-        Comments that mean an event, to test on.
+        Comments that describe an event, for test.
     gold_meanings : list of (list of str)
         The one meaning of each.
     """
 
-    sentences: list
-    bags: list
-    gold_sentences: list
-    gold_meanings: list
+    sentences: list[str]
+    bags: list[list[str]]
+    gold_sentences: list[str]
+    gold_meanings: list[list[str]]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SportsGame(n={len(self.sentences)}, n_gold={len(self.gold_sentences)})"
 
 
@@ -40,10 +40,10 @@ class SportsGame:
 class Sportscast:
     """The games by year, and the grammar of all meanings."""
 
-    games: dict
+    games: dict[int, SportsGame]
     grammar: MeaningGrammar
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Sportscast(games={self.games})"
 
 
@@ -58,100 +58,82 @@ class GeoQuery:
     y_train, y_test : list of (list of str)
         The one meaning of each, in FunQL.
     bags : dict of int to (list of (list of str))
-        For level 1, 2 and 3 of ambiguity the candidate meanings of the training questions.
+        The candidate meanings of the training questions at ambiguity levels 1, 2 and 3.
     grammar : MeaningGrammar
     """
 
-    X_train: list
-    y_train: list
-    X_test: list
-    y_test: list
-    bags: dict
+    X_train: list[str]
+    y_train: list[list[str]]
+    X_test: list[str]
+    y_test: list[list[str]]
+    bags: dict[int, list[list[str]]]
     grammar: MeaningGrammar
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"GeoQuery(n_train={len(self.X_train)}, n_test={len(self.X_test)})"
 
 
-def _rows(content):
-    return [line.split("\t") for line in content.decode("utf-8").splitlines()]
-
-
-def _bags(content):
-    """Sentences, and their bags, of a file of lines ``id, sentence, meanings with semicolons between``."""
-    rows = _rows(content)
+def _bags(file: File) -> tuple[list[str], list[list[str]]]:
+    """Sentences and bags of a file of lines ``id, sentence, meanings separated by semicolons``."""
+    rows = file.rows()
     return [row[1] for row in rows], [row[2].split(";") for row in rows]
 
 
-def fetch_robocup(data_home=None, *, join_players=True) -> Sportscast:
-    """English comments on four RoboCup finals, 2001 to 2004, with candidate and with right meanings.
+def _grammar(file: File) -> MeaningGrammar:
+    return MeaningGrammar(file.content.decode("utf-8"), file.path.name)
+
+
+def fetch_robocup(data_home: DataHome = None, *, join_players: bool = True) -> Sportscast:
+    """Load English comments on four RoboCup finals, 2001 to 2004, with candidate and with true meanings.
 
     1872 comments with 2.2 candidates on average, and 1539 pairs of a comment and its meaning. For research only.
+
+    Folder ``robocup_sportscast/``, not downloaded; `data_home` and the errors are those of :func:`fetch_conll2000`.
 
     Parameters
     ----------
     data_home : path-like, optional
-        The data folder (``robocup_sportscast/``); see :func:`fetch_conll2000`.
     join_players : bool
         Write a player as one word, ``purple7``, as the first publication of the data does; the files split them.
-
-    Returns
-    -------
-    Sportscast
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing, or they are not the right ones.
 
     References
     ----------
     D. Chen and R. Mooney, Learning to sportscast: a test of grounded language acquisition, ICML 2008.
     """
+
+    def joined(sentences: list[str]) -> list[str]:
+        if not join_players:
+            return sentences
+        return [re.sub(r"\b(purple|pink) (\d+)\b", r"\1\2", sentence) for sentence in sentences]
+
     files = fetch("robocup", data_home)
     games = {}
     for year in range(2001, 2005):
-        parts = [*_bags(files[f"ambig.{year}.tsv"][1]), *_bags(files[f"gold.{year}.tsv"][1])]
-        if join_players:
-            for k in (0, 2):
-                parts[k] = [re.sub(r"\b(purple|pink) (\d+)\b", r"\1\2", sentence) for sentence in parts[k]]
-        games[year] = SportsGame(*parts)
-    return Sportscast(games, MeaningGrammar(files["grammar.txt"][1].decode("utf-8"), "grammar.txt"))
+        sentences, bags = _bags(files[f"ambig.{year}.tsv"])
+        gold_sentences, gold_meanings = _bags(files[f"gold.{year}.tsv"])
+        games[year] = SportsGame(joined(sentences), bags, joined(gold_sentences), gold_meanings)
+    return Sportscast(games, _grammar(files["grammar.txt"]))
 
 
-def fetch_geoquery(data_home=None) -> GeoQuery:
-    """880 questions about the geography of the United States and their meaning in FunQL (GeoQuery).
+def fetch_geoquery(data_home: DataHome = None) -> GeoQuery:
+    """Load 880 questions about the geography of the United States and their meaning in FunQL (GeoQuery).
 
-    600 to train on, 280 to test on (a split of its own: equal questions do not cross), and the training part with
+    600 for training, 280 for test (in a split of its own: equal questions do not cross), and the training part with
     artificial ambiguity of levels 1, 2 and 3. GPL version 2.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``geoquery/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    GeoQuery
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing, or they are not the right ones.
+    Folder ``geoquery/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
     J. Zelle and R. Mooney, Learning to parse database queries using inductive logic programming, AAAI 1996.
     """
     files = fetch("geoquery", data_home)
-    rows = _rows(files["geo.tsv"][1])
-    split = {
-        part: ([row[2] for row in rows if row[1] == part], [[row[3]] for row in rows if row[1] == part])
-        for part in ("train", "test")
-    }
+    train, test = ([row for row in files["geo.tsv"].rows() if row[1] == part] for part in ("train", "test"))
     return GeoQuery(
-        *split["train"],
-        *split["test"],
-        bags={level: _bags(files[f"geo.train.ambig{level}.tsv"][1])[1] for level in (1, 2, 3)},
-        grammar=MeaningGrammar(files["grammar.txt"][1].decode("utf-8"), "grammar.txt"),
+        X_train=[row[2] for row in train],
+        y_train=[[row[3]] for row in train],
+        X_test=[row[2] for row in test],
+        y_test=[[row[3]] for row in test],
+        bags={level: _bags(files[f"geo.train.ambig{level}.tsv"])[1] for level in (1, 2, 3)},
+        grammar=_grammar(files["grammar.txt"]),
     )

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structsvm.datasets._fetch import fetch
+from structsvm.datasets._fetch import DataHome, File, fetch
 
 __all__ = [
     "LetterSequences",
@@ -32,22 +33,22 @@ class TextSequences:
     y_train, y_test : list of (list of str)
         The labels of their tokens.
     train_path, test_path : Path
-        Column files that they were read from, for the command line.
+        Column files of the parts, as the command line reads them.
     X_valid, y_valid, valid_path
-        The development part, None where there is none.
+        The development part, or None.
     """
 
-    X_train: list
-    y_train: list
-    X_test: list
-    y_test: list
+    X_train: list[list[tuple[str, ...]]]
+    y_train: list[list[str]]
+    X_test: list[list[tuple[str, ...]]]
+    y_test: list[list[str]]
     train_path: Path
     test_path: Path
-    X_valid: list | None = None
-    y_valid: list | None = None
+    X_valid: list[list[tuple[str, ...]]] | None = None
+    y_valid: list[list[str]] | None = None
     valid_path: Path | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TextSequences(n_train={len(self.X_train)}, n_test={len(self.X_test)})"
 
 
@@ -67,47 +68,46 @@ class LetterSequences:
         File that they were read from.
     """
 
-    X: list
-    y: list
-    folds: np.ndarray
+    X: list[NDArray[np.float32]]
+    y: list[list[str]]
+    folds: NDArray[np.uint8]
     path: Path
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LetterSequences(n_words={len(self.X)})"
 
 
-def _parse(content):
+def _parse(file: File) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
     """X and y of a column text whose last column is the label."""
     X, y = [], []
-    for sentence in content.decode("utf-8").strip("\n").split("\n\n"):
+    for sentence in file.content.decode("utf-8").strip("\n").split("\n\n"):
         columns = [tuple(line.split(" ")) for line in sentence.split("\n")]
         X.append([token[:-1] for token in columns])
         y.append([token[-1] for token in columns])
     return X, y
 
 
-def _text_sequences(name, data_home, **files):
-    """TextSequences of a data set whose parts (train, test, valid) lie in the files given."""
-    found = fetch(name, data_home)
+def _text_sequences(name: str, data_home: DataHome, **parts: str) -> TextSequences:
+    """TextSequences of a data set, given the file of each part (train, test, valid)."""
+    files = fetch(name, data_home)
     fields: dict[str, Any] = {}
-    for part, file in files.items():
-        path, content = found[file]
-        X, y = _parse(content)
-        fields |= {f"X_{part}": X, f"y_{part}": y, f"{part}_path": path}
+    for part, file in parts.items():
+        X, y = _parse(files[file])
+        fields |= {f"X_{part}": X, f"y_{part}": y, f"{part}_path": files[file].path}
     return TextSequences(**fields)
 
 
-def fetch_conll2000(data_home=None) -> TextSequences:
-    """Text chunking of the CoNLL-2000 shared task: Wall Street Journal, 11 chunk types in IOB2.
+def fetch_conll2000(data_home: DataHome = None) -> TextSequences:
+    """Load the CoNLL-2000 shared task, text chunking: Wall Street Journal, 11 chunk types in IOB2.
 
-    8936 sentences (211,727 tokens, 22 labels) to train on, 2012 (47,377) to test on; tokens are
-    (word, part-of-speech tag). For research use only.
+    8936 sentences (211,727 tokens, 22 labels) for training, 2012 (47,377) for test; tokens are (word, part-of-speech
+    tag). For research use only.
 
     Parameters
     ----------
     data_home : path-like, optional
-        The data folder, which holds ``chunk_conll2000/`` or to which it is downloaded; by default
-        what the environment variable ``STRUCTSVM_DATA`` names, else ``~/structsvm_data``.
+        The data folder, which contains ``chunk_conll2000/`` or to which it is downloaded; by default that of the
+        environment variable ``STRUCTSVM_DATA``, else ``~/structsvm_data``.
 
     Returns
     -------
@@ -116,7 +116,8 @@ def fetch_conll2000(data_home=None) -> TextSequences:
     Raises
     ------
     DatasetUnavailableError
-        The files are missing and cannot be downloaded, or they are not the right ones.
+        A file is missing and cannot be downloaded, or is damaged. The message names the file, where to put it, its
+        origin and its licence.
 
     References
     ----------
@@ -125,98 +126,59 @@ def fetch_conll2000(data_home=None) -> TextSequences:
     return _text_sequences("conll2000", data_home, train="train.txt.gz", test="test.txt.gz")
 
 
-def fetch_conll2002(data_home=None) -> TextSequences:
-    """Spanish named entities of the CoNLL-2002 shared task: PER, LOC, ORG and MISC in IOB2.
+def fetch_conll2002(data_home: DataHome = None) -> TextSequences:
+    """Load the Spanish named entities of the CoNLL-2002 shared task: PER, LOC, ORG and MISC in IOB2.
 
-    8323 sentences (264,715 tokens, 9 labels) to train on, ``testa`` with 1915 (52,923) as the
-    ``valid`` part, ``testb`` with 1517 (51,533) to test on; tokens are (word, part-of-speech tag).
-    For research in the context of the shared task only.
+    8323 sentences (264,715 tokens, 9 labels) for training, ``testa`` with 1915 (52,923) as the ``valid`` part,
+    ``testb`` with 1517 (51,533) for test; tokens are (word, part-of-speech tag). For research in the context of the
+    shared task only.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``ner_conll2002_es/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    TextSequences
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing and cannot be downloaded, or they are not the right ones.
+    Folder ``ner_conll2002_es/``; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
     E. Tjong Kim Sang, Introduction to the CoNLL-2002 Shared Task, 2002.
     """
-    files = {"train": "esp.train.gz", "valid": "esp.testa.gz", "test": "esp.testb.gz"}
-    return _text_sequences("conll2002", data_home, **files)
+    parts = {"train": "esp.train.gz", "valid": "esp.testa.gz", "test": "esp.testb.gz"}
+    return _text_sequences("conll2002", data_home, **parts)
 
 
-def fetch_treebank_tags(data_home=None) -> TextSequences:
-    """Part-of-speech tags of NLTK's sample of the Penn Treebank (Wall Street Journal).
+def fetch_treebank_tags(data_home: DataHome = None) -> TextSequences:
+    """Load the part-of-speech tags of NLTK's sample of the Penn Treebank (Wall Street Journal).
 
-    wsj_0001 to wsj_0159 are 3396 sentences (81,793 tokens, 45 labels) to train on, wsj_0160 to
-    wsj_0199 are 518 (12,291) to test on; tokens are (word,). For non-commercial use only.
+    wsj_0001 to wsj_0159 are 3396 sentences (81,793 tokens, 45 labels) for training, wsj_0160 to wsj_0199 are 518
+    (12,291) for test; tokens are (word,). For non-commercial use only.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``wsj_sample/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    TextSequences
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing and cannot be downloaded, or they are not the right ones.
+    Folder ``wsj_sample/``; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
-    M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English:
-    the Penn Treebank, Computational Linguistics 19(2), 1993.
+    M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English: the Penn Treebank,
+    Computational Linguistics 19(2), 1993.
     """
-    files = {"train": "pos.train.txt.gz", "test": "pos.test.txt.gz"}
-    return _text_sequences("treebank_tags", data_home, **files)
+    return _text_sequences("treebank_tags", data_home, train="pos.train.txt.gz", test="pos.test.txt.gz")
 
 
-def fetch_ocr_letters(data_home=None) -> LetterSequences:
-    """Handwritten words: 6877 words, 52,152 letters of 16 x 8 binary pixels, 10 folds.
+def fetch_ocr_letters(data_home: DataHome = None) -> LetterSequences:
+    """Load handwritten words: 6877 words, 52,152 letters of 16 x 8 binary pixels, 10 folds.
 
-    There are 55 different words and all of them are in every fold, so that transitions learn the
-    vocabulary.
+    There are 55 different words, all of them in every fold, so transitions learn the vocabulary.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``ocr_letters/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    LetterSequences
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The file is missing and cannot be downloaded, or it is not the right one.
+    Folder ``ocr_letters/``; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
     R. Kassel, A comparison of approaches to on-line handwritten character recognition, 1995;
     normalised by B. Taskar, C. Guestrin and D. Koller, Max-Margin Markov Networks, NIPS 2003.
     """
-    path, _ = fetch("ocr_letters", data_home)["ocr.npz"]
-    with np.load(path) as arrays:
-        pixels = np.unpackbits(arrays["pixels"], axis=1).astype(np.float32)
-        letters = [chr(ord("a") + label) for label in arrays["labels"]]
-        offsets, folds = arrays["offsets"].tolist(), arrays["folds"]
-    words = list(pairwise(offsets))
+    file = fetch("ocr_letters", data_home)["ocr.npz"]
+    arrays = file.arrays()
+    pixels = np.unpackbits(arrays["pixels"], axis=1).astype(np.float32)
+    letters = [chr(ord("a") + label) for label in arrays["labels"]]
+    words = list(pairwise(arrays["offsets"].tolist()))
     return LetterSequences(
         X=[pixels[begin:end] for begin, end in words],
         y=[letters[begin:end] for begin, end in words],
-        folds=folds,
-        path=path,
+        folds=arrays["folds"],
+        path=file.path,
     )

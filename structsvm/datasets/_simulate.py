@@ -1,20 +1,26 @@
 """Simulated label sequences that look like text chunking, and their column files.
 
-The language is a hidden Markov model that the numbers of labels and words fix once and for all
-(``random_state`` only draws sentences from it, so that two draws can serve as training and test
-set). Its labels form a Markov chain over BIO chunks. A label prefers three part-of-speech tags,
-which it shares with others, and each tag has its own block of words with Zipf frequencies 1/rank,
-ranked differently by each label. So neither word nor tag tells the label for sure, and neighbours
-help.
+The language is a hidden Markov model that depends on the numbers of labels and words only (``random_state`` draws
+sentences from it, so two draws can serve as training and test set). Its labels form a Markov chain over BIO chunks. A
+label prefers three part-of-speech tags, which it shares with others, and each tag has its own block of words with Zipf
+frequencies 1/rank, ranked differently by each label. So neither word nor tag determines the label, and neighbours help.
 """
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.parameters import Interval
 
 __all__ = ["make_sequences", "write_columns"]
 
@@ -23,14 +29,14 @@ _TAGS_PER_LABEL = 3
 
 
 def make_sequences(
-    n_sequences=1000,
+    n_sequences: int = 1000,
     *,
-    n_labels=11,
-    n_words=10_000,
-    mean_length=24.0,
-    noise=0.02,
-    random_state=None,
-):
+    n_labels: int = 11,
+    n_words: int = 10_000,
+    mean_length: float = 24.0,
+    noise: float = 0.02,
+    random_state: RandomState = None,
+) -> tuple[list[list[tuple[str, str]]], list[list[str]]]:
     """Draw labelled sentences from a hidden Markov model over BIO chunks.
 
     Parameters
@@ -44,8 +50,8 @@ def make_sequences(
     mean_length : float
         Mean number of tokens of a sentence, at least 1; the shortest has one token.
     noise : float
-        Probability, from 0 to 1, that a token is drawn as if its label were another, which can
-        only be told from its neighbours.
+        Probability, from 0 to 1, that a token is drawn as if it had a random label; only its neighbours then reveal the
+        true one.
     random_state : int, numpy.random.Generator or None
         Draws the sentences; the language depends on ``n_labels`` and ``n_words`` only.
 
@@ -54,7 +60,7 @@ def make_sequences(
     X : list of (list of (str, str))
         Sentences of tokens (word, tag).
     y : list of (list of str)
-        Their labels; no I- comes without the B- or I- of its type before it.
+        Their labels; an I- always follows a B- or I- of its type.
 
     Raises
     ------
@@ -68,11 +74,15 @@ def make_sequences(
     >>> len(X), len(X[0]) == len(y[0])
     (100, True)
     """
-    _check("n_sequences", n_sequences, 1, np.inf)
-    _check("n_labels", n_labels, 2, np.inf)
-    _check("n_words", n_words, n_labels + 2, np.inf)
-    _check("mean_length", mean_length, 1, np.inf)
-    _check("noise", noise, 0, 1)
+    check_arguments(
+        "make_sequences",
+        locals(),
+        n_sequences=COUNT,
+        n_labels=Interval(Integral, 2),
+        n_words=Interval(Integral, n_labels + 2),
+        mean_length=Interval(Real, 1),
+        noise=SHARE,
+    )
     rng = np.random.default_rng(random_state)
     names, transitions, tag_of, n_tags = _language(n_labels)
 
@@ -93,20 +103,14 @@ def make_sequences(
     return _cut(tokens[words], offsets), _cut(names[labels], offsets)
 
 
-def _check(name, value, low, high):
-    if not low <= value <= high:
-        limits = f"at least {low}" if high == np.inf else f"between {low} and {high}"
-        raise ValueError(f"The {name!r} parameter of make_sequences must be {limits}. Got {value}.")
-
-
-def _language(n_labels):
-    """Label names, transition matrix (last row: start), tags of each label, number of tags."""
+def _language(n_labels: int) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64], int]:
+    """Return label names, transition matrix (last row: start), tags of each label, number of tags."""
     n_types = n_labels // 2
     types = [_TYPES[k] if k < len(_TYPES) else f"C{k}" for k in range(n_types)]
     names = ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")][:n_labels]
 
     rng = np.random.default_rng(n_labels)
-    begins = np.arange(1, n_labels, 2)  # B-X is followed in the numbering by I-X
+    begins = np.arange(1, n_labels, 2)  # I-X comes right after B-X
     transitions = np.zeros((n_labels + 1, n_labels))
     transitions[:, 0] = 0.5
     frequency = 1.0 / np.arange(1, n_types + 1)
@@ -123,14 +127,16 @@ def _language(n_labels):
     return np.array(names, dtype=object), transitions, tag_of, n_tags
 
 
-def _draw(weights, size, rng):
-    """Indices drawn in proportion to the weights."""
+def _draw(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Draw indices in proportion to the weights."""
     upper = np.cumsum(weights)
     return np.searchsorted(upper, rng.random(size) * upper[-1], side="right")
 
 
-def _draw_chain(transitions, offsets, rng):
-    """Labels of all sentences, one position of every sentence that is long enough at a time."""
+def _draw_chain(
+    transitions: NDArray[np.float64], offsets: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the labels of all sentences, position by position."""
     upper = np.cumsum(transitions, axis=1)[:, :-1]
     begins = offsets[np.argsort(offsets[:-1] - offsets[1:], kind="stable")]  # longest first
     lengths = np.sort(np.diff(offsets))
@@ -144,19 +150,19 @@ def _draw_chain(transitions, offsets, rng):
     return labels
 
 
-def _cut(flat, offsets):
-    """Lists of the sentences of an object array of all tokens."""
-    items, offsets = flat.tolist(), offsets.tolist()
-    return [items[i:j] for i, j in pairwise(offsets)]
+def _cut(flat: NDArray[np.object_], offsets: NDArray[np.int64]) -> list[list[Any]]:
+    """Split an object array of all tokens into lists, one per sentence."""
+    items = flat.tolist()
+    return [items[i:j] for i, j in pairwise(offsets.tolist())]
 
 
-def write_columns(path, X, y):
+def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]], y: Sequence[Sequence[str]]) -> None:
     """Write labelled sentences as a CoNLL column file: token columns, then the label.
 
     Parameters
     ----------
     path : path-like
-        File to write, UTF-8; a name that ends in ``.gz`` is compressed.
+        File to write, UTF-8, compressed if its name ends in ``.gz``.
     X : list of (list of tuple of str)
         Sentences of tokens, a token the tuple of its columns.
     y : list of (list of str)
@@ -165,7 +171,7 @@ def write_columns(path, X, y):
     Raises
     ------
     ValueError
-        X and y, or one of their sequences (the message names which), differ in length.
+        X and y, or a pair of their sequences (the message gives its index), differ in length.
     """
     lines = []
     if len(X) != len(y):

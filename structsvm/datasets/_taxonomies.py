@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from structsvm.datasets._fetch import fetch
+from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._fetch import DataHome, File, fetch
+from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy
 
 __all__ = [
@@ -31,13 +35,13 @@ class TaxonomyDocuments:
     ----------
     X_train, X_test : list of str, or ndarray of shape (n_documents, n_features)
     y_train, y_test : ndarray of str
-        Names of leaves: the names on the way down to each, joined by ``/``.
+        Names of leaves: the names on the path down to each, joined by ``/``.
     taxonomy : Taxonomy
         Its root is called ROOT.
     path : Path
         File of the documents.
     X_valid, y_valid
-        The development part, None where there is none.
+        The development part, or None.
     """
 
     X_train: Any
@@ -49,51 +53,36 @@ class TaxonomyDocuments:
     X_valid: Any = None
     y_valid: np.ndarray | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sizes = f"n_train={len(self.y_train)}, n_test={len(self.y_test)}, n_classes={len(self.taxonomy.leaves)}"
         return f"TaxonomyDocuments({sizes})"
 
 
-def _nodes(content):
+def _nodes(table: File) -> tuple[Taxonomy, list[str]]:
     """The taxonomy of a table id, parent, depth, is_leaf, path; and the names of the ids."""
-    rows = [line.split("\t") for line in content.decode("utf-8").splitlines()[1:]]
+    rows = table.rows()[1:]
     names = [row[4] for row in rows]
     return Taxonomy.from_parents([int(row[1]) for row in rows], names), names
 
 
-def _texts(name, data_home):
-    found = fetch(name, data_home)
-    taxonomy, names = _nodes(found["taxonomy.tsv"][1])
-    path, content = found["docs.tsv.gz"]
-    parts: dict[str, tuple[list, list]] = {part: ([], []) for part in ("train", "valid", "test")}
-    for line in content.decode("utf-8").splitlines():
-        _, part, leaf, text = line.split("\t")
-        parts[part][0].append(text)
-        parts[part][1].append(names[int(leaf)])
-    fields: dict[str, Any] = {f"X_{part}": texts for part, (texts, _) in parts.items()}
-    fields |= {f"y_{part}": np.array(labels) for part, (_, labels) in parts.items()}
-    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=path)
+def _texts(name: str, data_home: DataHome) -> TaxonomyDocuments:
+    files = fetch(name, data_home)
+    taxonomy, names = _nodes(files["taxonomy.tsv"])
+    rows = files["docs.tsv.gz"].rows()
+    fields: dict[str, Any] = {}
+    for part in ("train", "valid", "test"):
+        fields[f"X_{part}"] = [text for _, of, _, text in rows if of == part]
+        fields[f"y_{part}"] = np.array([names[int(leaf)] for _, of, leaf, _ in rows if of == part])
+    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=files["docs.tsv.gz"].path)
 
 
-def fetch_clinc150(data_home=None) -> TaxonomyDocuments:
-    """Queries to an assistant: 150 intents in 10 domains, 100, 20 and 30 queries each to train, validate and test on.
+def fetch_clinc150(data_home: DataHome = None) -> TaxonomyDocuments:
+    """Load queries to an assistant: 150 intents in 10 domains.
 
-    The out-of-scope queries of the set are left out. Licence: Creative Commons Attribution 3.0.
+    X are texts: 100, 20 and 30 queries per intent for training, validation and test, without the out-of-scope ones.
+    Licence: Creative Commons Attribution 3.0.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``taxo_clinc150/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    TaxonomyDocuments
-        Of texts.
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing and cannot be downloaded, or they are not the right ones.
+    Folder ``taxo_clinc150/``; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
@@ -102,26 +91,12 @@ def fetch_clinc150(data_home=None) -> TaxonomyDocuments:
     return _texts("clinc150", data_home)
 
 
-def fetch_amazon_reviews(data_home=None) -> TaxonomyDocuments:
-    """Product reviews: 317 leaves below 62 groups in 6 departments, 6244, 884 and 1819 documents.
+def fetch_amazon_reviews(data_home: DataHome = None) -> TaxonomyDocuments:
+    """Load product reviews: 317 leaves below 62 groups in 6 departments, 6244, 884 and 1819 documents.
 
-    No product is in two parts; the leaves are as skewed as they come (1 to 658 documents). For research only; the
-    files are not made from their origin by this function, and have to be there.
+    X are texts. No product is in two parts; the leaves have 1 to 658 documents. For research only.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``taxo_amazon/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    TaxonomyDocuments
-        Of texts.
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing, or they are not the right ones.
+    Folder ``taxo_amazon/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
@@ -131,67 +106,52 @@ def fetch_amazon_reviews(data_home=None) -> TaxonomyDocuments:
     return _texts("amazon_reviews", data_home)
 
 
-def fetch_imclef07a(data_home=None) -> TaxonomyDocuments:
-    """X-ray images by anatomy (ImageCLEF 2007): 63 leaves of a code tree of 3 levels, 10,000 and 1006 images.
+def fetch_imclef07a(data_home: DataHome = None) -> TaxonomyDocuments:
+    """Load X-ray images by anatomy (ImageCLEF 2007): 63 leaves of a code tree of 3 levels, 10,000 and 1006 images.
 
-    An image is 80 bins of an edge histogram, integers 0 to 7. The files are not made from their origin by this
-    function, and have to be there.
+    X are arrays (float32): an image is 80 bins of an edge histogram, integers 0 to 7.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``taxo_imclef07a/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    TaxonomyDocuments
-        Of arrays, float32.
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing, or they are not the right ones.
+    Folder ``taxo_imclef07a/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
     I. Dimitrovski, D. Kocev, S. Loskovska and S. Dzeroski, Hierarchical annotation of medical images, 2011.
     """
-    found = fetch("imclef07a", data_home)
-    taxonomy, names = _nodes(found["taxonomy.tsv"][1])
-    path = found["imclef07a.npz"][0]
-    with np.load(io.BytesIO(path.read_bytes())) as arrays:
-        fields: dict[str, Any] = {}
-        for part in ("train", "test"):
-            fields[f"X_{part}"] = arrays[f"X_{part}"].astype(np.float32)
-            fields[f"y_{part}"] = np.array(names)[arrays[f"y_{part}"]]
-    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=path)
+    files = fetch("imclef07a", data_home)
+    taxonomy, names = _nodes(files["taxonomy.tsv"])
+    arrays = files["imclef07a.npz"].arrays()
+    fields: dict[str, Any] = {}
+    for part in ("train", "test"):
+        fields[f"X_{part}"] = arrays[f"X_{part}"].astype(np.float32)
+        fields[f"y_{part}"] = np.array(names)[arrays[f"y_{part}"]]
+    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=files["imclef07a.npz"].path)
 
 
-# --- simulated documents ----------------------------------------------------------------------
+# ---- simulated documents -------------------------------------------------------------------------
 
 _WORDS_OF_NODE = 12
 
 
 def make_taxonomy(
-    n_samples=1000,
+    n_samples: int = 1000,
     *,
-    n_leaves=64,
-    depth=3,
-    n_words=5000,
-    mean_length=20.0,
-    topical=0.5,
-    random_state=None,
-):
-    """Draw texts whose words tell the way down a tree to a leaf.
+    n_leaves: int = 64,
+    depth: int = 3,
+    n_words: int = 5000,
+    mean_length: float = 20.0,
+    topical: float = 0.5,
+    random_state: RandomState = None,
+) -> tuple[list[str], np.ndarray, Taxonomy]:
+    """Draw texts whose words reveal the path down a tree to a leaf.
 
     The language depends on ``n_leaves``, ``depth`` and ``n_words`` alone. Each node has a dozen words of its own, and
     all words have Zipf frequencies in a common background. A word of a document is drawn from the background, or
-    from the words of a node on its way down, each node alike.
+    from the words of a node on its path, all nodes equally likely.
 
     Parameters
     ----------
     n_samples : int
-        Number of documents, at least 1. The first ones take each leaf once, as far as they go.
+        Number of documents, at least 1. The first ``n_leaves`` have one leaf each.
     n_leaves : int
         At least 2; all of them at the same depth.
     depth : int
@@ -210,7 +170,7 @@ def make_taxonomy(
     X : list of str
         Texts of words ``w0``, ``w1`` and so on.
     y : ndarray of str of shape (n_samples,)
-        Names of leaves: level and number of each node on the way, as ``1.0/2.3/3.12``.
+        Names of leaves: level and number of each node on the path, as ``1.0/2.3/3.12``.
     taxonomy : Taxonomy
         Its root is called ROOT.
 
@@ -226,17 +186,16 @@ def make_taxonomy(
     >>> len(X), taxonomy
     (100, Taxonomy(85 nodes, 64 leaves, height 3))
     """
-    for name, value, least in (
-        ("n_samples", n_samples, 1),
-        ("n_leaves", n_leaves, 2),
-        ("depth", depth, 1),
-        ("n_words", n_words, _WORDS_OF_NODE),
-        ("mean_length", mean_length, 1),
-    ):
-        if not value >= least:
-            raise ValueError(f"{name} must be at least {least}. Got {value!r}.")
-    if not 0.0 <= topical <= 1.0:
-        raise ValueError(f"topical must be from 0 to 1. Got {topical!r}.")
+    check_arguments(
+        "make_taxonomy",
+        locals(),
+        n_samples=COUNT,
+        n_leaves=Interval(Integral, 2),
+        depth=COUNT,
+        n_words=Interval(Integral, _WORDS_OF_NODE),
+        mean_length=Interval(Real, 1),
+        topical=SHARE,
+    )
     # A leaf's node at each level, numbered through all levels.
     sizes = [max(round(n_leaves ** (level / depth)), 1) for level in range(1, depth)] + [n_leaves]
     on_level = [np.arange(n_leaves)]
@@ -263,12 +222,18 @@ def make_taxonomy(
     words = np.where(rng.random(len(owner)) < topical, own, words)
     names = [f"w{k}" for k in range(n_words)]
     bounds = np.concatenate([[0], np.cumsum(lengths)]).tolist()
-    numbers = words.tolist()
-    texts = [" ".join([names[k] for k in numbers[a:b]]) for a, b in pairwise(bounds)]
+    word_ids = words.tolist()
+    texts = [" ".join([names[k] for k in word_ids[a:b]]) for a, b in pairwise(bounds)]
     return texts, np.array([path[-1] for path in paths])[leaves], taxonomy
 
 
-def write_documents(path, X, y, taxonomy=None, taxonomy_path=None):
+def write_documents(
+    path: str | PathLike[str],
+    X: Sequence[str],
+    y: Sequence[str],
+    taxonomy: Taxonomy | None = None,
+    taxonomy_path: str | PathLike[str] | None = None,
+) -> None:
     """Write texts as the command line reads them, ``label<TAB>text``; and a taxonomy, ``child<TAB>parent``.
 
     Parameters
@@ -276,23 +241,26 @@ def write_documents(path, X, y, taxonomy=None, taxonomy_path=None):
     path : path-like
         File to write, UTF-8.
     X : list of str
-        Texts of one line each.
+        Texts without line breaks.
     y : sequence of str
     taxonomy : Taxonomy, optional
-        Written to `taxonomy_path`.
+    taxonomy_path : path-like, optional
+        File to write `taxonomy` to.
 
     Raises
     ------
     ValueError
-        X and y differ in length, or a text or a name holds a line break or a tab.
+        X and y differ in length, `taxonomy` has no `taxonomy_path`, or a text or name contains a line break or a tab.
     """
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} texts and y has {len(y)} labels.")
-    rows = [(path, list(zip(y, X, strict=True)))]
+    tables = [(path, list(zip(y, X, strict=True)))]
     if taxonomy is not None:
-        rows.append((taxonomy_path, [(child, parent) for parent, child in taxonomy.edges]))
-    for file, pairs in rows:
+        if taxonomy_path is None:
+            raise ValueError("taxonomy_path must name the file to write taxonomy to. Got None.")
+        tables.append((taxonomy_path, [(child, parent) for parent, child in taxonomy.edges]))
+    for file, pairs in tables:
         for k, pair in enumerate(pairs):
             if any("\t" in str(part) or len(str(part).splitlines()) > 1 for part in pair):
-                raise ValueError(f"{file}: line {k + 1} would hold a tab or a line break: {pair!r:.80}.")
+                raise ValueError(f"{file}: line {k + 1} would contain a tab or a line break: {pair!r:.80}.")
         Path(file).write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from structsvm.datasets._fetch import fetch
+from structsvm.datasets._checks import COUNT, RandomState, check_arguments
+from structsvm.datasets._fetch import DataHome, fetch
+from structsvm.parameters import Interval
 from structsvm.structures.trees import Tree, read_trees
 
 __all__ = ["Treebank", "fetch_treebank_sample", "make_treebank"]
@@ -23,7 +25,7 @@ class Treebank:
     ----------
     train, test : list of Tree
     train_path, test_path : Path
-        Bracketed files that they were read from, for the command line.
+        Bracketed files of the parts, as the command line reads them.
     """
 
     train: list[Tree]
@@ -31,47 +33,32 @@ class Treebank:
     train_path: Path
     test_path: Path
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Treebank(n_train={len(self.train)}, n_test={len(self.test)})"
 
 
-def fetch_treebank_sample(data_home=None) -> Treebank:
-    """Sample of the Penn Treebank that NLTK distributes: Wall Street Journal, constituency trees.
+def fetch_treebank_sample(data_home: DataHome = None) -> Treebank:
+    """Load the sample of the Penn Treebank that NLTK distributes: Wall Street Journal, constituency trees.
 
-    3396 sentences (wsj_0001 to wsj_0159) to train on, 518 (wsj_0160 to wsj_0199) to test on, without traces, empty
+    3396 sentences (wsj_0001 to wsj_0159) for training, 518 (wsj_0160 to wsj_0199) for test, without traces, empty
     nodes and function tags; roots are TOP. For non-commercial use only.
 
-    Parameters
-    ----------
-    data_home : path-like, optional
-        The data folder (``wsj_sample/``); see :func:`fetch_conll2000`.
-
-    Returns
-    -------
-    Treebank
-
-    Raises
-    ------
-    DatasetUnavailableError
-        The files are missing and cannot be downloaded, or they are not the right ones.
+    Folder ``wsj_sample/``; parameter and errors are those of :func:`fetch_conll2000`.
 
     References
     ----------
-    M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English:
-    the Penn Treebank, Computational Linguistics 19(2), 1993.
+    M. Marcus, M. A. Marcinkiewicz and B. Santorini, Building a large annotated corpus of English: the Penn Treebank,
+    Computational Linguistics 19(2), 1993.
     """
-    found = fetch("treebank_sample", data_home)
-    parts: dict[str, Any] = {}
-    for part in ("train", "test"):
-        path, content = found[f"clean.{part}.mrg.gz"]
-        parts |= {part: read_trees(io.BytesIO(content)), f"{part}_path": path}
-    return Treebank(**parts)
+    train, test = fetch("treebank_sample", data_home).values()
+    train_trees, test_trees = (read_trees(io.BytesIO(file.content)) for file in (train, test))
+    return Treebank(train_trees, test_trees, train.path, test.path)
 
 
 # ---- simulated ----------------------------------------------------------------------------------
 
 # Rules with their odds by left-hand side and, where it matters, by parent: prepositional phrases prefer verbs to nouns
-# within a verb phrase, and bare nouns are objects, which a grammar of plain rules cannot say.
+# within a verb phrase, and bare nouns are objects, which a plain context-free grammar cannot express.
 _RULES: dict[str, list[tuple[float, tuple[str, ...]]]] = {
     "TOP": [(1.0, ("S",))],
     "S": [(8.0, ("NP", "VP", ".")), (1.0, ("PP", ",", "NP", "VP", ".")), (0.5, ("VP", "."))],
@@ -100,12 +87,12 @@ _RULES: dict[str, list[tuple[float, tuple[str, ...]]]] = {
     "PP": [(1.0, ("IN", "NP"))],
     "ADJP": [(2.0, ("JJ",)), (1.0, ("RB", "JJ"))],
 }
-# Words of each tag.
+# Number of words per tag.
 _WORDS = {"DT": 4, "NN": 200, "NNP": 100, "JJ": 60, "VB": 80, "MD": 5, "PRP": 6, "IN": 10, "CC": 2, "RB": 20}
 _WORDS |= {".": 1, ",": 1}
 
 
-def make_treebank(n_trees=1000, *, max_length=20, random_state=None) -> list[Tree]:
+def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: RandomState = None) -> list[Tree]:
     """Draw trees of a small English-like grammar in which a phrase's shape depends on where it stands.
 
     Parameters
@@ -133,9 +120,7 @@ def make_treebank(n_trees=1000, *, max_length=20, random_state=None) -> list[Tre
     >>> len(trees), trees[0].label
     (100, 'TOP')
     """
-    for name, value, low in (("n_trees", n_trees, 1), ("max_length", max_length, 5)):
-        if not value >= low:
-            raise ValueError(f"The {name!r} parameter of make_treebank must be at least {low}. Got {value}.")
+    check_arguments("make_treebank", locals(), n_trees=COUNT, max_length=Interval(Integral, 5))
     rng = np.random.default_rng(random_state)
     trees: list[Tree] = []
     while len(trees) < n_trees:
@@ -145,8 +130,8 @@ def make_treebank(n_trees=1000, *, max_length=20, random_state=None) -> list[Tre
     return trees
 
 
-def _draw_tree(rng, max_length):
-    """A tree, or None when it would get too long. Children are drawn left to right, then put together."""
+def _draw_tree(rng: np.random.Generator, max_length: int) -> Tree | None:
+    """Return a tree, or None if it is too long. Children are drawn left to right, then joined."""
     parts: list[Tree] = []
     stack: list[tuple[str, str, int]] = [("TOP", "", 0)]  # label, parent, children that have been drawn already
     n_words = 0

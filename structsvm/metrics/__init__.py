@@ -1,4 +1,4 @@
-"""Scores of predictions, one module a kind of output: what is counted, and how, is said there."""
+"""Scores of predictions, one module per kind of output, which defines what is counted and how."""
 
 from structsvm.metrics._alignments import (
     AlignmentScores,

@@ -1,19 +1,20 @@
 """Scores for label sequences, counted over chunks as conlleval does.
 
-The counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the
-whole corpus at once: every sequence is followed by an ``O`` token, as conlleval's blank lines are,
-and the automaton's state at a token is read off the last event before it, so that no Python code
-runs per token once the labels are numbered.
+The counter is conlleval's automaton (Tjong Kim Sang and Buchholz, CoNLL-2000) over the whole corpus at once: every
+sequence is followed by an ``O`` token, like conlleval's blank lines, and the automaton's state at a token follows from
+the last event before it, so no Python code runs per token once the labels are encoded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 
-from structsvm.metrics._labels import LabelScore, Scorer, check_sequences, label_score
+from structsvm.metrics._labels import LabelScore, LabelSequences, Scorer, check_sequences, label_score
 
 __all__ = [
     "ChunkScores",
@@ -29,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ChunkScores:
-    """What conlleval prints, as numbers; made by :func:`chunk_scores`.
+    """What conlleval prints, as numbers; returned by :func:`chunk_scores`.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class ChunkScores:
     accuracy : float
         Fraction of tokens with the right label.
     per_label : dict of str to LabelScore
-        Chunk type to its scores, in alphabetical order.
+        Scores of each chunk type, in alphabetical order.
     n_tokens, n_true, n_predicted, n_correct : int
         Numbers of tokens, of chunks in ``y_true``, in ``y_pred``, and in both.
     """
@@ -54,7 +55,7 @@ class ChunkScores:
     n_correct: int
 
     def report(self) -> str:
-        """Text in conlleval's form: percentages, then one line per chunk type."""
+        """Text in conlleval's format: percentages, then one line per chunk type."""
         ratios = "precision: {:6.2f}%; recall: {:6.2f}%; FB1: {:6.2f}"
         overall = ratios.format(100 * self.precision, 100 * self.recall, 100 * self.f1)
         lines = [
@@ -70,30 +71,29 @@ class ChunkScores:
         return "\n".join(lines)
 
 
-# A label is a tag and a type, "B-NP" -> ("B", "NP"); tags that conlleval has no rule for are
-# all numbered as "?".
+# A label is a tag and a type, "B-NP" -> ("B", "NP"); all tags without a rule in conlleval are encoded as "?".
 _TAGS = {tag: k for k, tag in enumerate("BIEO.[]?")}
 
 
-def _tag_table(pairs):
-    """Boolean table over (previous tag, tag); "*" stands for every tag."""
+def _tag_table(pairs: str) -> NDArray[np.bool_]:
+    """Return a boolean table over (previous tag, tag); "*" is every tag."""
     table = np.zeros((len(_TAGS), len(_TAGS)), dtype=bool)
-    for before, after in pairs.split():
+    for before, after in map(tuple, pairs.split()):
         rows = slice(None) if before == "*" else _TAGS[before]
         columns = slice(None) if after == "*" else _TAGS[after]
         table[rows, columns] = True
     return table
 
 
-# conlleval's startOfChunk and endOfChunk: the tag pairs at which a chunk starts or ends whatever
-# the types are, and the tags after (before) which a change of type starts (ends) one.
+# conlleval's startOfChunk and endOfChunk: the tag pairs at which a chunk starts or ends regardless of type, and the
+# tags at which a change of type starts or ends one.
 _STARTS = _tag_table("BB IB OB OI EE EI OE *[ *]")
 _ENDS = _tag_table("BB BO IB IO EE EI EO [* ]*")
 _IN_CHUNK = ~np.isin(np.arange(len(_TAGS)), [_TAGS["O"], _TAGS["."]])
 
 
-def _split_label(label):
-    """conlleval's pattern ^([^-]*)-(.*)$; a label without "-" is a tag with the empty type."""
+def _split_label(label: object) -> tuple[str, str]:
+    """Split by conlleval's pattern ^([^-]*)-(.*)$; a label without "-" is a tag with the empty type."""
     if not isinstance(label, str):
         raise TypeError(
             "chunk scores need labels that are strings such as 'B-NP', 'I-NP' or 'O'. "
@@ -103,25 +103,25 @@ def _split_label(label):
     return tag, kind
 
 
-class _Encoder(dict):
-    """Numbers labels as they come: label -> index of its (tag, type)."""
+class _Encoder(dict[object, int]):
+    """Label -> index of its (tag, type), in order of first appearance."""
 
-    def __init__(self):
-        self.pairs = {}  # (tag, type) -> index
+    def __init__(self) -> None:
+        self.pairs: dict[tuple[str, str], int] = {}
 
-    def __missing__(self, label):
+    def __missing__(self, label: object) -> int:
         pair = _split_label(label)
         return self.setdefault(label, self.pairs.setdefault(pair, len(self.pairs)))
 
-    def encode(self, y):
-        """int array of the labels of all sequences, an "O" before the first and after each."""
+    def encode(self, y: Sequence[Sequence[object]]) -> NDArray[np.intp]:
+        """Return the indices of the labels of all sequences, with an "O" before the first and after each."""
         stream = chain(("O",), chain.from_iterable(chain(seq, ("O",)) for seq in y))
         size = 1 + sum(map(len, y)) + len(y)
         return np.fromiter(map(self.__getitem__, stream), dtype=np.intp, count=size)
 
 
-def _boundaries(tags, kinds):
-    """Where a chunk starts at, and where one ends before, each token but the first."""
+def _boundaries(tags: NDArray[np.intp], kinds: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether a chunk starts at, and whether one ends before, each token except the first."""
     before, after = tags[:-1], tags[1:]
     new_kind = kinds[:-1] != kinds[1:]
     start = _STARTS[before, after] | (_IN_CHUNK[after] & new_kind)
@@ -129,13 +129,18 @@ def _boundaries(tags, kinds):
     return start, end
 
 
-def _correct_chunks(start, end, kind_true, kind_pred):
-    """Types of the chunks found right: conlleval's ``inCorrect`` automaton.
+def _correct_chunks(
+    start: Sequence[NDArray[np.bool_]],
+    end: Sequence[NDArray[np.bool_]],
+    kind_true: NDArray[np.intp],
+    kind_pred: NDArray[np.intp],
+) -> NDArray[np.intp]:
+    """Return the types of the correct chunks: conlleval's ``inCorrect`` automaton.
 
-    A chunk opens where both labellings start one of the same type. It is right if both end at the
-    same token, of the same type, and it is dropped at a token where only one ends or the types
-    differ. Hence it is open before token t iff the last opening before t is not earlier than the
-    last closing before t (at one token, closing precedes opening).
+    A chunk opens where both labellings start one of the same type. It is correct if both end at the same token, with
+    the same type, and is dropped at a token where only one ends or the types differ. Hence it is open before token t
+    iff the last opening before t is not earlier than the last closing before t (at one token, closing precedes
+    opening).
     """
     same_kind = kind_true == kind_pred
     opens = start[0] & start[1] & same_kind[1:]
@@ -146,17 +151,16 @@ def _correct_chunks(start, end, kind_true, kind_pred):
     last_open = np.maximum.accumulate(np.append(0, np.where(opens, step, 0)))
     last_close = np.maximum.accumulate(np.append(0, np.where(closes, step, 0)))
     is_open = (last_open >= last_close) & (last_open > 0)
-    # Labels such as a bare "B" then "." leave a chunk open at the end of the data, and it counts.
+    # Labels such as a bare "B" then "." leave a chunk open at the end of the data; it counts.
     return kind_true[is_open & np.append(both_end, True)]
 
 
-def chunk_scores(y_true, y_pred) -> ChunkScores:
+def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
     """Chunk precision, recall and F1, counted exactly as the script ``conlleval`` does.
 
-    A label is ``TAG-TYPE``, split at its first ``-``; a label without ``-`` is a tag of the empty
-    type. Tags ``B I O`` (IOB1, IOB2), ``E`` (IOE1, IOE2), ``[ ]`` (one-token chunks) and ``.``
-    have conlleval's rules, so ill-formed sequences count as they do there: an ``I-`` without
-    ``B-`` starts a chunk, and so does a change of type.
+    A label is ``TAG-TYPE``, split at its first ``-``; a label without ``-`` is a tag of the empty type. Tags ``B I O``
+    (IOB1, IOB2), ``E`` (IOE1, IOE2), ``[ ]`` (one-token chunks) and ``.`` have conlleval's rules, so ill-formed
+    sequences count as they do there: an ``I-`` without ``B-`` starts a chunk, and so does a change of type.
 
     Parameters
     ----------
@@ -176,9 +180,9 @@ def chunk_scores(y_true, y_pred) -> ChunkScores:
 
     Notes
     -----
-    conlleval has no rule for ``S-`` nor for ``B-`` after ``E-``: a chunk ``S-X`` starts only where
-    the type changes, and chunks of one type side by side are merged. To score BIOES labels chunk by
-    chunk, write ``S-`` as ``B-`` and ``E-`` as ``I-`` in both arguments first.
+    conlleval has no rule for ``S-`` nor for ``B-`` after ``E-``: a chunk ``S-X`` starts only where the type changes,
+    and adjacent chunks of one type are merged. To score BIOES labels, replace ``S-`` by ``B-`` and ``E-`` by ``I-`` in
+    both arguments first.
 
     References
     ----------
@@ -191,30 +195,28 @@ def chunk_scores(y_true, y_pred) -> ChunkScores:
     >>> round(scores.f1, 3), scores.recall, scores.accuracy
     (0.8, 1.0, 0.75)
     """
-    y_true, y_pred = check_sequences(y_true, y_pred)
+    true_sequences, pred_sequences = check_sequences(y_true, y_pred)
     encoder = _Encoder()
-    codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
+    codes = np.stack([encoder.encode(true_sequences), encoder.encode(pred_sequences)])
 
     names = sorted({kind for _, kind in encoder.pairs})
-    number = {name: k for k, name in enumerate(names)}
+    kind_ids = {name: k for k, name in enumerate(names)}
     tags = np.array([_TAGS.get(tag, _TAGS["?"]) for tag, _ in encoder.pairs])[codes]
-    kinds = np.array([number[kind] for _, kind in encoder.pairs])[codes]
+    kinds = np.array([kind_ids[kind] for _, kind in encoder.pairs])[codes]
     start, end = zip(*map(_boundaries, tags, kinds), strict=True)
 
-    def count(of_kinds):
+    def count(of_kinds: NDArray[np.intp]) -> list[int]:
         return np.bincount(of_kinds, minlength=len(names)).tolist()
 
     true, pred = (count(kind[1:][at]) for kind, at in zip(kinds, start, strict=True))
     right = count(_correct_chunks(start, end, *kinds))
 
-    n_tokens = sum(map(len, y_true))
+    n_tokens = sum(map(len, true_sequences))
     n_wrong = np.count_nonzero(codes[0] != codes[1])
     overall = label_score(sum(right), sum(true), sum(pred))
     counts = zip(names, right, true, pred, strict=True)
     return ChunkScores(
-        precision=overall.precision,
-        recall=overall.recall,
-        f1=overall.f1,
+        *overall[:3],
         accuracy=(n_tokens - n_wrong) / n_tokens,
         per_label={name: label_score(r, t, p) for name, r, t, p in counts if t or p},
         n_tokens=n_tokens,
@@ -224,17 +226,17 @@ def chunk_scores(y_true, y_pred) -> ChunkScores:
     )
 
 
-def chunk_precision(y_true, y_pred) -> float:
+def chunk_precision(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     """Fraction of the predicted chunks that are right; see :func:`chunk_scores`."""
     return chunk_scores(y_true, y_pred).precision
 
 
-def chunk_recall(y_true, y_pred) -> float:
+def chunk_recall(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     """Fraction of the true chunks that are predicted; see :func:`chunk_scores`."""
     return chunk_scores(y_true, y_pred).recall
 
 
-def chunk_f1(y_true, y_pred) -> float:
+def chunk_f1(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     """Harmonic mean of chunk precision and recall; see :func:`chunk_scores`."""
     return chunk_scores(y_true, y_pred).f1
 

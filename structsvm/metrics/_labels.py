@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from operator import eq
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from structsvm.metrics._counts import paired, precision_recall_f1
 
 __all__ = ["LabelScore", "label_report", "token_accuracy", "token_accuracy_scorer"]
+
+
+LabelSequences = Iterable[Sequence[Hashable] | np.ndarray]
 
 
 class LabelScore(NamedTuple):
@@ -20,9 +27,9 @@ class LabelScore(NamedTuple):
     ----------
     precision, recall, f1 : float
     support : int
-        How often it is there in ``y_true``.
+        Number of occurrences in ``y_true``.
     predicted : int
-        How often it is there in ``y_pred``.
+        Number of occurrences in ``y_pred``.
     """
 
     precision: float
@@ -32,24 +39,17 @@ class LabelScore(NamedTuple):
     predicted: int
 
 
-def label_score(n_correct, support, predicted):
-    return LabelScore(
-        n_correct / predicted if predicted else 0.0,
-        n_correct / support if support else 0.0,
-        2 * n_correct / (support + predicted) if n_correct else 0.0,
-        int(support),
-        int(predicted),
-    )
+def label_score(n_correct: int, support: int, predicted: int) -> LabelScore:
+    return LabelScore(*precision_recall_f1(n_correct, support, predicted), support, predicted)
 
 
-def check_sequences(y_true, y_pred):
-    """Both as lists of label sequences of pairwise equal lengths."""
-    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
-        if getattr(labels, "n_columns", 1) != 1:
-            raise ValueError(f"{name} has {labels.n_columns} columns; select the one of the labels.")
-    y_true, y_pred = list(y_true), list(y_pred)
-    if len(y_true) != len(y_pred):
-        raise ValueError(f"y_true has {len(y_true)} sequences and y_pred has {len(y_pred)}.")
+def check_sequences(y_true: LabelSequences, y_pred: LabelSequences) -> tuple[list[Any], list[Any]]:
+    """Return both as lists of label sequences of pairwise equal lengths."""
+    for name, columns in (("y_true", y_true), ("y_pred", y_pred)):
+        n_columns = getattr(columns, "n_columns", 1)
+        if n_columns != 1:
+            raise ValueError(f"{name} has {n_columns} columns; select the one of the labels.")
+    y_true, y_pred = paired(y_true, y_pred, "sequences")
     for i, (true, pred) in enumerate(zip(y_true, y_pred, strict=True)):
         for name, labels in (("y_true", true), ("y_pred", pred)):
             if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
@@ -61,7 +61,7 @@ def check_sequences(y_true, y_pred):
     return y_true, y_pred
 
 
-def token_accuracy(y_true, y_pred) -> float:
+def token_accuracy(y_true: LabelSequences, y_pred: LabelSequences) -> float:
     """Fraction of tokens whose label is right.
 
     Parameters
@@ -77,8 +77,8 @@ def token_accuracy(y_true, y_pred) -> float:
     Raises
     ------
     ValueError
-        The numbers of sequences differ, a pair of sequences differs in length (the message names
-        its index), or there is no token at all.
+        The numbers of sequences differ or are 0, a pair of sequences differs in length (the message gives its index),
+        or there are no tokens.
     TypeError
         An item of ``y_true`` or ``y_pred`` is not a sequence of labels.
     """
@@ -87,7 +87,7 @@ def token_accuracy(y_true, y_pred) -> float:
     return float(n_right / sum(map(len, y_true)))
 
 
-def label_report(y_true, y_pred) -> dict:
+def label_report(y_true: LabelSequences, y_pred: LabelSequences) -> dict[Any, LabelScore]:
     """Precision, recall and F1 of every label, counted over tokens.
 
     Parameters
@@ -98,8 +98,7 @@ def label_report(y_true, y_pred) -> dict:
     Returns
     -------
     dict of label to LabelScore
-        Every label of ``y_true`` or ``y_pred``, in sorted order if they can be sorted, else in
-        the order of their first appearance.
+        Every label of ``y_true`` or ``y_pred``, sorted if they can be compared, else by first appearance.
 
     Raises
     ------
@@ -108,9 +107,9 @@ def label_report(y_true, y_pred) -> dict:
     """
     y_true, y_pred = check_sequences(y_true, y_pred)
     pairs = Counter(zip(chain.from_iterable(y_true), chain.from_iterable(y_pred), strict=True))
-    support: Counter = Counter()
-    predicted: Counter = Counter()
-    right: Counter = Counter()
+    support: Counter[Any] = Counter()
+    predicted: Counter[Any] = Counter()
+    right: Counter[Any] = Counter()
     for (true, pred), count in pairs.items():
         support[true] += count
         predicted[pred] += count
@@ -125,12 +124,12 @@ def label_report(y_true, y_pred) -> dict:
 class Scorer:
     """``scoring=`` of scikit-learn's model selection: (estimator, X, y) -> float."""
 
-    metric: Callable
+    metric: Callable[[Any, Any], float]
 
-    def __call__(self, estimator, X, y, *, lengths=None) -> float:
+    def __call__(self, estimator: Any, X: Any, y: LabelSequences, *, lengths: Any = None) -> float:
         return self.metric(y, estimator.predict(X) if lengths is None else estimator.predict(X, lengths=lengths))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.metric.__name__}_scorer"
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from structsvm.structures.taxonomy import as_taxonomy
+from structsvm.metrics._counts import paired, precision_recall_f1
+from structsvm.structures.taxonomy import Taxonomy, as_taxonomy
+
+Nodes = Iterable[Hashable] | np.ndarray
+Pairs = Counter[tuple[Hashable, Hashable]]
 
 __all__ = ["HierarchicalScores", "hierarchical_scores", "path_loss", "tree_loss"]
 
@@ -20,40 +26,38 @@ class HierarchicalScores(NamedTuple):
     f1: float
 
 
-def _pairs(y_true, y_pred, taxonomy, sample_weight):
-    """Weights of the pairs of true and predicted node that occur, as a dict from their names; and the taxonomy."""
-    y_true, y_pred = (np.asarray(y).tolist() if isinstance(y, np.ndarray) else list(y) for y in (y_true, y_pred))
-    if len(y_true) != len(y_pred):
-        raise ValueError(f"y_true has {len(y_true)} labels and y_pred has {len(y_pred)}")
-    if not y_true:
-        raise ValueError("there are no labels to score")
+def _names(y: Nodes) -> Iterable[Hashable]:
+    return y.tolist() if isinstance(y, np.ndarray) else y
+
+
+def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike | None) -> tuple[Pairs, Taxonomy]:
+    """Return the weights of the pairs of true and predicted node that occur, and the taxonomy."""
+    true, pred = paired(_names(y_true), _names(y_pred), "labels")
     if sample_weight is None:
-        return Counter(zip(y_true, y_pred)), as_taxonomy(taxonomy)
+        return Counter(zip(true, pred)), as_taxonomy(taxonomy)
     weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (len(y_true),) or not (weight >= 0.0).all() or not 0.0 < weight.sum() < np.inf:
-        raise ValueError(f"sample_weight must be {len(y_true)} finite numbers >= 0, not all of them 0")
-    pairs: Counter = Counter()
-    for pair, w in zip(zip(y_true, y_pred), weight.tolist()):
+    if weight.shape != (len(true),) or not (weight >= 0.0).all() or not 0.0 < weight.sum() < np.inf:
+        raise ValueError(f"sample_weight must be {len(true)} finite numbers >= 0, not all of them 0")
+    pairs: Pairs = Counter()
+    for pair, w in zip(zip(true, pred), weight.tolist()):
         pairs[pair] += w
     return pairs, as_taxonomy(taxonomy)
 
 
-def _mean_loss(kind, pairs, taxonomy):
-    rows: dict = {}
-    for true in dict.fromkeys(true for true, _ in pairs):
-        rows[true] = taxonomy.lattice.losses(kind, taxonomy.number(true))
+def _mean_loss(kind: str, pairs: Pairs, taxonomy: Taxonomy) -> float:
+    rows = {true: taxonomy.lattice.losses(kind, taxonomy.number(true)) for true, _ in pairs}
     total = sum(w * float(rows[true][taxonomy.number(pred)]) for (true, pred), w in pairs.items())
     return total / sum(pairs.values())
 
 
-def tree_loss(y_true, y_pred, taxonomy, *, sample_weight=None) -> float:
+def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean height of the first common ancestor of true and predicted node; 0 where they are the same.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
         Names of nodes.
-    taxonomy : Taxonomy, or anything that `structsvm.structures.taxonomy.as_taxonomy` takes
+    taxonomy : Taxonomy, or anything that `structsvm.structures.taxonomy.as_taxonomy` accepts
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns
@@ -63,7 +67,7 @@ def tree_loss(y_true, y_pred, taxonomy, *, sample_weight=None) -> float:
     Raises
     ------
     ValueError
-        The lengths differ, there are no labels, or one of them is no node.
+        The lengths differ, there are no labels, or one of them is not a node.
 
     References
     ----------
@@ -80,7 +84,7 @@ def tree_loss(y_true, y_pred, taxonomy, *, sample_weight=None) -> float:
     return _mean_loss("tree", *_pairs(y_true, y_pred, taxonomy, sample_weight))
 
 
-def path_loss(y_true, y_pred, taxonomy, *, sample_weight=None) -> float:
+def path_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean number of edges up from the true node to a common ancestor and down to the predicted one.
 
     Parameters and errors are those of :func:`tree_loss`.
@@ -88,10 +92,12 @@ def path_loss(y_true, y_pred, taxonomy, *, sample_weight=None) -> float:
     return _mean_loss("path", *_pairs(y_true, y_pred, taxonomy, sample_weight))
 
 
-def hierarchical_scores(y_true, y_pred, taxonomy, *, sample_weight=None) -> HierarchicalScores:
-    """Precision and recall of the nodes on the ways to the root, micro-averaged.
+def hierarchical_scores(
+    y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: ArrayLike | None = None
+) -> HierarchicalScores:
+    """Precision and recall of the nodes on the paths to the root, micro-averaged.
 
-    With A(y) the set of y and its ancestors, the root left out: the sum over documents of ``|A(true) & A(pred)|``,
+    With A(y) the set of y and its ancestors except the root: the sum over documents of ``|A(true) & A(pred)|``,
     divided by that of ``|A(pred)|`` (precision) or ``|A(true)|`` (recall).
 
     Parameters and errors are those of :func:`tree_loss`.
@@ -103,9 +109,7 @@ def hierarchical_scores(y_true, y_pred, taxonomy, *, sample_weight=None) -> Hier
     """
     pairs, taxonomy = _pairs(y_true, y_pred, taxonomy, sample_weight)
     above = {name: taxonomy.ancestors(name) for pair in pairs for name in pair}
-    common, true, pred = (
-        sum(w * len(part(above[t], above[p])) for (t, p), w in pairs.items())
-        for part in (set.intersection, lambda t, p: t, lambda t, p: p)
-    )
-    precision, recall = common / pred if pred else 0.0, common / true if true else 0.0
-    return HierarchicalScores(precision, recall, 2 * common / (true + pred) if common else 0.0)
+    common = sum(w * len(above[true] & above[pred]) for (true, pred), w in pairs.items())
+    n_true = sum(w * len(above[true]) for (true, _), w in pairs.items())
+    n_predicted = sum(w * len(above[pred]) for (_, pred), w in pairs.items())
+    return HierarchicalScores(*precision_recall_f1(common, n_true, n_predicted))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
+from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.trees import Tree
 
 __all__ = ["EVALB_DELETED", "EVALB_EQUAL", "BracketScores", "bracket_scores"]
@@ -18,18 +19,18 @@ EVALB_EQUAL = (("ADVP", "PRT"),)
 
 @dataclass(frozen=True)
 class BracketScores:
-    """What EVALB prints, as numbers; made by :func:`bracket_scores`.
+    """What EVALB prints, as numbers; returned by :func:`bracket_scores`.
 
     Attributes
     ----------
     precision, recall, f1 : float
         Over the labelled brackets of all sentences together (micro), as fractions; 0 where nothing is counted.
     accuracy : float
-        Share of sentences whose brackets are all right and all there (complete match).
+        Fraction of sentences whose predicted brackets are exactly the true ones (complete match).
     tag_accuracy : float
-        Share of words whose tag is right, deleted ones aside.
+        Fraction of words whose tag is right, without the deleted ones.
     n_sentences, n_true, n_predicted, n_correct : int
-        Sentences, and brackets in ``y_true``, in ``y_pred`` and in both.
+        Numbers of sentences, and of brackets in ``y_true``, in ``y_pred`` and in both.
     """
 
     precision: float
@@ -43,7 +44,7 @@ class BracketScores:
     n_correct: int
 
     def report(self) -> str:
-        """Text in the manner of EVALB's summary: percentages."""
+        """Text in the format of EVALB's summary: percentages."""
         rows = (
             ("Number of sentences", f"{self.n_sentences:6d}"),
             ("Bracketing recall", f"{100 * self.recall:6.2f}"),
@@ -55,6 +56,25 @@ class BracketScores:
         return "\n".join(f"{name:<20s} = {value}" for name, value in rows)
 
 
+class Brackets:
+    """The labelled spans that EVALB compares; parameters as in :func:`bracket_scores`."""
+
+    def __init__(self, deleted: Collection[str], equal: Iterable[Collection[str]]) -> None:
+        self.deleted = frozenset(deleted)
+        self.name = {label: min(group) for group in equal for label in group}
+
+    def stays(self, tree: Tree) -> list[bool]:
+        """Whether each word stays, by the tags of the true tree."""
+        return [tag not in self.deleted for _, tag in tree.tokens()]
+
+    def __call__(self, tree: Tree, stays: list[bool]) -> Iterator[tuple[int, tuple[str, int, int]]]:
+        """Yield the preorder index and the span of each bracket over the words that stay."""
+        place = [0, *accumulate(stays)]  # index of each word among those that stay
+        for k, (node, (label, i, j)) in enumerate(zip(tree.preorder(), tree.spans(), strict=True)):
+            if not node.is_preterminal and label not in self.deleted and place[i] < place[j]:
+                yield k, (self.name.get(label, label), place[i], place[j])
+
+
 def bracket_scores(
     y_true: Iterable[Tree],
     y_pred: Iterable[Tree],
@@ -64,19 +84,19 @@ def bracket_scores(
 ) -> BracketScores:
     """Labelled bracketing precision, recall and F1, counted exactly as EVALB does.
 
-    A bracket is a node above the tags with its label and the words that it covers. Words whose tag is deleted are taken
-    out of the sentence first; brackets with a deleted label, or without words then, are not counted. Brackets match
-    one to one where label, begin and end agree. (Where the two trees do not agree on which words are to be deleted,
-    EVALB gives up on the sentence; here the true tags decide.)
+    A bracket is the label and the span of a node above the tags. Words with a deleted tag are removed from the sentence
+    first; brackets with a deleted label, or left without words, are not counted. Brackets match one to one if label,
+    begin and end agree. (If the two trees disagree on which words to delete, EVALB skips the sentence; here the true
+    tags decide.)
 
     Parameters
     ----------
     y_true, y_pred : iterables of Tree
         Trees over the same sentences.
     deleted : collection of str
-        Labels and tags that are left out; by default the outermost node's and punctuation.
+        Labels and tags to exclude; by default those of the outermost node and of punctuation.
     equal : iterable of collections of str
-        Labels that are taken for one another.
+        Groups of labels that count as equal.
 
     Returns
     -------
@@ -85,15 +105,11 @@ def bracket_scores(
     Raises
     ------
     ValueError
-        The numbers of trees differ, there is none, one is no Tree, or the words of a pair differ (the message names
+        The numbers of trees differ or are 0, an item is not a Tree, or the words of a pair differ (the message gives
         its index).
     """
-    y_true, y_pred = list(y_true), list(y_pred)
-    if len(y_true) != len(y_pred):
-        raise ValueError(f"y_true has {len(y_true)} trees and y_pred has {len(y_pred)}.")
-    if not y_true:
-        raise ValueError("y_true and y_pred have no trees to score.")
-    deleted, name = frozenset(deleted), {label: min(group) for group in equal for label in group}
+    y_true, y_pred = paired(y_true, y_pred, "trees")
+    brackets_of = Brackets(deleted, equal)
     n_true = n_predicted = n_correct = n_complete = n_words = n_tags = 0
     for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
         for tree in (true, predicted):
@@ -102,8 +118,8 @@ def bracket_scores(
         tokens, others = true.tokens(), predicted.tokens()
         if [word for word, _ in tokens] != [word for word, _ in others]:
             raise ValueError(f"tree {i}: y_true and y_pred have different words.")
-        stays = [tag not in deleted for _, tag in tokens]
-        brackets, found = (_brackets(tree, stays, deleted, name) for tree in (true, predicted))
+        stays = brackets_of.stays(true)
+        brackets, found = (Counter(span for _, span in brackets_of(tree, stays)) for tree in (true, predicted))
         correct = (brackets & found).total()
         n_true += brackets.total()
         n_predicted += found.total()
@@ -112,25 +128,11 @@ def bracket_scores(
         n_words += sum(stays)
         n_tags += sum(a == b for a, b, stay in zip(tokens, others, stays, strict=True) if stay)
     return BracketScores(
-        precision=n_correct / n_predicted if n_predicted else 0.0,
-        recall=n_correct / n_true if n_true else 0.0,
-        f1=2 * n_correct / (n_true + n_predicted) if n_correct else 0.0,
+        *precision_recall_f1(n_correct, n_true, n_predicted),
         accuracy=n_complete / len(y_true),
         tag_accuracy=n_tags / n_words if n_words else 0.0,
         n_sentences=len(y_true),
         n_true=n_true,
         n_predicted=n_predicted,
         n_correct=n_correct,
-    )
-
-
-def _brackets(
-    tree: Tree, stays: list[bool], deleted: frozenset[str], name: dict[str, str]
-) -> Counter[tuple[str, int, int]]:
-    """The brackets over the words that stay."""
-    place = [0, *accumulate(stays)]  # of each word among those that stay
-    return Counter(
-        (name.get(label, label), place[i], place[j])
-        for node, (label, i, j) in zip(tree.preorder(), tree.spans(), strict=True)
-        if not node.is_preterminal and label not in deleted and place[i] < place[j]
     )

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, subplots
 from structsvm.structures.gapped import split_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["AlignmentDisplay"]
 
@@ -16,7 +22,7 @@ class AlignmentDisplay:
     Parameters
     ----------
     alignments : dict of str to (str, str)
-        Names and gapped rows, all of the same two sequences; the first is drawn widest.
+        Gapped rows by name, all of the same two sequences; the first is drawn widest.
 
     Attributes
     ----------
@@ -26,13 +32,13 @@ class AlignmentDisplay:
     Raises
     ------
     ValueError
-        The rows are no alignments, or not of the same sequences.
+        The rows are not alignments, or have different sequences.
     """
 
-    def __init__(self, alignments):
+    def __init__(self, alignments: Mapping[str, tuple[str, str]]) -> None:
         parts = {name: split_rows(*rows) for name, rows in alignments.items()}
         if len({(x, z) for x, z, _ in parts.values()}) != 1:
-            raise ValueError("the alignments must be at least one, and all of the same two sequences")
+            raise ValueError("there must be at least one alignment, and all of the same two sequences")
         self.x, self.z, _ = next(iter(parts.values()))
         self.paths = {}
         for name, (_, _, operations) in parts.items():
@@ -40,13 +46,15 @@ class AlignmentDisplay:
             self.paths[name] = np.concatenate([[[0, 0]], np.cumsum(steps, axis=0)])
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, ax=None):
+    def from_predictions(
+        cls, y_true: tuple[str, str], y_pred: tuple[str, str], *, ax: Axes | None = None
+    ) -> AlignmentDisplay:
         """Draw a reference alignment and a predicted one, each a pair of gapped rows."""
         return cls({"reference": y_true, "predicted": y_pred}).plot(ax=ax)
 
-    def plot(self, ax=None):
-        """Draw, on new axes by default: dots for equal letters, a line for each alignment. Returns self."""
-        self.ax_ = subplots(figsize=(7.0, 6.4), layout="constrained") if ax is None else ax
+    def plot(self, ax: Axes | None = None) -> AlignmentDisplay:
+        """Draw, on new axes by default: dots for equal letters, a line per alignment. Returns self."""
+        self.ax_: Axes = subplots(figsize=(7.0, 6.4), layout="constrained") if ax is None else ax
         self.figure_ = self.ax_.figure
         i, j = np.nonzero(np.array(list(self.x))[:, None] == np.array(list(self.z)))
         self.ax_.scatter(j + 0.5, i + 0.5, s=3, color=GREY, linewidths=0, label="equal letters")

@@ -1,12 +1,20 @@
-"""Which labels are taken for which."""
+"""Confusions of labels."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from structsvm.plotting._drawing import heat_map, matrix_axes, square
+from structsvm.plotting._drawing import confusion_matrix, fraction_map, heat_map, matrix_axes, square
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from structsvm.metrics._labels import LabelSequences
 
 __all__ = ["ConfusionDisplay"]
 
@@ -17,7 +25,7 @@ class ConfusionDisplay:
     Parameters
     ----------
     matrix : array of shape (n_labels, n_labels)
-        Number of tokens of a true label (row) that were given a label (column).
+        Number of tokens per true label (row) and predicted label (column).
     labels : sequence of length n_labels
 
     Attributes
@@ -31,17 +39,34 @@ class ConfusionDisplay:
         The shapes do not agree.
     """
 
-    def __init__(self, matrix, labels):
+    def __init__(self, matrix: ArrayLike, labels: Sequence[Hashable]) -> None:
         self.matrix = square(matrix, labels, "matrix")
         self.labels = list(labels)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, labels=None, ax=None, **kw):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: LabelSequences,
+        *,
+        labels: Sequence[Hashable] | None = None,
+        ax: Axes | None = None,
+        **kw: Any,
+    ) -> ConfusionDisplay:
         """Draw the confusions of ``estimator.predict(X)`` with y; see from_predictions."""
         return cls.from_predictions(y, estimator.predict(X), labels=labels, ax=ax, **kw)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, labels=None, ax=None, **kw):
+    def from_predictions(
+        cls,
+        y_true: LabelSequences,
+        y_pred: LabelSequences,
+        *,
+        labels: Sequence[Hashable] | None = None,
+        ax: Axes | None = None,
+        **kw: Any,
+    ) -> ConfusionDisplay:
         """Draw the confusions of label sequences.
 
         Parameters
@@ -49,8 +74,8 @@ class ConfusionDisplay:
         y_true, y_pred : list of (list of label)
             Label sequences of equal lengths.
         labels : sequence of labels, optional
-            Rows and columns to show, in this order; by default all labels, the most frequent in
-            ``y_true`` first. Tokens with another label are left out.
+            Rows and columns to show, in this order; by default all labels, the most frequent in ``y_true`` first.
+            Tokens with another label are left out.
         ax : matplotlib.axes.Axes, optional
         **kw
             Arguments of :meth:`plot`.
@@ -69,17 +94,13 @@ class ConfusionDisplay:
         report = label_report(y_true, y_pred)
         if labels is None:
             labels = sorted(report, key=lambda label: -report[label].support)
-        number = {label: k for k, label in enumerate(labels)}
-        matrix = np.zeros((len(number), len(number)), dtype=np.int64)
-        true, pred = (
-            np.array([number.get(label, -1) for label in chain.from_iterable(y)], dtype=np.intp)
-            for y in (y_true, y_pred)
-        )
-        shown = (true >= 0) & (pred >= 0)
-        np.add.at(matrix, (true[shown], pred[shown]), 1)
-        return cls(matrix, list(number)).plot(ax=ax, **kw)
+        labels = list(dict.fromkeys(labels))
+        true, pred = (list(chain.from_iterable(y)) for y in (y_true, y_pred))
+        return cls(confusion_matrix(true, pred, labels), labels).plot(ax=ax, **kw)
 
-    def plot(self, ax=None, *, normalize=True, cmap="Blues"):
+    def plot(
+        self, ax: Axes | None = None, *, normalize: bool = True, cmap: str | Colormap = "Blues"
+    ) -> ConfusionDisplay:
         """Draw.
 
         Parameters
@@ -87,24 +108,22 @@ class ConfusionDisplay:
         ax : matplotlib.axes.Axes, optional
             By default those of a new figure.
         normalize : bool
-            Show fractions of the true label (rows), else counts. The colour scale is bent, so that
-            rare errors are seen beside a full diagonal: fractions to the power 0.4, counts by log.
+            Show fractions of the true label (rows), else counts. The colour scale is not linear, so that rare errors
+            are visible beside a full diagonal: fractions to the power 0.4, counts by log.
         cmap : str or Colormap
 
         Returns
         -------
         self : ConfusionDisplay
         """
-        self.ax_ = matrix_axes(len(self.labels)) if ax is None else ax
+        self.ax_: Axes = matrix_axes(len(self.labels)) if ax is None else ax
         self.figure_ = self.ax_.figure
-        from matplotlib.colors import PowerNorm, SymLogNorm
-
         if normalize:
-            values = self.matrix / np.maximum(self.matrix.sum(axis=1, keepdims=True), 1)
-            text = (".2f", "fraction of the true label")
-            heat_map(self.ax_, values, self.labels, *text, cmap=cmap, norm=PowerNorm(0.4, 0.0, 1.0))
-        else:
-            norm = SymLogNorm(1.0, vmin=0.0, vmax=max(float(self.matrix.max()), 1.0))
-            heat_map(self.ax_, self.matrix, self.labels, ".0f", "tokens", cmap=cmap, norm=norm)
+            fraction_map(self.ax_, self.matrix, self.labels, cmap)
+            return self
+        from matplotlib.colors import SymLogNorm
+
+        norm = SymLogNorm(1.0, vmin=0.0, vmax=max(float(self.matrix.max()), 1.0))
+        heat_map(self.ax_, self.matrix, self.labels, ".0f", "tokens", cmap=cmap, norm=norm)
         self.ax_.set(xlabel="predicted label", ylabel="true label")
         return self

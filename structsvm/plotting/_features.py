@@ -1,10 +1,17 @@
-"""The features that weigh most for a label."""
+"""The features with the largest weights for a label."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.plotting._drawing import BLUE, GREY, ORANGE, attribute, shortened, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["FeatureDisplay"]
 
@@ -29,7 +36,7 @@ class FeatureDisplay:
         The lengths differ.
     """
 
-    def __init__(self, names, weights, label):
+    def __init__(self, names: Sequence[object], weights: ArrayLike, label: Hashable) -> None:
         self.names = [str(name) for name in names]
         self.weights = np.asarray(weights, dtype=np.float64)
         self.label = label
@@ -37,13 +44,13 @@ class FeatureDisplay:
             raise ValueError(f"{len(self.names)} names and weights of {self.weights.shape}.")
 
     @classmethod
-    def from_estimator(cls, estimator, label, *, k=15, ax=None):
-        """Draw the k features of largest absolute ``emission_`` weight for a label.
+    def from_estimator(cls, estimator: Any, label: Hashable, *, k: int = 15, ax: Axes | None = None) -> FeatureDisplay:
+        """Draw the k features with the largest absolute ``emission_`` weight for a label.
 
         Parameters
         ----------
         estimator : estimator with ``emission_`` (n_features, n_labels), ``classes_``
-            Names come from ``feature_names_``, where it has them.
+            Names come from ``feature_names_``, if it has them.
         label : hashable
             One of ``classes_``.
         k : int
@@ -70,7 +77,7 @@ class FeatureDisplay:
         shown = [f"feature {i}" if names is None else names[i] for i in order]
         return cls(shown, weights[order], label).plot(ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> FeatureDisplay:
         """Draw.
 
         Parameters
@@ -86,7 +93,7 @@ class FeatureDisplay:
         if ax is None:
             height = max(0.28 * n_shown + 1.0, 2.0)
             ax = subplots(figsize=(6.4, height), layout="constrained")
-        self.ax_ = ax
+        self.ax_: Axes = ax
         self.figure_ = self.ax_.figure
         colors = np.where(self.weights >= 0, BLUE, ORANGE)
         self.ax_.barh(range(n_shown), self.weights, color=colors, height=0.7)

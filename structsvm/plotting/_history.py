@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, attribute, subplots
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["HistoryDisplay"]
 
@@ -15,8 +22,7 @@ class HistoryDisplay:
     Parameters
     ----------
     history : dict of str to array of shape (n_records,), float64
-        ``result_.history``: "seconds", "primal", "dual" and "gap" of each record; NaN where a
-        value was not computed.
+        ``result_.history``: "seconds", "primal", "dual" and "gap" of each record; NaN if not computed.
 
     Attributes
     ----------
@@ -30,7 +36,7 @@ class HistoryDisplay:
         A key is missing, or the arrays differ in length.
     """
 
-    def __init__(self, history):
+    def __init__(self, history: Mapping[str, ArrayLike]) -> None:
         keys = ("seconds", "primal", "dual", "gap")
         missing = [key for key in keys if key not in history]
         if missing:
@@ -40,16 +46,16 @@ class HistoryDisplay:
             raise ValueError("the arrays of history must have one length.")
 
     @classmethod
-    def from_result(cls, result, *, ax=None):
+    def from_result(cls, result: Any, *, ax: Sequence[Axes] | None = None) -> HistoryDisplay:
         """Draw the history of a solver's result (its attribute ``history``)."""
         return cls(result.history).plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Any, *, ax: Sequence[Axes] | None = None) -> HistoryDisplay:
         """Draw the history of a fitted estimator (its attribute ``result_``)."""
         return cls.from_result(attribute(estimator, "result_"), ax=ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Sequence[Axes] | None = None) -> HistoryDisplay:
         """Draw.
 
         Parameters
@@ -64,8 +70,8 @@ class HistoryDisplay:
         if ax is None:
             shape = {"nrows": 2, "sharex": True, "height_ratios": (3, 2)}
             ax = subplots(figsize=(6.4, 5.4), layout="constrained", **shape)
-        self.ax_ = tuple(ax)
-        objectives, gaps = self.ax_
+        objectives, gaps = ax
+        self.ax_ = (objectives, gaps)
         self.figure_ = objectives.figure
         self._line(objectives, "primal", color=ORANGE)
         self._line(objectives, "dual", color=BLUE)
@@ -86,7 +92,7 @@ class HistoryDisplay:
         self.figure_.align_ylabels(self.ax_)
         return self
 
-    def _line(self, ax, key, only_positive=False, **kw):
+    def _line(self, ax: Axes, key: str, only_positive: bool = False, **kw: Any) -> None:
         values = self.history[key]
         known = np.isfinite(values) & (values > 0 if only_positive else True)
         if known.any():
@@ -94,8 +100,8 @@ class HistoryDisplay:
             seconds = self.history["seconds"][known]
             ax.plot(seconds, values[known], label=key, marker=marker, markersize=3.5, **kw)
 
-    def _limit_objectives(self, ax):
-        """Cut off the first primal values, often hundreds of times the optimum."""
+    def _limit_objectives(self, ax: Axes) -> None:
+        """Clip the first primal values, often hundreds of times the optimum."""
         primal, dual = (self.history[key] for key in ("primal", "dual"))
         primal, dual = primal[np.isfinite(primal)], dual[np.isfinite(dual)]
         if not len(primal) or not len(dual) or dual.max() <= 0:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
-from structsvm.plotting._drawing import attribute, heat_map, matrix_axes
+from structsvm.plotting._drawing import attribute, matrix_axes, signed_map
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
 __all__ = ["SubstitutionDisplay"]
 
@@ -22,20 +28,19 @@ class SubstitutionDisplay:
     figure_ : matplotlib.figure.Figure
     """
 
-    def __init__(self, matrix):
+    def __init__(self, matrix: SubstitutionMatrix) -> None:
         self.matrix = matrix
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **kw):
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kw: Any) -> SubstitutionDisplay:
         """Draw ``substitution_matrix_`` of a fitted `SequenceAligner`."""
         return cls(attribute(estimator, "substitution_matrix_")).plot(ax=ax, **kw)
 
-    def plot(self, ax=None, *, cmap="PuOr"):
+    def plot(self, ax: Axes | None = None, *, cmap: str | Colormap = "PuOr") -> SubstitutionDisplay:
         """Draw, on new axes by default; `cmap` has its middle at 0. Returns self."""
         letters = self.matrix.alphabet
-        self.ax_ = matrix_axes(len(letters)) if ax is None else ax
+        self.ax_: Axes = matrix_axes(len(letters)) if ax is None else ax
         self.figure_ = self.ax_.figure
-        limit = float(np.abs(self.matrix.values).max()) or 1.0
-        heat_map(self.ax_, self.matrix.values, letters, ".2f", "score", cmap=cmap, vmin=-limit, vmax=limit)
+        signed_map(self.ax_, self.matrix.values, letters, "score", cmap)
         self.ax_.set(xlabel="letter of z", ylabel="letter of x")
         return self

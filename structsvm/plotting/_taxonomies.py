@@ -1,10 +1,30 @@
-"""A taxonomy with what was found in it."""
+"""Recalls and confusions in a taxonomy."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from structsvm.plotting._drawing import GREY, attribute, heat_map, shortened, square, subplots
+import numpy as np
+from numpy.typing import ArrayLike
+
+from structsvm.metrics._counts import paired
+from structsvm.plotting._drawing import (
+    GREY,
+    attribute,
+    confusion_matrix,
+    fraction_map,
+    shortened,
+    square,
+    subplots,
+    text_color,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from structsvm.structures.taxonomy import Taxonomy
 
 __all__ = ["TaxonomyDisplay"]
 
@@ -16,7 +36,7 @@ class TaxonomyDisplay:
     ----------
     taxonomy : Taxonomy
     matrix : array of shape (n_labels, n_labels)
-        Number of documents of a true label (row) that were given a label (column).
+        Number of documents per true label (row) and predicted label (column).
     labels : sequence of length n_labels
         Names of nodes.
 
@@ -25,9 +45,9 @@ class TaxonomyDisplay:
     labels : list
         In the order of the tree, like rows and columns of `matrix`.
     recall : dict
-        For each node above the labels that occur: of the documents that belong to it or below it, the share that
-        was put there. A node of several parents is drawn below the one on the way that `Taxonomy.path` takes, and
-        counts for all of them.
+        For each label that occurs and each node above it: the fraction of the documents at or below the node that were
+        predicted to be there. A node of several parents is drawn below the one on `Taxonomy.path`, and counts for all
+        of them.
     ax_ : tuple of matplotlib.axes.Axes
         The axes of the tree and of the matrix.
     figure_ : matplotlib.figure.Figure
@@ -35,18 +55,18 @@ class TaxonomyDisplay:
     Raises
     ------
     ValueError
-        The shapes do not agree, or a label is no node.
+        The shapes do not agree, or a label is not a node.
     """
 
-    def __init__(self, taxonomy, matrix, labels):
-        matrix = square(matrix, labels, "matrix")
-        ways = {label: tuple(taxonomy.number(node) for node in taxonomy.path(label)) for label in labels}
-        order = sorted(range(len(labels)), key=lambda k: ways[labels[k]])
+    def __init__(self, taxonomy: Taxonomy, matrix: ArrayLike, labels: Sequence[Hashable]) -> None:
+        counts = square(matrix, labels, "matrix")
+        paths = {label: tuple(taxonomy.number(node) for node in taxonomy.path(label)) for label in labels}
+        order = sorted(range(len(labels)), key=lambda k: paths[labels[k]])
         self.taxonomy = taxonomy
         self.labels = [labels[k] for k in order]
-        self.matrix = matrix[np.ix_(order, order)]
-        self._ways = [ways[label] for label in self.labels]
-        below: dict = {}
+        self.matrix = counts[np.ix_(order, order)]
+        self._paths = [paths[label] for label in self.labels]
+        below: dict[Hashable, list[int]] = {}
         for k, label in enumerate(self.labels):
             for node in taxonomy.ancestors(label):
                 below.setdefault(node, []).append(k)
@@ -57,24 +77,32 @@ class TaxonomyDisplay:
         }
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, ax=None, **kw):
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Sequence[Hashable] | np.ndarray, *, ax: Sequence[Axes] | None = None, **kw: Any
+    ) -> TaxonomyDisplay:
         """Draw how `estimator.predict(X)` compares with y in ``estimator.taxonomy_``."""
         return cls.from_predictions(y, estimator.predict(X), attribute(estimator, "taxonomy_"), ax=ax, **kw)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, taxonomy, *, ax=None, **kw):
-        """Draw the confusions of labels, each the name of a node, one a document."""
+    def from_predictions(
+        cls,
+        y_true: Sequence[Hashable] | np.ndarray,
+        y_pred: Sequence[Hashable] | np.ndarray,
+        taxonomy: Any,
+        *,
+        ax: Sequence[Axes] | None = None,
+        **kw: Any,
+    ) -> TaxonomyDisplay:
+        """Draw the confusions of labels, one node name per document."""
         from structsvm.structures.taxonomy import as_taxonomy
 
-        y_true, y_pred = (np.asarray(y).tolist() for y in (y_true, y_pred))
-        if len(y_true) != len(y_pred) or not y_true:
-            raise ValueError(f"y_true has {len(y_true)} labels and y_pred has {len(y_pred)}; at least one is needed.")
-        number = {label: k for k, label in enumerate(dict.fromkeys([*y_true, *y_pred]))}
-        matrix = np.zeros((len(number), len(number)), dtype=np.int64)
-        np.add.at(matrix, ([number[label] for label in y_true], [number[label] for label in y_pred]), 1)
-        return cls(as_taxonomy(taxonomy), matrix, list(number)).plot(ax=ax, **kw)
+        true, pred = paired(np.asarray(y_true).tolist(), np.asarray(y_pred).tolist(), "labels")
+        labels = list(dict.fromkeys([*true, *pred]))
+        return cls(as_taxonomy(taxonomy), confusion_matrix(true, pred, labels), labels).plot(ax=ax, **kw)
 
-    def plot(self, ax=None, *, cmap="Blues", tree_cmap="viridis"):
+    def plot(
+        self, ax: Sequence[Axes] | None = None, *, cmap: str | Colormap = "Blues", tree_cmap: str | Colormap = "viridis"
+    ) -> TaxonomyDisplay:
         """Draw.
 
         Parameters
@@ -82,7 +110,7 @@ class TaxonomyDisplay:
         ax : sequence of two matplotlib.axes.Axes, optional
             Axes for the tree and for the matrix; by default two in a new figure.
         cmap, tree_cmap : str or Colormap
-            For shares of a true label, and for recalls; nodes without documents are grey.
+            For fractions of a true label, and for recalls; nodes without documents are grey.
 
         Returns
         -------
@@ -91,51 +119,46 @@ class TaxonomyDisplay:
         if ax is None:
             side = min(max(0.2 * len(self.labels), 4.5), 11.0)
             ax = subplots(ncols=2, figsize=(2.0 * side + 1.0, side), layout="constrained")
-        self.ax_ = tuple(ax)
-        self.figure_ = self.ax_[0].figure
-        self._plot_tree(self.ax_[0], tree_cmap)
-        self._plot_matrix(self.ax_[1], cmap)
+        tree, matrix = ax
+        self.ax_ = (tree, matrix)
+        self.figure_ = tree.figure
+        self._plot_tree(tree, tree_cmap)
+        self._plot_matrix(matrix, cmap)
         return self
 
-    def _spans(self):
-        """Level, first and last label of each node on the ways."""
-        spans: dict = {}
-        for k, way in enumerate(self._ways):
-            for end in range(1, len(way) + 1):
-                spans[way[:end]] = (spans.get(way[:end], (k, k))[0], k)
-        return [(len(way) - 1, *span, self.taxonomy.nodes[way[-1]]) for way, span in spans.items()]
+    def _spans(self) -> list[tuple[int, int, int, Hashable]]:
+        """Level, first and last label, and name of each node on the paths."""
+        spans: dict[tuple[int, ...], tuple[int, int]] = {}
+        for k, path in enumerate(self._paths):
+            for end in range(1, len(path) + 1):
+                spans[path[:end]] = (spans.get(path[:end], (k, k))[0], k)
+        return [(len(path) - 1, *span, self.taxonomy.nodes[path[-1]]) for path, span in spans.items()]
 
-    def _plot_tree(self, ax, cmap):
+    def _plot_tree(self, ax: Axes, cmap: str | Colormap) -> None:
         from matplotlib import colormaps
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import Normalize, to_rgba
 
         shade = colormaps.get_cmap(cmap)
-        room = 60.0 / len(self.labels)  # a row in lines of small text
+        room = 60.0 / len(self.labels)  # height of a row, in lines of small text
         for level, first, last, node in self._spans():
             recall = self.recall.get(node)
             face = to_rgba(GREY) if recall is None else shade(recall)
             ax.barh(0.5 * (first + last), 0.98, last - first + 1, level, color=face, edgecolor="white", linewidth=0.5)
             if (last - first + 1) * room >= 1.0:
-                dark = 0.299 * face[0] + 0.587 * face[1] + 0.114 * face[2] < 0.5
                 text = shortened(node, 22) if recall is None else f"{shortened(node, 18)} {recall:.2f}"
-                color = "white" if dark else "black"
+                color = text_color(face)
                 ax.text(level + 0.03, 0.5 * (first + last), text, va="center", fontsize=7, color=color, clip_on=True)
-        levels = max(map(len, self._ways))
+        levels = max(map(len, self._paths))
         ax.set(xlim=(0, max(levels, 1)), ylim=(len(self.labels) - 0.5, -0.5), xlabel="depth", yticks=[])
-        ax.set_xticks(np.arange(levels) + 0.5, range(1, levels + 1))
+        ax.set_xticks(np.arange(levels) + 0.5, map(str, range(1, levels + 1)))
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         ax.figure.colorbar(ScalarMappable(Normalize(0.0, 1.0), shade), ax=ax, label="recall", fraction=0.046, pad=0.03)
 
-    def _plot_matrix(self, ax, cmap):
-        from matplotlib.colors import PowerNorm
-
-        values = self.matrix / np.maximum(self.matrix.sum(axis=1, keepdims=True), 1)
-        text = (".2f", "fraction of the true label")
-        heat_map(ax, values, self.labels, *text, cmap=cmap, norm=PowerNorm(0.4, 0.0, 1.0))
-        for k in range(1, len(self._ways)):
-            if self._ways[k][:1] != self._ways[k - 1][:1]:  # another child of the root begins
+    def _plot_matrix(self, ax: Axes, cmap: str | Colormap) -> None:
+        fraction_map(ax, self.matrix, self.labels, cmap)
+        for k in range(1, len(self._paths)):
+            if self._paths[k][:1] != self._paths[k - 1][:1]:  # another child of the root begins
                 ax.axhline(k - 0.5, color=GREY, linewidth=0.6)
                 ax.axvline(k - 0.5, color=GREY, linewidth=0.6)
-        ax.set(xlabel="predicted label", ylabel="true label")

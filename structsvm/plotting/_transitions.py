@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
-from structsvm.plotting._drawing import GREY, attribute, heat_map, matrix_axes, square
+from numpy.typing import ArrayLike
+
+from structsvm.plotting._drawing import attribute, matrix_axes, signed_map, square
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 __all__ = ["TransitionDisplay"]
 
@@ -29,17 +36,17 @@ class TransitionDisplay:
         The shapes do not agree.
     """
 
-    def __init__(self, transition, labels):
+    def __init__(self, transition: ArrayLike, labels: Sequence[Hashable]) -> None:
         self.transition = square(transition, labels, "transition")
         self.labels = list(labels)
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None, **kw):
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kw: Any) -> TransitionDisplay:
         """Draw ``transition_`` of a fitted estimator, with the names in ``classes_``."""
         transition, labels = (attribute(estimator, name) for name in ("transition_", "classes_"))
         return cls(transition, labels).plot(ax=ax, **kw)
 
-    def plot(self, ax=None, *, cmap="PuOr"):
+    def plot(self, ax: Axes | None = None, *, cmap: str | Colormap = "PuOr") -> TransitionDisplay:
         """Draw.
 
         Parameters
@@ -47,18 +54,14 @@ class TransitionDisplay:
         ax : matplotlib.axes.Axes, optional
             By default those of a new figure.
         cmap : str or Colormap
-            Diverging colours, their middle at weight 0; forbidden pairs are grey.
+            Diverging colours, with their middle at weight 0; forbidden pairs are grey.
 
         Returns
         -------
         self : TransitionDisplay
         """
-        self.ax_ = matrix_axes(len(self.labels)) if ax is None else ax
+        self.ax_: Axes = matrix_axes(len(self.labels)) if ax is None else ax
         self.figure_ = self.ax_.figure
-        weights = np.ma.masked_invalid(self.transition)
-        limit = float(np.abs(weights).max()) if weights.count() else 0.0
-        limit = limit or 1.0
-        self.ax_.set_facecolor(GREY)
-        heat_map(self.ax_, weights, self.labels, ".2f", "weight", cmap=cmap, vmin=-limit, vmax=limit)
+        signed_map(self.ax_, self.transition, self.labels, "weight", cmap)
         self.ax_.set(xlabel="label", ylabel="label before")
         return self

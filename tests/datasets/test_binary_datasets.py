@@ -90,5 +90,5 @@ def test_ill_conditioned():
     ],
 )
 def test_bad_parameters_are_named(name, params, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"The '{message}' parameter of make_{name} must be"):
         getattr(datasets, f"make_{name}")(**params)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from structsvm import datasets
-from structsvm.datasets import DatasetUnavailableError, _fetch
+from structsvm.datasets import DatasetUnavailableError, _fetch, _sources
 
 real_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA does not name a data folder")
 
@@ -28,7 +28,7 @@ def test_letter_conversion(tmp_path):
     """The published file, with a line of names before it, gives ours."""
     path = datasets.fetch_letter().path
     (tmp_path / "archive").write_bytes(b"lettr,x-box\n" + gzip.decompress(path.read_bytes()))
-    source = _fetch.SOURCES["letter"]
+    source = _sources.SOURCES["letter"]
     made = source.convert(tmp_path / "archive")
     _fetch._checked(source, path.name, made[path.name], path.name)
 

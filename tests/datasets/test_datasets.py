@@ -14,7 +14,7 @@ import pooch
 import pytest
 
 from structsvm import datasets
-from structsvm.datasets import DatasetUnavailableError, _fetch, make_sequences, write_columns
+from structsvm.datasets import DatasetUnavailableError, _fetch, _sources, make_sequences, write_columns
 
 FETCHERS = {
     "conll2000": datasets.fetch_conll2000,
@@ -43,14 +43,14 @@ def offline(monkeypatch):
 def tiny(monkeypatch):
     """A data set "tiny" of one file whose origin is a zip archive, downloaded by a fake pooch."""
     text = b"a T B-X\nb T I-X\n\nc T O\n\n"
-    source = _fetch.Source(
+    source = _sources.Source(
         folder="tiny_folder",
         sha256={"train.gz": hashlib.sha256(text).hexdigest()},
         url="https://example.org/tiny.zip",
-        convert=_fetch._zip_members({"train.gz": "tiny/train"}),
+        convert=_sources._zip_members({"train.gz": "tiny/train"}),
         licence="free of cares",
     )
-    monkeypatch.setitem(_fetch.SOURCES, "tiny", source)
+    monkeypatch.setitem(_sources.SOURCES, "tiny", source)
 
     def retrieve_text(text):
         def retrieve(url, known_hash, fname, path):
@@ -152,7 +152,7 @@ def test_treebank_conversion(real_data, tmp_path):
             archive.writestr(f"treebank/combined/{file}.mrg", text)
 
     for name in ("treebank_tags", "treebank_sample"):
-        source = _fetch.SOURCES[name]
+        source = _sources.SOURCES[name]
         made = source.convert(tmp_path / "treebank.zip")
         for file in source.sha256:
             _fetch._checked(source, file, made[file], file)
@@ -169,7 +169,7 @@ def test_ocr_conversion(real_data, tmp_path):
                 following = number + 1 if t + 1 < len(letters) else -1
                 fields = [number, letter, following, word, t + 1, fold, *x[t].astype(int)]
                 file.write("\t".join(map(str, fields)) + "\t\n")
-    source = _fetch.SOURCES["ocr_letters"]
+    source = _sources.SOURCES["ocr_letters"]
     made = source.convert(tmp_path / "letter.data.gz")
     _fetch._checked(source, "ocr.npz", made["ocr.npz"], "ocr.npz")
 
@@ -186,7 +186,7 @@ def test_copied_data_home(real_data, offline, tmp_path):
 @pytest.mark.parametrize("name", FETCHERS)
 def test_offline_message(name, offline, tmp_path, monkeypatch):
     monkeypatch.setenv("STRUCTSVM_DATA", str(tmp_path))
-    source = _fetch.SOURCES[name]
+    source = _sources.SOURCES[name]
     with pytest.raises(DatasetUnavailableError) as error:
         FETCHERS[name]()
     message = str(error.value)
@@ -222,8 +222,8 @@ def test_download_then_use_in_place(tiny, tmp_path, request):
 
 
 def test_a_set_that_no_one_can_convert(tiny, tmp_path, monkeypatch):
-    source = dataclasses.replace(_fetch.SOURCES["tiny"], convert=None)
-    monkeypatch.setitem(_fetch.SOURCES, "tiny", source)
+    source = dataclasses.replace(_sources.SOURCES["tiny"], convert=None)
+    monkeypatch.setitem(_sources.SOURCES, "tiny", source)
     with pytest.raises(DatasetUnavailableError, match=r"train.gz not found.*another form(.|\n)*Put the file there"):
         _fetch.fetch("tiny", tmp_path)
 
@@ -269,7 +269,7 @@ def test_damaged_file(tiny, tmp_path, raw):
     assert path.read_bytes() == raw
     if raw == gzip.compress(b"other"):
         assert hashlib.sha256(b"other").hexdigest() in str(error.value)
-        assert _fetch.SOURCES["tiny"].sha256["train.gz"] in str(error.value)
+        assert _sources.SOURCES["tiny"].sha256["train.gz"] in str(error.value)
 
 
 def test_damaged_npz(tmp_path, offline):

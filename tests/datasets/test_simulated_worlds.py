@@ -65,7 +65,7 @@ def test_seeds(make):
     assert (one.sentences, one.bags) == (same.sentences, same.bags)
     assert one.sentences != other.sentences
     for arguments, name in (((0, 1), "n"), ((1.5, 1), "n"), ((5, -1), "level"), ((5, 0.5), "level")):
-        with pytest.raises(ValueError, match=f"{name} must be an integer"):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of {make.__name__} must be an int in the range"):
             make(*arguments)
 
 
@@ -105,6 +105,9 @@ def test_pronouns_only_where_the_world_resolves_them():
     words, _, _ = make_concept_world(200, ambiguity=0.0, random_state=1)
     assert not {"he", "she", "it", "him", "her"} & {word for sentence in words for word in sentence}
     for wrong in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="ambiguity must be between 0 and 1"):
+        with pytest.raises(
+            ValueError,
+            match="The 'ambiguity' parameter of make_concept_world must be a float in the range",
+        ):
             make_concept_world(5, ambiguity=wrong)
     assert make_concept_world(20, random_state=3) == make_concept_world(20, random_state=3)

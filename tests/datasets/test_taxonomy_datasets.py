@@ -9,7 +9,7 @@ import pooch
 import pytest
 
 from structsvm import datasets
-from structsvm.datasets import DatasetUnavailableError, _fetch, make_taxonomy, write_documents
+from structsvm.datasets import DatasetUnavailableError, _fetch, _sources, make_taxonomy, write_documents
 from structsvm.structures.taxonomy import Taxonomy, read_taxonomy
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
@@ -57,9 +57,9 @@ def test_clinc150_conversion(tmp_path):
     with zipfile.ZipFile(tmp_path / "archive", "w") as archive:
         archive.writestr("oos-eval-8/data/data_full.json", json.dumps(queries))
         archive.writestr("oos-eval-8/data/domains.json", json.dumps(domains))
-    made = _fetch._clinc150(tmp_path / "archive")
+    made = _sources._clinc150(tmp_path / "archive")
     for file, (_, content) in _fetch.fetch("clinc150").items():
-        assert _fetch._content(file, made[file]) == content
+        assert _fetch._checked(_sources.SOURCES["clinc150"], file, made[file], file) == content
 
 
 def test_what_cannot_be_downloaded_is_said(tmp_path, monkeypatch):
@@ -111,7 +111,7 @@ def test_all_topical_words_belong_to_the_way():
     [("n_samples", 0), ("n_leaves", 1), ("depth", 0), ("n_words", 11), ("mean_length", 0.5), ("topical", 1.5)],
 )
 def test_parameters_out_of_range(name, value):
-    with pytest.raises(ValueError, match=f"^{name} must be .* Got {value}"):
+    with pytest.raises(ValueError, match=f"^The '{name}' parameter of make_taxonomy must be .* Got {value} instead"):
         make_taxonomy(**{name: value})
 
 
@@ -123,5 +123,7 @@ def test_written_documents(tmp_path):
     assert read_taxonomy(tmp_path / "edges.tsv") == taxonomy == Taxonomy(taxonomy.edges)
     with pytest.raises(ValueError, match="X has 10 texts and y has 9 labels"):
         write_documents(tmp_path / "docs.txt", X, y[:9])
-    with pytest.raises(ValueError, match="line 2 would hold a tab or a line break"):
+    with pytest.raises(ValueError, match="line 2 would contain a tab or a line break"):
         write_documents(tmp_path / "docs.txt", ["a", "b\nc"], ["x", "y"])
+    with pytest.raises(ValueError, match="taxonomy_path must name the file"):
+        write_documents(tmp_path / "docs.txt", X, y, taxonomy)

@@ -63,7 +63,7 @@ def test_bad_input():
     for y_true, y_pred, message in [
         ([], [], "no alignments to score"),
         ([("A", "A")], [], "y_true has 1 alignments and y_pred has 0"),
-        ([("A", "A")], [("C", "A")], "alignment 0: the predicted one is of other strings"),
+        ([("A", "A")], [("C", "A")], "alignment 0: y_true and y_pred have different strings"),
         ([("a", "A")], [("A", "A")], "alignment 0: the reference has no column of two upper-case letters"),
     ]:
         with pytest.raises(ValueError, match=message):

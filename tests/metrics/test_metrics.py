@@ -231,6 +231,8 @@ def test_bad_input(metric):
         metric([["O"], ["O"]], [["O"]])
     with pytest.raises(ValueError, match="no tokens"):
         metric([[]], [[]])
+    with pytest.raises(ValueError, match="no sequences to score"):
+        metric([], [])
     with pytest.raises(TypeError, match=r"y_true\[0\] must be a sequence of labels"):
         metric(["O", "O"], ["O", "O"])
     with pytest.raises(TypeError, match=r"y_pred\[1\] must be a sequence of labels"):

@@ -76,7 +76,7 @@ def test_bad_input():
     paths = [["a", "b"], ["a", "c"]]
     for message, arguments, weight in (
         ("y_true has 1 labels and y_pred has 2", (["b"], ["b", "c"]), None),
-        ("there are no labels", ([], []), None),
+        ("no labels to score", ([], []), None),
         ("'x' is no node of the taxonomy", (["b"], ["x"]), None),
         ("sample_weight must be 1 finite numbers", (["b"], ["b"]), [1.0, 2.0]),
         ("sample_weight must be 1 finite numbers", (["b"], ["b"]), [0.0]),

@@ -77,7 +77,7 @@ def test_bad_input():
         ("matrix must have shape", lambda: TaxonomyDisplay(taxonomy, np.eye(3), ["mac", "pc"])),
         ("'linux' is no node", lambda: TaxonomyDisplay(taxonomy, np.eye(2), ["mac", "linux"])),
         ("y_true has 1 labels and y_pred has 2", lambda: TaxonomyDisplay.from_predictions(["pc"], TRUE[:2], taxonomy)),
-        ("at least one is needed", lambda: TaxonomyDisplay.from_predictions([], [], taxonomy)),
+        ("have no labels to score", lambda: TaxonomyDisplay.from_predictions([], [], taxonomy)),
     ):
         with pytest.raises(ValueError, match=message):
             call()

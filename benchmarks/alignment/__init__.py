@@ -1,0 +1,1 @@
+"""Learnt alignment costs: one part per file."""

@@ -1,0 +1,1 @@
+"""What all benchmarks share: options and parts, clocks and commands, tables and kept results."""

@@ -1,0 +1,65 @@
+"""A benchmark in parts: its options, and tables printed and stored as they are produced."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+from importlib import import_module
+from pathlib import Path
+
+from common.measure import BENCHMARKS, ENVIRONMENT, machine
+from common.report import Results, describe
+
+
+def main(name, parts, description, **flags):
+    """Run the benchmark `name` with the options of the command line.
+
+    A part is a module of the room `name`, or several that share one: ``table5-10`` is in ``table5``. Its
+    ``run(options)`` yields tables; `options.part` is its name. `flags` are further options, with their help.
+    """
+    os.environ.update(ENVIRONMENT)  # before the part imports numpy
+    options = parser(description, parts, flags).parse_args()
+    options.machine = machine()
+    print(describe(options.machine), "\n", flush=True)
+    options.kept = Results(options.output, name)
+    for part in parts if options.part == "all" else [options.part]:
+        options.part = part
+        run_part(import_module(f"{name}.{part.partition('-')[0]}"), options)
+
+
+def parser(description, parts, flags):
+    """The options that all benchmarks have, and the flags of one."""
+    options = argparse.ArgumentParser(description=description.split("\n")[0])
+    options.add_argument("--part", choices=[*parts, "all"], default="all")
+    options.add_argument("--quick", action="store_true", help="a trial on little data; nothing is stored")
+    options.add_argument("--repeat", type=int, default=5, metavar="N", help="runs per timing, best of N (5)")
+    options.add_argument(
+        "--output",
+        type=Path,
+        default=BENCHMARKS / "results",
+        metavar="DIR",
+        help="where results are stored",
+    )
+    for flag, text in flags.items():
+        options.add_argument(f"--{flag}", action="store_true", help=text)
+    return options
+
+
+def run_part(module, options):
+    """Print and store the tables of a part as they are produced; old ones are removed after the last."""
+    part = options.part
+    old, tables = options.kept.tables(part), []
+    about = {
+        "machine": options.machine,
+        "date": dt.date.today().isoformat(),
+        "load_before": os.getloadavg()[0],
+    }
+    for table in module.run(options):
+        print(table.text(), flush=True)
+        tables.append(table)
+        if not options.quick:
+            titles = {t.title for t in tables}
+            options.kept.keep(part, tables + [t for t in old if t.title not in titles], **about)
+    if not options.quick:
+        options.kept.keep(part, tables, **about, load_after=os.getloadavg()[0])

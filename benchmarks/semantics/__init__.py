@@ -1,0 +1,1 @@
+"""Ambiguous supervision: one part per file."""

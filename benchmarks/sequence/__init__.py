@@ -1,0 +1,1 @@
+"""Label sequences: one part per file, with their data and the other programs."""

@@ -1,0 +1,1 @@
+"""Batch solvers: one part per file, with the oracles that they are tried on."""

@@ -1,0 +1,1 @@
+"""Taxonomies: one part per file, with their data."""
