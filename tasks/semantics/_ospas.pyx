@@ -17,7 +17,7 @@ from structsvm._random cimport Random, random_below, random_seed
 from structsvm._typedefs cimport array_data
 from structsvm.dual._state cimport State
 
-from structsvm.dual._weights import checked_array
+from structsvm.dual._weights import checked_array, checked_counters, checked_random
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.tasks.semantics.features import Encoder
@@ -314,13 +314,9 @@ cdef class BagTagger:
 
     def get_state(self):
         """Return the state as a dict of arrays (see `set_state`)."""
-        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
-        cdef int k
-        for k in range(4):
-            words[k] = self.random.s[k]
         state = {
             "weights": self.weights,
-            "random": np.asarray(words),
+            "random": np.array([self.random.s[k] for k in range(4)], dtype=np.uint64),
             "counters": np.array([self.n_visits, self.n_updates], dtype=np.int64),
         }
         if self.average:
@@ -333,19 +329,16 @@ cdef class BagTagger:
         Resuming from it gives bit-identical results. Raises ValueError if the arrays do not fit.
         """
         cdef int k
-        weights = checked_array(state, "weights", np.float64, None)
-        words = checked_array(state, "random", np.uint64, (4,))
-        counters = checked_array(state, "counters", np.int64, (2,))
-        if weights.ndim != 2 or weights.shape[0] > self.n_features or weights.shape[1] > self.K:
+        weights = checked_array(state, "weights", np.float64, (None, None))
+        sums = checked_array(state, "average_sum", np.float64, weights.shape) if self.average else None
+        words, counters = checked_random(state), checked_counters(state, 2)
+        if weights.shape[0] > self.n_features or weights.shape[1] > self.K:
             raise ValueError(f"array 'weights' of the training state has shape {weights.shape}, expected at most "
                              f"{self.n_features} x {self.K}")
-        sums = checked_array(state, "average_sum", np.float64, weights.shape) if self.average else None
-        if counters.min() < 0 or not words.any():
-            raise ValueError("the counters or the random generator of the training state are not sound")
         self.w = enlarged(weights, self.n_features, self.K)
         if self.average:
             self.u = enlarged(sums, self.n_features, self.K)
-        self.n_visits, self.n_updates = (int(c) for c in counters)
+        self.n_visits, self.n_updates = counters
         for k in range(4):
             self.random.s[k] = words[k]
 
@@ -375,6 +368,8 @@ cdef class OspasState(State):
         The features of roles, which grow while sentences are visited.
     """
 
+    kind = "ospas"
+
     cdef readonly object problem
     cdef readonly BagTagger symbols
     cdef readonly BagTagger roles
@@ -395,9 +390,14 @@ cdef class OspasState(State):
 
     def restart(self, problem):
         """Begin anew, at weights 0, on a problem of the same sentences; the counts of work go on."""
-        self.problem, self.words, self.encoder = problem, problem.words, Encoder()
+        self.rebind(problem)
+        self.encoder = Encoder()
         self.symbols = self.tagger(problem.words.rows.n_features, problem.n_symbols)
         self.roles = self.tagger(0, problem.n_roles)
+
+    def rebind(self, problem):
+        """Go on with a problem of the same sentences."""
+        self.problem, self.words = problem, problem.words
 
     def tagger(self, n_features, n_labels):
         """A fresh tagger."""
@@ -448,7 +448,7 @@ cdef class OspasState(State):
         """
         seed = checked_array(arrays, "seed", np.uint64, (1,))
         of_roles = under(arrays, "roles.")
-        starts = checked_array(of_roles, "name_starts", np.int64, None)
+        starts = checked_array(of_roles, "name_starts", np.int64, (None,))
         encoder = Encoder(AttributeVocabulary.from_arrays(of_roles, len(starts) - 1).names)
         symbols = self.tagger(self.symbols.n_features, self.symbols.K)
         symbols.set_state(under(arrays, "symbols."))
@@ -463,10 +463,11 @@ cdef class OspasState(State):
         """Return the state as a dict of arrays (see `set_state`)."""
         return self.learnt() | {"counters": np.array([self.n_argmax, self.n_visits], dtype=np.int64)}
 
-    def set_state(self, state):
-        """Restore the arrays returned by `get_state`. Raises ValueError if they do not fit the problem."""
-        counters = checked_array(state, "counters", np.int64, (2,))
-        if counters.min() < 0:
-            raise ValueError("the counters of the training state are not sound")
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; `adapt` makes no difference.
+
+        Raises ValueError if they do not fit the problem; the state is unchanged.
+        """
+        counters = checked_counters(state, 2)
         self.resume(state)
-        self.n_argmax, self.n_visits = (int(c) for c in counters)
+        self.n_argmax, self.n_visits = counters

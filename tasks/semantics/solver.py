@@ -62,17 +62,24 @@ class OspasRun(Run):
             arrays.update({f"whole.{name}": array for name, array in self.whole.items()})
         return arrays
 
-    def set_state(self, arrays):
+    def set_state(self, arrays, *, adapt=False):
         turn = int(checked_array(arrays, "turn", np.int64, (1,))[0])
+        chosen = whole = None
+        before = self.state.get_state()
         if turn > 0:
             chosen = checked_array(arrays, "chosen", np.int64, (self.problem.n_samples,))
             if not all(0 <= k < len(trees) for k, trees in zip(chosen, self.problem.bags, strict=True)):
                 raise ValueError("array 'chosen' of the training state has a meaning that the bags do not hold")
-            self.state.restart(self.problem.with_meanings(chosen))
-            self.chosen, self.whole = chosen, under(arrays, "whole.")
-            self.state.resume(self.whole)  # raises if it is not sound
-        super().set_state(arrays)
-        self.turn = turn
+            whole = under(arrays, "whole.")
+            self.state.resume(whole)  # raises ValueError if it is not sound
+        try:
+            super().set_state(arrays, adapt=adapt)
+        except ValueError:
+            self.state.set_state(before)
+            raise
+        self.turn, self.chosen, self.whole = turn, chosen, whole
+        if turn > 0:
+            self.state.rebind(self.problem.with_meanings(chosen))
 
 
 class Ospas(Solver):

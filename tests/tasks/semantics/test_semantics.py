@@ -404,13 +404,13 @@ def test_the_history_and_callbacks_see_passes():
     assert parser.result_.primal_norm == pytest.approx(
         0.5 * sum((tagger.weights**2).sum() for tagger in (parser.model_.symbols, parser.model_.roles))
     )
-    if not hasattr(parser, "set_callbacks"):
-        return
-    from sklearn.callback import ScoringMonitor  # scikit-learn 1.9
-
-    monitor = ScoringMonitor(eval_on="train", scoring=lambda parser, X, y: parser.score(X, y))
+    callback = pytest.importorskip("sklearn.callback")
+    monitor = callback.ScoringMonitor(scoring={"f1": lambda parser, X, y: parser.score(X, y)})
     parser = SemanticParser(max_iter=2, refine=1).set_callbacks(monitor).fit(house.sentences, house.bags)
-    assert parser.n_iter_ == 4
+    scores = [row["f1"] for row in monitor.get_logs().data]
+    assert len(scores) == 4 and scores[-1] == parser.score(house.sentences, house.bags) < 1.0
+    once = SemanticParser().fit(house.sentences, house.bags)
+    assert scores[0] == once.score(house.sentences, house.bags)
 
 
 def test_sample_weight_scales_steps():
