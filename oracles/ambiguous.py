@@ -78,7 +78,7 @@ def as_rows(X: Any, n_features: int) -> Rows:
         X = np.asarray(X, dtype=np.float64)
         shape = X.shape
         if X.ndim != 2:
-            raise ValueError(f"X must be 2-D, a row an example, got {X.ndim} dimensions")
+            raise ValueError(f"X must be 2-D, one row per example, got {X.ndim} dimensions")
         n = len(X)
         rows = Rows(
             np.arange(n + 1, dtype=np.int64) * X.shape[1],
@@ -146,7 +146,7 @@ class AmbiguousOracle(Oracle):
             raise ValueError(f"{n_labels} labels x {n_input_features} features are more than 2**31 - 1 weights")
 
     def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
-        """Bind rows and their bags, label numbers in any collection (see `Oracle.bind`)."""
+        """Bind rows and their bags, label ids in any collection (see `Oracle.bind`)."""
         if rescaling is None:
             raise UnsupportedFormulation("a bag has no wrong prediction that a perceptron could learn from")
         self.check_formulation(rescaling, penalty)

@@ -7,8 +7,11 @@ from common.measure import Clock, peak, repeat
 from common.report import Table, notes
 
 from structsvm.datasets import make_ambig_house
+from structsvm.oracles._ambiguous import decision_scores
 from structsvm.tasks import SemanticParser
-from structsvm.tasks.semantics._ospas import word_scores
+from structsvm.tasks.semantics._ospas import BagTagger
+from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.problem import SemanticProblem
 
 N, QUICK_N = 20_000, 2_000
 STREAM, QUICK_STREAM = 1_000_000, 20_000
@@ -51,8 +54,9 @@ def of_level(level, n, options):
     times = 1 if options.quick else 3
     _, whole = repeat(lambda: parser.fit(house.sentences, house.bags), times)
     symbols = parser.model_.symbols
-    tokens = symbols.encoder.encode(([[word] for word in s.split()] for s in house.sentences), grow=False)
-    _, floor = repeat(lambda weights=symbols.weights: word_scores(tokens, weights), options.repeat)
+    rows_of_words, _ = symbols.encoder.encode(([[word] for word in s.split()] for s in house.sentences), grow=False)
+    weights = symbols.weights.ravel()
+    _, floor = repeat(lambda: decision_scores(rows_of_words, len(symbols.labels), weights), options.repeat)
     rows = {"floor": floor.cpu}
     for strategy in ("order_free", "random", "left_right"):
         rows[f"symbols alone, {strategy}"] = min(symbols_alone(strategy, house) for _ in range(times))
@@ -62,7 +66,7 @@ def of_level(level, n, options):
             "way": way,
             "level": str(level),
             "cpu": cpu,
-            "rate": 1e-3 * tokens.n_tokens / cpu,
+            "rate": 1e-3 * len(rows_of_words) / cpu,
             "ratio": cpu / floor.cpu,
         }
         for way, cpu in rows.items()
@@ -70,29 +74,14 @@ def of_level(level, n, options):
 
 
 def symbols_alone(strategy, house):
-    """CPU seconds of `Ospas.learn`."""
-    model = SemanticParser(strategy=strategy, random_state=0)._new_model()  # noqa: SLF001
-    tokens, bags = model.read(house.sentences, house.bags)
-    model.register(bags)
-    model.symbols.ospas = timed = Timed(model.symbols.ospas)
-    model.learn(tokens, bags)
-    return timed.cpu
-
-
-class Timed:
-    """An `Ospas` that times its `learn`."""
-
-    def __init__(self, ospas):
-        self.ospas = ospas
-
-    def __getattr__(self, name):
-        return getattr(self.ospas, name)
-
-    def learn(self, *arguments):
-        with Clock() as clock:
-            labels = self.ospas.learn(*arguments)
-        self.cpu = clock.cpu
-        return labels
+    """CPU seconds of `BagTagger.learn`."""
+    parser = SemanticParser()
+    model = SemanticModel(parser)
+    problem = SemanticProblem(model, *model.read(house.sentences, house.bags))
+    tagger = BagTagger(problem.rows.n_features, problem.n_symbols, strategy=strategy)
+    with Clock() as clock:
+        tagger.learn(problem.words, parser.C)
+    return clock.cpu
 
 
 def stream(options):

@@ -12,7 +12,7 @@ from common.report import Table, notes
 from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
 from structsvm.tasks import SemanticParser
-from structsvm.tasks.semantics.model import symbols_in
+from structsvm.tasks.semantics.trees import symbols_in
 
 SPLITS, QUICK_SPLITS = 10, 2
 SEEDS, QUICK_SEEDS = 5, 1

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import numpy as np
 
 from structsvm.cli.output import blank, check_writable, drawable, save, writing
-from structsvm.cli.training import Training, training
+from structsvm.cli.training import Training, passes_if_interrupted, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.meanings import format_meaning
-from structsvm.tasks.semantics.model import SemanticModel
-from structsvm.tasks.semantics.training import as_grammar, model_params
-from structsvm.tasks.semantics.training import train as run
+from structsvm.tasks.semantics.model import SemanticModel, as_grammar
+from structsvm.tasks.semantics.solver import make_ospas
 
 # What SemanticParser's parameters are where no option says otherwise.
 DEFAULTS = {
@@ -34,6 +34,8 @@ DEFAULTS = {
     "fold_constants": False,
     "lowercase": True,
     "random_state": 0,
+    "checkpoint": None,
+    "checkpoint_every": 1,
 }
 
 
@@ -41,27 +43,30 @@ def train(path, model_path, params, quiet):
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     check_writable(model_path)
-    params = DEFAULTS | {name: value for name, value in params.items() if value is not None}
-    grammar = as_grammar(None if params["grammar"] is None else Path(params["grammar"]))
+    given = {name: value for name, value in params.items() if value is not None}
+    settings = SimpleNamespace(**DEFAULTS | given)
+    settings.grammar = as_grammar(None if settings.grammar is None else Path(settings.grammar))
+    solver = make_ospas(settings)
+    solver.validate()
     lines = read_bags(path)
-    model = SemanticModel(model_params(params, params["random_state"]), grammar)
+    model = SemanticModel(settings)
+    model.params = vars(settings)
     tokens, bags = model.read(lines.sentences, lines.bags, lines.places)
     job.say(
         f"{len(tokens)} sentences, {sum(map(len, tokens))} words, "
-        f"{np.mean([len(bag) for bag in bags]):.2f} meanings a bag ({job.seconds:.2f} s)"
+        f"{np.mean([len(bag) for bag in bags]):.2f} meanings per bag ({job.seconds:.2f} s)"
     )
-    disable = True if quiet else None
-    model, interrupted = run(model, tokens, bags, passes=params["max_iter"], refine=params["refine"], disable=disable)
-    model.save(model_path, {name: value for name, value in params.items() if name != "grammar"})
+    run = model.train((tokens, bags), solver, monitor=job.bar(solver))
+    model.save(model_path)
     job.say(f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}")
-    return job.end(model_path, model.result.n_iter if interrupted else None)
+    return job.end(model_path, passes_if_interrupted(run))
 
 
 def predict(model_path, path, output, kbest, jobs):
     """Write the input's sentences with their meanings and alignments, as JSON lines."""
     if kbest is not None:
         raise ValueError("--kbest is for label sequences; a semantic parser has one parse of a sentence")
-    model = opened(model_path)
+    model = SemanticModel.load(model_path, mmap=True)
     lines = read_input(path, bags=False)
     tokens = model.tokens_of(lines.sentences, lines.places)
     with writing(output) as stream:
@@ -77,7 +82,7 @@ def predict(model_path, path, output, kbest, jobs):
 def evaluate(model_path, path, as_json, jobs, plot):
     """Print precision, recall and F1 of the meanings, and the alignment error where the input tells alignments."""
     refuse_plot(plot)
-    model = opened(model_path)
+    model = SemanticModel.load(model_path, mmap=True)
     lines = read_input(path)
     tokens = model.tokens_of(lines.sentences, lines.places)
     scores = meaning_scores(lines.bags, model.parse(tokens), grammar=model.grammar)
@@ -106,7 +111,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
 def inspect(model_path, top, only, plot):
     """Print what the model is, and the words that mean each symbol most."""
     refuse_plot(plot)
-    model = opened(model_path)
+    model = SemanticModel.load(model_path, mmap=True)
     names = [symbol.name for symbol in model.symbols.labels]
     unknown = [label for label in only if label not in names]
     if unknown:
@@ -136,13 +141,14 @@ def demo(output, seed):
     axes = figure.add_subplot(xlabel="training sentences", ylabel="sentences with a wrong alignment (%)")
     for level, colour in ((0, "#0072B2"), (1, "#009E73"), (3, "#D55E00")):
         house = make_ambig_house(2000, level=level, random_state=seed)
-        model = SemanticModel(model_params(DEFAULTS, seed))
+        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed})
+        model, solver = SemanticModel(settings), make_ospas(settings)
         tokens, bags = model.read(house.sentences, house.bags)
         words = model.tokens_of(test.sentences)
         ends, errors = list(range(100, 2001, 100)), []
         model.register(bags)
         for end in ends:
-            model.learn(tokens[end - 100 : end], bags[end - 100 : end])
+            model.train((tokens[end - 100 : end], bags[end - 100 : end]), solver, passes=1)
             found = [[symbol.name for symbol in symbols] for symbols in model.align(words)]
             errors.append(100 * alignment_error(test.alignment, found))
         scores = meaning_scores(test.meanings, model.parse(words))
@@ -150,11 +156,6 @@ def demo(output, seed):
         axes.plot(ends, errors, color=colour, label=f"level {level}")
     axes.legend()
     save(figure, output)
-
-
-def opened(path):
-    """The model of a file."""
-    return SemanticModel.load(path, lambda params, seed: model_params(DEFAULTS | params, seed), mmap=True)
 
 
 def refuse_plot(plot):

@@ -66,6 +66,8 @@ def training(default_C, more_solvers=(), metavar="TRAIN", *, online=False, role_
         click.option(
             "--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate."
         ),
+    ]
+    checkpoints = [
         click.option(
             "--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it."
         ),
@@ -79,7 +81,7 @@ def training(default_C, more_solvers=(), metavar="TRAIN", *, online=False, role_
     ]
 
     def decorate(function):
-        for option in reversed(common if online else common + of_solvers):
+        for option in reversed(common + ([] if online else of_solvers) + checkpoints):
             function = option(function)
         return click.command(function)
 

@@ -2,10 +2,12 @@
 
 A sentence's words are labelled one by one, each with the label of its highest score. A label that is in the word's
 bag leaves the bag, and the word is done; any other is a violation, and a step of algorithm 23 follows, on the set of
-labels that the bag still holds. Training ends a sentence when every word that is left has been tried in vain.
+labels that the bag still holds. A sentence ends when every word that is left has been tried in vain.
+
+A semantic parser has two such taggers. The first gives words their symbols; the second, for each relation among these,
+gives the other words their roles, from features that hold what the first has just said.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
@@ -13,6 +15,12 @@ import numpy as np
 
 from structsvm._random cimport Random, random_below, random_seed
 from structsvm._typedefs cimport array_data
+from structsvm.dual._state cimport State
+
+from structsvm.dual._weights import checked_array, checked_counters, checked_random
+from structsvm.features.attributes import AttributeVocabulary
+from structsvm.model_file import under
+from structsvm.tasks.semantics.features import Encoder
 
 cdef extern from "bags.h" nogil:
     ctypedef struct bags_item:
@@ -29,18 +37,87 @@ cdef enum Strategy:
 
 STRATEGIES = {"random": RANDOM, "left_right": LEFT_RIGHT, "order_free": ORDER_FREE}
 
-cdef Py_ssize_t LOOK = 64       # sentences between two looks at signals
+
+cdef class Words:
+    """Sentences of words, and the bag of labels that each word takes its own from.
+
+    Parameters
+    ----------
+    rows : Rows
+        The features of the words.
+    offsets : int64 array of shape (n_sentences + 1,)
+        Sentence s is words ``offsets[s]:offsets[s + 1]``.
+    bag_of : int64 array of shape (n_words,)
+        The bag of each word; words of different sentences share none.
+    bag_indptr : int64 array of shape (n_bags + 1,)
+    bag_labels, bag_counts : int32 arrays of shape (n_entries,)
+        Labels of each bag, ascending, and how many of each it holds.
+    """
+
+    cdef readonly object rows
+    cdef readonly Py_ssize_t n_sentences
+    cdef const int64_t* indptr
+    cdef const int32_t* indices
+    cdef const double* values
+    cdef const int64_t[::1] offsets
+    cdef const int64_t[::1] bag_of
+    cdef const int64_t[::1] bag_indptr
+    cdef const int32_t[::1] bag_labels
+    cdef const int32_t[::1] bag_counts
+    # scratch
+    cdef int64_t[::1] left          # words of the sentence that have no label yet
+    cdef int32_t[::1] bag           # what each bag still holds of each of its labels
+
+    def __init__(self, rows, offsets, bag_of, bag_indptr, bag_labels, bag_counts):
+        self.rows, self.n_sentences = rows, len(offsets) - 1
+        self.indptr = <const int64_t*>array_data(rows.indptr)
+        self.indices = <const int32_t*>array_data(rows.indices)
+        self.values = <const double*>array_data(rows.values)
+        self.offsets, self.bag_of = offsets, bag_of
+        self.bag_indptr, self.bag_labels, self.bag_counts = bag_indptr, bag_labels, bag_counts
+        self.left = np.empty(max(int(np.diff(offsets).max(initial=0)), 1), dtype=np.int64)
+        self.bag = np.array(bag_counts)
+
+    cdef Py_ssize_t begin(self, Py_ssize_t s) noexcept nogil:
+        """Fill the bags of sentence s, and `left` with its words; returns how many these are."""
+        cdef Py_ssize_t e, t, first = self.offsets[s]
+        cdef int64_t b = -1
+        for t in range(first, self.offsets[s + 1]):
+            self.left[t - first] = t
+            if self.bag_of[t] != b:
+                b = self.bag_of[t]
+                for e in range(self.bag_indptr[b], self.bag_indptr[b + 1]):
+                    self.bag[e] = self.bag_counts[e]
+        return self.offsets[s + 1] - first
+
+    cdef bint take(self, Py_ssize_t t, Py_ssize_t y) noexcept nogil:
+        """Lines 8 and 11: whether the bag of word t holds y; then one of it leaves."""
+        cdef Py_ssize_t e
+        for e in range(self.bag_indptr[self.bag_of[t]], self.bag_indptr[self.bag_of[t] + 1]):
+            if self.bag_labels[e] == y:
+                if self.bag[e] == 0:
+                    return False
+                self.bag[e] -= 1
+                return True
+        return False
+
+    cdef Py_ssize_t candidates(self, Py_ssize_t t, int32_t* out) noexcept nogil:
+        """bagtoset: the labels that the bag of word t still holds; returns how many these are."""
+        cdef Py_ssize_t e, m = 0
+        for e in range(self.bag_indptr[self.bag_of[t]], self.bag_indptr[self.bag_of[t] + 1]):
+            if self.bag[e] > 0:
+                out[m] = self.bag_labels[e]
+                m += 1
+        return m
 
 
-cdef class Ospas:
+cdef class BagTagger:
     """Weights of labels for features, and the online algorithm that trains them.
 
     Parameters
     ----------
     n_features, n_labels : int
         Both may grow later (`resize`).
-    C : float
-        Upper bound of a step.
     strategy : {"random", "left_right", "order_free"}
         Which word is tried next.
     average : bool
@@ -48,13 +125,12 @@ cdef class Ospas:
     seed : int
     """
 
-    cdef double[:, ::1] w           # (n_features, n_labels)
-    cdef double[:, ::1] u           # as w: the updates, each times the visits before it; empty without average
+    cdef double[:, ::1] w           # (at least n_features, n_labels)
+    cdef double[:, ::1] u           # as w: the updates, each times the visits before it; no rows without average
     cdef readonly Py_ssize_t n_features
     cdef readonly Py_ssize_t K
     cdef readonly int64_t n_visits  # words tried
     cdef readonly int64_t n_updates
-    cdef double C
     cdef Strategy strategy
     cdef bint average
     cdef Random random
@@ -64,12 +140,9 @@ cdef class Ospas:
     cdef int32_t[::1] candidates
     cdef object memory
     cdef bags_item* items
-    cdef int64_t[::1] left          # words of the sentence that have no label yet
-    cdef int32_t[::1] bag           # what each bag still holds of each of its labels
 
-    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, *, double C=0.1, strategy="random",
-                 bint average=False, uint64_t seed=0):
-        self.C = C
+    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, *, strategy="random", bint average=False,
+                 uint64_t seed=0):
         self.strategy = STRATEGIES[strategy]
         self.average = average
         self.w = self.u = np.zeros((0, 0))
@@ -78,95 +151,91 @@ cdef class Ospas:
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t n_labels):
         """Make room for new features and labels, which have weight 0."""
+        cdef Py_ssize_t n_rows = self.w.shape[0]
         if n_features < self.n_features or n_labels < self.K:
             raise ValueError(f"{n_features} features and {n_labels} labels are fewer than there were")
-        if n_features == self.n_features and n_labels == self.K:
-            return
-        self.w = enlarged(self.w, n_features, n_labels)
-        if self.average:
-            self.u = enlarged(self.u, n_features, n_labels)
+        if n_features > n_rows or n_labels > self.K:
+            if n_features > n_rows > 0:
+                n_rows = max(n_features, n_rows + n_rows // 2)  # features come one by one
+            n_rows = max(n_features, n_rows)
+            self.w = enlarged(self.w, n_rows, n_labels)
+            if self.average:
+                self.u = enlarged(self.u, n_rows, n_labels)
+        if n_labels > self.K:
+            self.score = np.empty(n_labels)
+            self.count = np.empty(n_labels, dtype=np.int32)
+            self.candidates = np.empty(n_labels, dtype=np.int32)
+            self.memory = np.empty(n_labels * sizeof(bags_item), dtype=np.uint8)
+            self.items = <bags_item*>array_data(self.memory)
         self.n_features, self.K = n_features, n_labels
-        self.score = np.empty(n_labels)
-        self.count = np.empty(n_labels, dtype=np.int32)
-        self.candidates = np.empty(n_labels, dtype=np.int32)
-        self.memory = np.empty(n_labels * sizeof(bags_item), dtype=np.uint8)
-        self.items = <bags_item*>array_data(self.memory)
 
     @property
     def weights(self):
-        """Array (n_features, n_labels): the weights, or their average."""
-        if not self.average or self.n_visits == 0:
-            return np.array(self.w)
-        return np.asarray(self.w) - np.asarray(self.u) / self.n_visits
+        """Array (n_features, n_labels): the weights of now."""
+        return np.array(self.w[:self.n_features])
 
-    def scores(self, tokens):
-        """Array (n_tokens, n_labels) of the labels' scores for each word."""
-        return word_scores(tokens, self.weights if self.average else self.w)
+    @property
+    def averaged(self):
+        """Array (n_features, n_labels): the average of the weights; the last ones if none is kept."""
+        if not self.average or self.n_visits == 0:
+            return self.weights
+        return np.asarray(self.w[:self.n_features]) - np.asarray(self.u[:self.n_features]) / self.n_visits
 
     # ---- training -------------------------------------------------------------------------------
 
-    def learn(self, tokens, const int64_t[::1] bag_of, const int64_t[::1] bag_indptr, const int32_t[::1] bag_labels,
-              const int32_t[::1] bag_counts):
+    def learn(self, Words words not None, double C):
         """One pass over sentences in their order.
 
         Parameters
         ----------
-        tokens : Tokens
-            The words of the sentences.
-        bag_of : array of shape (n_tokens,)
-            The bag of each word; words of different sentences share none.
-        bag_indptr : array of shape (n_bags + 1,)
-        bag_labels, bag_counts : arrays of shape (n_entries,)
-            Labels of each bag, ascending, and how many of each it holds.
+        words : Words
+        C : float
+            Upper bound of a step.
 
         Returns
         -------
-        labels : ndarray of shape (n_tokens,), int32
+        labels : ndarray of shape (n_words,), int32
             The label that each word took from its bag, -1 for a word that found none.
         """
-        cdef Rows rows = Rows(tokens)
-        cdef const int64_t[::1] offsets = tokens.offsets
-        cdef Py_ssize_t s, n_sentences = offsets.shape[0] - 1
-        cdef int32_t[::1] labels = np.full(max(rows.n, 1), -1, dtype=np.int32)
-        self.left = np.empty(max(int(np.diff(tokens.offsets).max(initial=0)), 1), dtype=np.int64)
-        self.bag = np.array(bag_counts)
-        if rows.n_features > self.n_features:
-            raise ValueError(f"the tokens have {rows.n_features} features, the weights {self.n_features}")
+        cdef Py_ssize_t s
+        cdef int32_t[::1] labels = np.empty(max(len(words.rows), 1), dtype=np.int32)
+        self.check(words)
         with nogil:
-            for s in range(n_sentences):
-                self.sentence(rows, offsets[s], offsets[s + 1], bag_of, bag_indptr, bag_labels, labels)
-                if s % LOOK == 0:
-                    with gil:
-                        PyErr_CheckSignals()
-        return np.asarray(labels)[:rows.n]
+            for s in range(words.n_sentences):
+                self.sentence(words, s, C, &labels[0])
+        return np.asarray(labels)[:len(words.rows)]
 
-    cdef int sentence(self, Rows rows, Py_ssize_t begin, Py_ssize_t end, const int64_t[::1] bag_of,
-                      const int64_t[::1] bag_indptr, const int32_t[::1] bag_labels,
-                      int32_t[::1] labels) except -1 nogil:
-        """Words left[0 .. n_left - 1] have no label; the first n_fresh of them were not tried since the last success.
-
-        Left-right keeps the words in order and turns the list, so that the one to try next is always the first.
-        """
-        cdef Py_ssize_t n_left = end - begin, n_fresh = n_left, at, t, y
-        for at in range(n_left):
-            self.left[at] = begin + at
-        while n_fresh > 0:
-            at = self.choose(rows, n_fresh)
-            t = self.left[at]
-            y = self.best(rows, t)
-            self.n_visits += 1
-            if self.take(y, bag_indptr[bag_of[t]], bag_indptr[bag_of[t] + 1], bag_labels):
-                labels[t] = <int32_t>y
-                n_left -= 1
-                self.drop(at, n_left)
-                n_fresh = n_left
-            else:
-                self.step(rows, t, bag_indptr[bag_of[t]], bag_indptr[bag_of[t] + 1], bag_labels)
-                n_fresh -= 1
-                self.set_aside(at, n_fresh, n_left)
+    cdef int check(self, Words words) except -1:
+        if words.rows.n_features > self.n_features:
+            raise ValueError(f"the words have {words.rows.n_features} features, the weights {self.n_features}")
         return 0
 
-    cdef Py_ssize_t choose(self, Rows rows, Py_ssize_t n_fresh) noexcept nogil:
+    cdef int sentence(self, Words words, Py_ssize_t s, double C, int32_t* labels) except -1 nogil:
+        """Algorithm 24; fills the labels of the words of sentence s.
+
+        Words left[0 .. n_left - 1] have no label; the first n_fresh of them were not tried since the last success.
+        Left-right keeps the words in order and turns the list, so that the one to try next is always the first.
+        """
+        cdef Py_ssize_t n_left = words.begin(s), n_fresh = n_left, at, t, y
+        for t in range(words.offsets[s], words.offsets[s + 1]):
+            labels[t] = -1
+        while n_fresh > 0:
+            at = self.choose(words, n_fresh)
+            t = words.left[at]
+            y = self.best(words, t)
+            self.n_visits += 1
+            if words.take(t, y):
+                labels[t] = <int32_t>y
+                n_left -= 1
+                self.drop(words.left, at, n_left)
+                n_fresh = n_left
+            else:
+                self.step(words, t, C)
+                n_fresh -= 1
+                self.set_aside(words.left, at, n_fresh, n_left)
+        return 0
+
+    cdef Py_ssize_t choose(self, Words words, Py_ssize_t n_fresh) noexcept nogil:
         """Which of left[0 .. n_fresh - 1] to try."""
         cdef Py_ssize_t at, choice = 0
         cdef double value, highest = -INFINITY
@@ -174,64 +243,47 @@ cdef class Ospas:
             return random_below(&self.random, n_fresh)
         if self.strategy == ORDER_FREE:
             for at in range(n_fresh):
-                value = self.score[self.best(rows, self.left[at])]
-                if value > highest or (value == highest and self.left[at] < self.left[choice]):
+                value = self.score[self.best(words, words.left[at])]
+                if value > highest or (value == highest and words.left[at] < words.left[choice]):
                     highest = value
                     choice = at
         return choice
 
-    cdef void drop(self, Py_ssize_t at, Py_ssize_t n_left) noexcept nogil:
+    cdef void drop(self, int64_t[::1] left, Py_ssize_t at, Py_ssize_t n_left) noexcept nogil:
         """Word `at` is done; n_left words stay."""
         cdef Py_ssize_t k
         if self.strategy == LEFT_RIGHT:
             for k in range(at, n_left):
-                self.left[k] = self.left[k + 1]
+                left[k] = left[k + 1]
         else:
-            self.left[at] = self.left[n_left]
+            left[at] = left[n_left]
 
-    cdef void set_aside(self, Py_ssize_t at, Py_ssize_t n_fresh, Py_ssize_t n_left) noexcept nogil:
+    cdef void set_aside(self, int64_t[::1] left, Py_ssize_t at, Py_ssize_t n_fresh, Py_ssize_t n_left) noexcept nogil:
         """Word `at` has failed: behind the fresh ones with it."""
-        cdef int64_t t = self.left[at]
+        cdef int64_t t = left[at]
         cdef Py_ssize_t k
         if self.strategy == LEFT_RIGHT:
             for k in range(n_left - 1):
-                self.left[k] = self.left[k + 1]
-            self.left[n_left - 1] = t
+                left[k] = left[k + 1]
+            left[n_left - 1] = t
         else:
-            self.left[at] = self.left[n_fresh]
-            self.left[n_fresh] = t
+            left[at] = left[n_fresh]
+            left[n_fresh] = t
 
-    cdef Py_ssize_t best(self, Rows rows, Py_ssize_t t) noexcept nogil:
+    cdef Py_ssize_t best(self, Words words, Py_ssize_t t) noexcept nogil:
         """The label of the highest score, the first of several; fills `score`."""
-        cdef Py_ssize_t k, y = 0
-        bags_scores(&self.w[0, 0], self.K, rows.indices + rows.indptr[t], rows.values + rows.indptr[t],
-                    rows.indptr[t + 1] - rows.indptr[t], &self.score[0])
+        cdef Py_ssize_t k, y = 0, e = words.indptr[t]
+        bags_scores(&self.w[0, 0], self.K, words.indices + e, words.values + e, words.indptr[t + 1] - e, &self.score[0])
         for k in range(1, self.K):
             if self.score[k] > self.score[y]:
                 y = k
         return y
 
-    cdef bint take(self, Py_ssize_t y, Py_ssize_t begin, Py_ssize_t end, const int32_t[::1] labels) noexcept nogil:
-        """Lines 8 and 11: whether the bag holds y; then one of it leaves."""
-        cdef Py_ssize_t e
-        for e in range(begin, end):
-            if labels[e] == y:
-                if self.bag[e] == 0:
-                    return False
-                self.bag[e] -= 1
-                return True
-        return False
-
-    cdef int step(self, Rows rows, Py_ssize_t t, Py_ssize_t begin, Py_ssize_t end,
-                  const int32_t[::1] labels) except -1 nogil:
+    cdef int step(self, Words words, Py_ssize_t t, double C) except -1 nogil:
         """Algorithm 23 on the scores at hand; a bag without labels, or with all of them, says nothing."""
-        cdef Py_ssize_t e, k, m = 0
+        cdef Py_ssize_t e, k, m = words.candidates(t, &self.candidates[0])
         cdef int64_t pairs = 0
         cdef double loss, scale, norm = 0.0, square = 0.0, alpha, amount
-        for e in range(begin, end):
-            if self.bag[e] > 0:
-                self.candidates[m] = labels[e]
-                m += 1
         if m == 0 or m == self.K:
             return 0
         scale = 1.0 / (<double>m * (self.K - m))
@@ -240,92 +292,55 @@ cdef class Ospas:
             with gil:
                 raise ValueError("the scores of a word overflow; scale the features down")
         # |psi|^2 = scale^2 |x|^2 sum_k count_k^2
-        for e in range(rows.indptr[t], rows.indptr[t + 1]):
-            norm += rows.values[e] * rows.values[e]
+        for e in range(words.indptr[t], words.indptr[t + 1]):
+            norm += words.values[e] * words.values[e]
         for k in range(self.K):
             square += <double>self.count[k] * self.count[k]
         if pairs == 0 or norm == 0.0:
             return 0
-        alpha = min(self.C, loss / (scale * scale * norm * square))
-        for e in range(rows.indptr[t], rows.indptr[t + 1]):
-            amount = alpha * scale * rows.values[e]
+        alpha = min(C, loss / (scale * scale * norm * square))
+        for e in range(words.indptr[t], words.indptr[t + 1]):
+            amount = alpha * scale * words.values[e]
             for k in range(self.K):
-                self.w[rows.indices[e], k] += amount * self.count[k]
+                self.w[words.indices[e], k] += amount * self.count[k]
             if self.average:
                 amount *= self.n_visits - 1
                 for k in range(self.K):
-                    self.u[rows.indices[e], k] += amount * self.count[k]
+                    self.u[words.indices[e], k] += amount * self.count[k]
         self.n_updates += 1
         return 0
 
-    # ---- going on -------------------------------------------------------------------------------
-
-    def __reduce__(self):
-        strategy = {code: name for name, code in STRATEGIES.items()}[self.strategy]
-        options = {"C": self.C, "strategy": strategy, "average": self.average}
-        return rebuild, (self.n_features, self.K, options, self.get_state())
+    # ---- stored state ---------------------------------------------------------------------------
 
     def get_state(self):
-        """The state as a dict of arrays, enough to go on bit for bit (see `set_state`)."""
-        cdef uint64_t[::1] words = np.empty(4, dtype=np.uint64)
-        cdef int k
-        for k in range(4):
-            words[k] = self.random.s[k]
+        """Return the state as a dict of arrays (see `set_state`)."""
         state = {
-            "weights": np.array(self.w),
-            "random": np.asarray(words),
+            "weights": self.weights,
+            "random": np.array([self.random.s[k] for k in range(4)], dtype=np.uint64),
             "counters": np.array([self.n_visits, self.n_updates], dtype=np.int64),
         }
         if self.average:
-            state["average_sum"] = np.array(self.u)
+            state["average_sum"] = np.array(self.u[:self.n_features])
         return state
 
     def set_state(self, state):
-        """Take over a dict of `get_state`; ValueError if it does not fit these features and labels."""
+        """Restore the arrays returned by `get_state`, of as many features and labels as here, or of the first of them.
+
+        Resuming from it gives bit-identical results. Raises ValueError if the arrays do not fit.
+        """
         cdef int k
-        wanted = {"weights": (np.float64, (self.n_features, self.K)), "random": (np.uint64, (4,)),
-                  "counters": (np.int64, (2,))}
+        weights = checked_array(state, "weights", np.float64, (None, None))
+        sums = checked_array(state, "average_sum", np.float64, weights.shape) if self.average else None
+        words, counters = checked_random(state), checked_counters(state, 2)
+        if weights.shape[0] > self.n_features or weights.shape[1] > self.K:
+            raise ValueError(f"array 'weights' of the training state has shape {weights.shape}, expected at most "
+                             f"{self.n_features} x {self.K}")
+        self.w = enlarged(weights, self.n_features, self.K)
         if self.average:
-            wanted["average_sum"] = wanted["weights"]
-        for name, (dtype, shape) in wanted.items():
-            array = np.asarray(state.get(name))
-            if array.dtype != dtype or array.shape != shape or not np.isfinite(array).all():
-                raise ValueError(f"array {name!r} of the training state must be finite, {np.dtype(dtype)} and {shape}")
-        words, counters = state["random"], state["counters"]
-        if counters.min() < 0 or not words.any():
-            raise ValueError("the counters or the random generator of the training state are not sound")
-        self.w = np.array(state["weights"])
-        if self.average:
-            self.u = np.array(state["average_sum"])
-        self.n_visits, self.n_updates = (int(c) for c in counters)
+            self.u = enlarged(sums, self.n_features, self.K)
+        self.n_visits, self.n_updates = counters
         for k in range(4):
             self.random.s[k] = words[k]
-
-
-cdef class Rows:
-    """The arrays of tokens, in C."""
-
-    cdef object kept
-    cdef const int64_t* indptr
-    cdef const int32_t* indices
-    cdef const double* values
-    cdef Py_ssize_t n
-    cdef Py_ssize_t n_features
-
-    def __init__(self, tokens):
-        values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values.astype(np.float64)
-        self.kept = tokens, values
-        self.n, self.n_features = tokens.n_tokens, tokens.n_features
-        self.indptr = <const int64_t*>array_data(tokens.indptr)
-        self.indices = <const int32_t*>array_data(tokens.indices)
-        self.values = <const double*>array_data(values)
-
-
-def rebuild(n_features, n_labels, options, state):
-    """The inverse of `Ospas.__reduce__`."""
-    learner = Ospas(n_features, n_labels, **options)
-    learner.set_state(state)
-    return learner
 
 
 def enlarged(table, n_rows, n_columns):
@@ -335,16 +350,124 @@ def enlarged(table, n_rows, n_columns):
     return larger
 
 
-def word_scores(tokens, const double[:, ::1] weights):
-    """Array (n_tokens, n_labels) of the labels' scores for each word."""
-    cdef Rows rows = Rows(tokens)
-    cdef Py_ssize_t t, K = weights.shape[1]
-    cdef double[:, ::1] out = np.empty((rows.n, K))
-    if rows.n_features > weights.shape[0]:
-        raise ValueError(f"the tokens have {rows.n_features} features, the weights {weights.shape[0]}")
-    cdef const double* base = &weights[0, 0] if weights.shape[0] > 0 else NULL   # no features: no row is read
-    with nogil:
-        for t in range(rows.n):
-            bags_scores(base, K, rows.indices + rows.indptr[t], rows.values + rows.indptr[t],
-                        rows.indptr[t + 1] - rows.indptr[t], &out[t, 0])
-    return np.asarray(out)
+cdef class OspasState(State):
+    """The two taggers of a semantic parser in training.
+
+    Parameters
+    ----------
+    problem : SemanticProblem
+    C : float64 array of shape (n_sentences,)
+        Upper bound of a step, for each sentence.
+    strategy, average, seed
+        Of both taggers: see `BagTagger`.
+
+    Attributes
+    ----------
+    symbols, roles : BagTagger
+    encoder : Encoder
+        The features of roles, which grow while sentences are visited.
+    """
+
+    kind = "ospas"
+
+    cdef readonly object problem
+    cdef readonly BagTagger symbols
+    cdef readonly BagTagger roles
+    cdef readonly object encoder
+    cdef Words words
+    cdef const double[::1] C
+    cdef int32_t[::1] labels        # the symbol that each word took
+    cdef uint64_t seed
+    cdef str strategy
+    cdef bint average
+
+    def __init__(self, problem, const double[::1] C, *, strategy="random", bint average=False, uint64_t seed=0):
+        self.n_samples = problem.n_samples
+        self.groups = np.array([0, problem.n_samples], dtype=np.int64)  # sentences come in their order
+        self.C, self.strategy, self.average, self.seed = C, strategy, average, seed
+        self.labels = np.empty(max(len(problem.words.rows), 1), dtype=np.int32)
+        self.restart(problem)
+
+    def restart(self, problem):
+        """Begin anew, at weights 0, on a problem of the same sentences; the counts of work go on."""
+        self.rebind(problem)
+        self.encoder = Encoder()
+        self.symbols = self.tagger(problem.words.rows.n_features, problem.n_symbols)
+        self.roles = self.tagger(0, problem.n_roles)
+
+    def rebind(self, problem):
+        """Go on with a problem of the same sentences."""
+        self.problem, self.words = problem, problem.words
+
+    def tagger(self, n_features, n_labels):
+        """A fresh tagger."""
+        return BagTagger(n_features, n_labels, strategy=self.strategy, average=self.average, seed=self.seed)
+
+    cdef int process_new(self, Py_ssize_t i) except -1 nogil:
+        """The symbols of sentence i, then the roles of the words around its relations."""
+        cdef int64_t before = self.symbols.n_visits + self.roles.n_visits
+        self.symbols.sentence(self.words, i, self.C[i], &self.labels[0])
+        with gil:
+            self.learn_roles(i)
+        self.n_argmax += self.symbols.n_visits + self.roles.n_visits - before
+        self.n_visits += 1
+        return 0
+
+    cdef int learn_roles(self, Py_ssize_t i) except -1:
+        taken = [self.labels[t] for t in range(self.words.offsets[i], self.words.offsets[i + 1])]
+        try:
+            words = self.problem.role_words(i, taken, self.encoder)
+        finally:  # Ctrl-C leaves features that have a number and, with this, a weight
+            self.roles.resize(len(self.encoder), self.roles.K)
+        if words is not None:
+            self.roles.learn(words, self.C[i])
+        return 0
+
+    # ---- what was learnt ------------------------------------------------------------------------
+
+    @property
+    def weights(self):
+        """Array (n,): the weights of symbols, then those of roles, each by feature and label."""
+        return np.concatenate([self.symbols.weights.ravel(), self.roles.weights.ravel()])
+
+    def averaged(self):
+        """Return the average of the weights over the words tried (the last weights if averaging is off)."""
+        return np.concatenate([self.symbols.averaged.ravel(), self.roles.averaged.ravel()])
+
+    def learnt(self):
+        """Return what `resume` goes on from as a dict of arrays."""
+        names = AttributeVocabulary(list(self.encoder.index)).to_arrays()
+        arrays = {"seed": np.array([self.seed], dtype=np.uint64)}
+        arrays.update({f"symbols.{name}": array for name, array in self.symbols.get_state().items()})
+        arrays.update({f"roles.{name}": array for name, array in (names | self.roles.get_state()).items()})
+        return arrays
+
+    def resume(self, arrays):
+        """Go on from the arrays of `learnt`, of this problem or of another whose features and labels are the first
+        of those here, with bit-identical results. Raises ValueError if they do not fit.
+        """
+        seed = checked_array(arrays, "seed", np.uint64, (1,))
+        of_roles = under(arrays, "roles.")
+        starts = checked_array(of_roles, "name_starts", np.int64, (None,))
+        encoder = Encoder(AttributeVocabulary.from_arrays(of_roles, len(starts) - 1).names)
+        symbols = self.tagger(self.symbols.n_features, self.symbols.K)
+        symbols.set_state(under(arrays, "symbols."))
+        roles = self.tagger(len(encoder), self.roles.K)
+        roles.set_state(of_roles)
+        if len(of_roles["weights"]) != len(encoder):
+            raise ValueError(f"the training state has {len(encoder)} features of roles, and weights of "
+                             f"{len(of_roles['weights'])}")
+        self.seed, self.encoder, self.symbols, self.roles = seed[0], encoder, symbols, roles
+
+    def get_state(self):
+        """Return the state as a dict of arrays (see `set_state`)."""
+        return self.learnt() | {"counters": np.array([self.n_argmax, self.n_visits], dtype=np.int64)}
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; `adapt` makes no difference.
+
+        Raises ValueError if they do not fit the problem; the state is unchanged.
+        """
+        counters = checked_counters(state, 2)
+        self.resume(state)
+        self.n_argmax, self.n_visits = counters

@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from numbers import Integral
 
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-
+from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain, seed_from, validate
+from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.semantics._ospas import STRATEGIES
-from structsvm.tasks.semantics.model import EMPTY, SemanticModel
-from structsvm.tasks.semantics.training import as_grammar, model_params, train, trained_params
+from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.solver import make_ospas
+from structsvm.tasks.semantics.trees import EMPTY
+
+# OSPAS has no gap that it could stop at, and no rounds.
+OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name not in ("tol", "n_jobs")}
 
 
-class SemanticParser(BaseEstimator):
+class SemanticParser(TaskEstimator):
     """Online semantic parser that learns from sentences and bags of candidate meanings (OSPAS).
 
     A first tagger gives each word the symbol that it means, a relation or a constant, or none; for each relation that
@@ -31,7 +35,7 @@ class SemanticParser(BaseEstimator):
         Which word is labelled next while learning: the one that is surest of its symbol, any, or the next. Random is
         the thesis's default; order-free learns faster.
     max_iter : int, default=1
-        Passes over the data.
+        Passes over the data; so many again for each refinement.
     average : bool, default=False
         Predict with the average of the weights over all words tried; of use with several passes.
     refine : int, default=0
@@ -54,6 +58,11 @@ class SemanticParser(BaseEstimator):
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learnt before, on the same sentences or others.
+    checkpoint : path-like, optional
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+    checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
 
@@ -64,7 +73,7 @@ class SemanticParser(BaseEstimator):
     relations_ : dict of str to set of int
         The numbers of arguments that each relation was seen with.
     result_ : Result
-        Passes, words tried (`n_argmax`), seconds; an online learner claims no objective.
+        Passes, words tried (`n_argmax`), seconds, since training began; an online learner claims no objective.
     n_iter_ : int
 
     Notes
@@ -83,7 +92,8 @@ class SemanticParser(BaseEstimator):
     [['get(john,toy,table)']]
     """
 
-    _constraints = {
+    _model_class = SemanticModel
+    _constraints = OSPAS_TRAINING | {
         "C": POSITIVE,
         "strategy": Options(*STRATEGIES),
         "max_iter": Interval(Integral, 1),
@@ -100,11 +110,7 @@ class SemanticParser(BaseEstimator):
         "complete": FLAG,
         "fold_constants": FLAG,
         "lowercase": FLAG,
-        "random_state": RANDOM_STATE,
-        "verbose": FLAG,
     }
-
-    model_: SemanticModel
 
     def __init__(
         self,
@@ -123,6 +129,9 @@ class SemanticParser(BaseEstimator):
         fold_constants=False,
         lowercase=True,
         random_state=None,
+        warm_start=False,
+        checkpoint=None,
+        checkpoint_every=1,
         verbose=False,
     ):
         self.C = C
@@ -139,17 +148,23 @@ class SemanticParser(BaseEstimator):
         self.fold_constants = fold_constants
         self.lowercase = lowercase
         self.random_state = random_state
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
     # ---- training -------------------------------------------------------------------------------
 
-    def fit(self, X, y):
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
         """Train on sentences and bags.
 
         Parameters
         ----------
         X : list of sentences
         y : list of bags
+        sample_weight : array-like of shape (n_sentences,), optional
+            Factor on each sentence's C.
 
         Returns
         -------
@@ -163,64 +178,51 @@ class SemanticParser(BaseEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        validate(self, self._constraints)
-        return self._train(self._new_model(), X, y, self.max_iter, self.refine)
+        return self._train(X, y, sample_weight)
 
-    def partial_fit(self, X, y):
+    @with_callbacks
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over more sentences, whatever symbols and words are new in them.
 
-        A wrong symbol can only be one that was seen before; `fit` knows all of them from the start.
+        A wrong symbol can only be one that was seen before; `fit` knows all of them from the start. `classes` must be
+        None: bags tell their symbols.
         """
-        validate(self, self._constraints)
-        return self._train(self.model_ if hasattr(self, "model_") else self._new_model(), X, y, 1, 0)
+        if classes is not None:
+            raise ValueError(f"classes={classes!r:.80} has no meaning here: the bags tell their symbols")
+        return self._train(X, y, sample_weight, passes=1)
 
-    def _train(self, model, X, y, passes, refine):
-        if y is None:
-            raise ValueError("SemanticParser requires y to be passed, but the target y is None")
+    def _make_solver(self):
+        return make_ospas(self)
+
+    def _prepare(self, X, y, sample_weight, before):
         X, y = list(X), list(y)
         if not X:
             raise ValueError("there are no sentences to train on")
-        tokens, bags = model.read(X, y)
-        model, interrupted = train(model, tokens, bags, passes=passes, refine=refine, disable=not self.verbose)
-        self._adopt(model)
-        if interrupted:
-            raise KeyboardInterrupt("training was interrupted; the estimator holds the model as it was then")
-        return self
-
-    def _new_model(self):
-        params = model_params(self.get_params(deep=False), seed_from(self.random_state))
-        return SemanticModel(params, as_grammar(self.grammar))
-
-    def _adopt(self, model):
-        self.model_, self.result_, self.n_iter_ = model, model.result, model.result.n_iter
+        model = SemanticModel(self) if before is None else before
+        model.follow(self)
+        return model, model.read(X, y), checked_sample_weight(sample_weight, len(X))
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def _tokens(self, X):
-        check_is_fitted(self)
-        if isinstance(X, str):
-            raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")
-        return self.model_.tokens_of(X)
-
     def predict(self, X):
         """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
-        tokens = self._tokens(X)
-        return [[format_meaning(tree) for tree in trees] for trees in self.model_.parse(tokens)]
+        model = self._fitted()
+        return [[format_meaning(tree) for tree in trees] for trees in model.parse(tokens_of(model, X))]
 
     def predict_alignment(self, X):
         """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
-        tokens = self._tokens(X)
-        alignment = self.model_.align(tokens)
+        model = self._fitted()
+        tokens = tokens_of(model, X)
         return [
             [(token[0], symbol.name) for token, symbol in zip(sentence, symbols, strict=True)]
-            for sentence, symbols in zip(tokens, alignment, strict=True)
+            for sentence, symbols in zip(tokens, model.align(tokens), strict=True)
         ]
 
     def score(self, X, y):
         """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`."""
         return meaning_scores(y, self.predict(X)).f1
 
-    # ---- views, files ---------------------------------------------------------------------------
+    # ---- views ----------------------------------------------------------------------------------
 
     @property
     def symbols_(self):
@@ -234,34 +236,6 @@ class SemanticParser(BaseEstimator):
                 found.setdefault(symbol.name, set()).add(symbol.arity)
         return found
 
-    def save(self, path):
-        """Write the model to one file, with all that `partial_fit` goes on from.
-
-        Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
-        """
-        check_is_fitted(self)
-        params = self.get_params(deep=False) | trained_params(self.model_)
-        self.model_.save(path, {name: plain(value) for name, value in params.items()})
-
-    @classmethod
-    def load(cls, path, *, mmap=False):
-        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
-        stored: dict = {}
-        known = cls().get_params()
-
-        def read_params(params, seed):
-            stored.update({name: value for name, value in params.items() if name in known and name != "grammar"})
-            validate(cls(**stored), cls._constraints)
-            return model_params(known | stored, seed)
-
-        model = SemanticModel.load(path, read_params, mmap=mmap)
-        self = cls(**stored, grammar=model.grammar)
-        self._adopt(model)
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # Sentences and bags are text.
@@ -271,3 +245,10 @@ class SemanticParser(BaseEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+def tokens_of(model, X):
+    """Words of sentences; TypeError for the text of one."""
+    if isinstance(X, str):
+        raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")
+    return model.tokens_of(X)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from structsvm.features._attributes import AttributeBuffer
-from structsvm.features.tokens import Tokens
+from structsvm.oracles.ambiguous import Rows
 
 PADDING = "\x02"  # stands for what is outside of the sentence
 
@@ -78,9 +80,19 @@ class Encoder:
     def __len__(self):
         return len(self.index)
 
+    def number(self, attributes):
+        """The numbers of a word's attributes, ascending; new attributes get the next ones."""
+        index = self.index
+        return sorted([index.setdefault(name, len(index)) for name in attributes])
+
     def encode(self, sequences, *, grow):
-        """`Tokens` of sequences of attribute lists; without `grow`, unknown attributes are left out."""
+        """``(rows, offsets)`` of sequences of attribute lists; without `grow`, unknown attributes are left out.
+
+        The words of sequence s are ``rows[offsets[s]:offsets[s + 1]]``.
+        """
         buffer = AttributeBuffer(self.index, {}, grow)
         for sequence in sequences:
             buffer.add(sequence)
-        return Tokens(*buffer.finish(), len(self.index))
+        offsets, indptr, indices, values = buffer.finish()
+        values = np.ones(len(indices)) if values is None else values.astype(np.float64)
+        return Rows(indptr, indices, values, len(self.index)), offsets

@@ -87,7 +87,7 @@ def test_options(data, tmp_path):
         "complete": False,
     }
     assert given.items() <= parser.get_params().items()
-    assert parser.grammar.start == "S" and parser.n_iter_ == 2
+    assert parser.grammar.start == "S" and parser.n_iter_ == 4  # two, and two refined
 
 
 def test_the_demo_is_the_house(tmp_path):
@@ -152,7 +152,7 @@ def test_what_there_is_not(data, tmp_path):
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "none/m", cwd=tmp_path, status=1)
     assert "there is no folder" in err
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=1)
-    assert "The 'C' parameter of SemanticParser must be a float in the range (0.0, inf). Got 0.0 instead." in err
+    assert "The 'C' parameter of Ospas must be a float in the range (0.0, inf). Got 0.0 instead." in err
     _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", cwd=tmp_path, status=2)
     assert "No such option" in err and not os.listdir(tmp_path)
 

@@ -1,8 +1,11 @@
 """SemanticParser: what it learns from bags, streams, files, bad input; RoboCup and GeoQuery."""
 
+import lzma
 import os
 import pickle
+from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +20,9 @@ from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.meanings import MeaningGrammar, parse_meaning
 from structsvm.tasks import SemanticParser
-from structsvm.tasks.semantics.model import Tagger, folded, relations_in, symbols_in
+from structsvm.tasks.semantics.model import SemanticModel
+from structsvm.tasks.semantics.problem import SemanticProblem
+from structsvm.tasks.semantics.trees import folded, relations_in, symbols_in
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -110,7 +115,8 @@ def test_refining_chooses_meanings():
     house, test = make_ambig_house(300, 3, random_state=0), make_ambig_house(200, 0, random_state=1)
     plain, refined = (SemanticParser(refine=k, random_state=0).fit(house.sentences, house.bags) for k in (0, 2))
     assert refined.score(test.sentences, test.meanings) >= plain.score(test.sentences, test.meanings) - 0.02
-    assert refined.n_iter_ == 1
+    assert (plain.n_iter_, refined.n_iter_) == (1, 3)  # a pass for each time
+    assert len(refined.result_.history["n_iter"]) >= 3 and refined.result_.n_argmax > 2 * plain.result_.n_argmax
 
 
 def test_folded_constants():
@@ -146,12 +152,12 @@ def test_streams_and_files(params, tmp_path):
     # All symbols and roles at the first portion: then the portions make no difference.
     stream.partial_fit(house.sentences, house.bags)
     parts = SemanticParser(**params)
-    parts.model_ = parts._new_model()
+    parts.model_ = SemanticModel(parts)
     parts.model_.register(parts.model_.read(house.sentences, house.bags)[1])
     for a in range(0, 600, 130):
         parts.partial_fit(house.sentences[a : a + 130], house.bags[a : a + 130])
         parts.save(tmp_path / "part")
-        parts = structsvm.load(tmp_path / "part")
+        parts = pickle.loads(pickle.dumps(structsvm.load(tmp_path / "part")))
     for other in (stream, parts):
         np.testing.assert_array_equal(other.model_.symbols.weights, whole.model_.symbols.weights)
         np.testing.assert_array_equal(other.model_.roles.weights, whole.model_.roles.weights)
@@ -213,7 +219,7 @@ def test_damaged_files(tmp_path):
         ({}, {"symbols.name_starts": file.arrays["symbols.name_starts"][:-1]}),
     ):
         write_model(tmp_path / "d", "semantics", file.meta | meta, file.arrays | arrays)
-        with pytest.raises(ModelFileError, match="not a sound semantic parser"):
+        with pytest.raises(ModelFileError, match="not a sound semantics model"):
             structsvm.load(tmp_path / "d")
 
 
@@ -229,38 +235,219 @@ def test_as_an_estimator():
     assert pickle.loads(pickle.dumps(parser.set_params(verbose=False))).symbols_ == parser.symbols_
 
 
-# ---- Ctrl-C --------------------------------------------------------------------------------------
+# ---- going on, Ctrl-C, errors --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("portion", range(5))
-@pytest.mark.parametrize("when", ["before symbols", "between", "after"])
-def test_ctrl_c_at_any_time_leaves_a_whole_model(monkeypatch, tmp_path, portion, when):
-    """Two passes of two portions, and again to refine: the model predicts, is saved, and goes on."""
-    house = make_ambig_house(40, 1, random_state=0)
-    calls = []
-    learn = Tagger.learn
+def same(one, other):
+    np.testing.assert_array_equal(one.model_.symbols.weights, other.model_.symbols.weights)
+    np.testing.assert_array_equal(one.model_.roles.weights, other.model_.roles.weights)
+    assert one.symbols_ == other.symbols_ and one.model_.relation_roles == other.model_.relation_roles
 
-    def interrupted(tagger, sequences, *bags):
-        calls.append(tagger)
-        if len(calls) == 2 * portion + 1 + (when == "between"):
-            if when == "before symbols":
-                tagger.encoder.encode(sequences, grow=True)
+
+@contextmanager
+def stop_at(call, error, when="before"):
+    """Raise an error when so many sentences have taken their symbols: before or after the features of their roles.
+
+    Gives a list that a visit of a sentence makes longer.
+    """
+    visits = []
+    role_words = SemanticProblem.role_words
+
+    def failing(*arguments):
+        visits.append(arguments)
+        if len(visits) == call + 1:
             if when == "after":
-                learn(tagger, sequences, *bags)
-            raise KeyboardInterrupt
-        return learn(tagger, sequences, *bags)
+                role_words(*arguments)
+            raise error
+        return role_words(*arguments)
 
-    monkeypatch.setattr("structsvm.tasks.semantics.training.PORTION", 20)
-    monkeypatch.setattr(Tagger, "learn", interrupted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SemanticProblem, "role_words", failing)
+        yield visits
+
+
+@pytest.mark.parametrize("call", [0, 17, 40, 57, 80, 97, 120, 137])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_ctrl_c_at_any_time_leaves_a_whole_model(tmp_path, call, when):
+    """Two passes of forty sentences, and again to refine: the model predicts, is saved, and goes on."""
+    house = make_ambig_house(40, 1, random_state=0)
     parser = SemanticParser(max_iter=2, refine=1, random_state=0)
-    with pytest.raises(KeyboardInterrupt, match="the estimator holds the model as it was then"):
+    whole = clone(parser).set_params(refine=0).fit(house.sentences, house.bags)
+    with (
+        stop_at(call, KeyboardInterrupt, when),
+        pytest.raises(KeyboardInterrupt, match="holds the model as it was then"),
+    ):
         parser.fit(house.sentences, house.bags)
-    monkeypatch.setattr(Tagger, "learn", learn)
-    assert parser.result_.status == "interrupted" and parser.n_iter_ == min(portion // 2, 2)
+    assert parser.result_.status == "interrupted" and parser.n_iter_ == min(call // 40, 2)
+    assert parser.result_.n_argmax > 0 or call == 0
+    if call >= 80:  # the refinement has not had all its passes
+        same(parser, whole)
     parser.save(tmp_path / "m")
     predicted = parser.predict(house.sentences)
     assert structsvm.load(tmp_path / "m").predict(house.sentences) == predicted
-    assert parser.partial_fit(house.sentences, house.bags).n_iter_ == min(portion // 2, 2) + 1
+    assert parser.partial_fit(house.sentences, house.bags).n_iter_ == min(call // 40, 2) + 1
+    if call >= 80:
+        same(parser, whole.partial_fit(house.sentences, house.bags))
+
+
+def test_an_error_leaves_the_old_model():
+    house, child = make_ambig_house(60, 1, random_state=0), make_ambig_child_world(30, 1, random_state=0)
+    parser = SemanticParser(warm_start=True).fit(house.sentences, house.bags)
+    untouched = pickle.loads(pickle.dumps(parser))
+    for train in (parser.fit, parser.partial_fit):
+        with stop_at(7, RuntimeError("broken")), pytest.raises(RuntimeError, match="broken"):
+            train(child.sentences, child.bags)
+        same(parser, untouched)
+        assert parser.n_iter_ == 1 and len(parser.model_.roles.encoder) == len(untouched.model_.roles.encoder)
+    same(parser.partial_fit(child.sentences, child.bags), untouched.partial_fit(child.sentences, child.bags))
+
+
+PARAMS = [{}, {"strategy": "random", "average": True, "random_state": 3}, {"strategy": "left_right"}]
+
+
+@pytest.mark.parametrize("params", PARAMS)
+def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
+    house, child = make_ambig_house(150, 1, random_state=0), make_ambig_child_world(30, 1, random_state=0)
+    whole = SemanticParser(max_iter=3, **params).fit(house.sentences, house.bags)
+    parser = SemanticParser(warm_start=True, **params).fit(house.sentences, house.bags)
+    parser.save(tmp_path / "m")
+    parser = structsvm.load(tmp_path / "m")
+    parser.partial_fit(house.sentences, house.bags)
+    same(parser.fit(house.sentences, house.bags), whole)
+    assert (parser.n_iter_, parser.result_.n_argmax) == (3, whole.result_.n_argmax)
+    # Other sentences, with symbols of their own, are learnt as by partial_fit.
+    same(parser.fit(child.sentences, child.bags), whole.partial_fit(child.sentences, child.bags))
+    once = SemanticParser(**params).fit(house.sentences, house.bags)
+    same(parser.set_params(warm_start=False).fit(house.sentences, house.bags), once)
+    assert parser.n_iter_ == 1
+
+
+@pytest.mark.parametrize("change", [{"window": 1}, {"ngrams": 2}, {"role_window": 1}, {"lowercase": False},
+                                    {"fold_constants": True}, {"average": True}])  # fmt: skip
+def test_other_features_are_refused(change):
+    house = make_ambig_house(30, random_state=0)
+    parser = SemanticParser(warm_start=True).fit(house.sentences, house.bags)
+    (name,) = change
+    for train in (parser.set_params(**change).fit, parser.partial_fit):
+        with pytest.raises(ValueError, match=f"another '{name}'; set it back, or train afresh"):
+            train(house.sentences, house.bags)
+    parser.set_params(**{name: SemanticParser().get_params()[name]}, C=0.2, max_meanings=1, strategy="random")
+    assert parser.fit(house.sentences, house.bags).model_.settings.max_meanings == 1
+
+
+@pytest.mark.parametrize("call", [61, 119, 181, 239, 301])
+@pytest.mark.parametrize("params", [{}, {"strategy": "random", "average": True}])
+def test_checkpoints(tmp_path, params, call):
+    """Two passes of sixty sentences, and twice again to refine; killed in one of them."""
+    house = make_ambig_house(60, 2, random_state=0)
+    parser = SemanticParser(max_iter=2, refine=2, random_state=0, **params)
+    whole = clone(parser).fit(house.sentences, house.bags)
+    parser.set_params(checkpoint=tmp_path / "c")
+    with stop_at(call, RuntimeError("killed")), pytest.raises(RuntimeError, match="killed"):
+        parser.fit(house.sentences, house.bags)
+    again = clone(parser)
+    with stop_at(-1, None) as visits:
+        again.fit(house.sentences, house.bags)
+    assert len(visits) == 60 * (6 - call // 60)
+    same(again, whole)
+    assert (again.n_iter_, again.result_.n_argmax) == (6, whole.result_.n_argmax)
+    # The last checkpoint is of pass 5; Ctrl-C after it leaves what the refinement before has learnt.
+    with stop_at(5, KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        parser.fit(house.sentences, house.bags)
+    same(parser, clone(parser).set_params(refine=1, checkpoint=None).fit(house.sentences, house.bags))
+    assert parser.n_iter_ == 4
+    with pytest.raises(ModelFileError, match="of another solver"):
+        parser.set_params(C=0.5).fit(house.sentences, house.bags)
+    with pytest.raises(ModelFileError, match="of another problem"):
+        parser.set_params(C=0.1).fit(house.sentences[::-1], house.bags[::-1])
+
+
+def test_checkpoints_come_as_often_as_asked(monkeypatch, tmp_path):
+    house = make_ambig_house(20, 1, random_state=0)
+    written = []
+    monkeypatch.setattr("structsvm.checkpoint.write_model", lambda path, kind, about, arrays: written.append(arrays))
+    SemanticParser(max_iter=7, checkpoint=tmp_path / "c", checkpoint_every=3).fit(house.sentences, house.bags)
+    assert [int(arrays["run"][0]) for arrays in written] == [3, 6]
+
+
+def test_damaged_checkpoints(tmp_path):
+    house = make_ambig_house(20, 1, random_state=0)
+    parser = SemanticParser(max_iter=2, refine=1, checkpoint=tmp_path / "c")
+    parser.fit(house.sentences, house.bags)
+    file = read_model(tmp_path / "c")
+    assert file.arrays["turn"] == [1]
+    for name, value in (
+        ("turn", None),
+        ("chosen", np.full(20, 7)),
+        ("chosen", np.full(20, -1)),
+        ("chosen", file.arrays["chosen"][1:]),
+        ("seed", None),
+        ("counters", np.array([-1, 0])),
+        ("roles.weights", file.arrays["roles.weights"][1:]),
+        ("whole.roles.weights", file.arrays["whole.roles.weights"][1:]),
+        ("whole.seed", None),
+        ("roles.names", file.arrays["roles.names"][1:]),
+        ("symbols.weights", np.zeros((1000, 2))),
+    ):
+        arrays = {k: v for k, v in file.arrays.items() if k != name}
+        write_model(tmp_path / "c", "checkpoint", file.meta, arrays | ({} if value is None else {name: value}))
+        with pytest.raises(ModelFileError, match="not a sound checkpoint"):
+            parser.fit(house.sentences, house.bags)
+
+
+def test_the_history_and_callbacks_see_passes():
+    house = make_ambig_house(60, 1, random_state=0)
+    parser = SemanticParser(max_iter=4).fit(house.sentences, house.bags)
+    history = parser.result_.history
+    assert history["n_iter"][-1] == 4.0 and (np.diff(history["n_argmax"]) >= 0).all()
+    assert history["n_argmax"][-1] == parser.result_.n_argmax
+    assert parser.result_.primal_norm == pytest.approx(
+        0.5 * sum((tagger.weights**2).sum() for tagger in (parser.model_.symbols, parser.model_.roles))
+    )
+    callback = pytest.importorskip("sklearn.callback")
+    monitor = callback.ScoringMonitor(scoring={"f1": lambda parser, X, y: parser.score(X, y)})
+    parser = SemanticParser(max_iter=2, refine=1).set_callbacks(monitor).fit(house.sentences, house.bags)
+    scores = [row["f1"] for row in monitor.get_logs().data]
+    assert len(scores) == 4 and scores[-1] == parser.score(house.sentences, house.bags) < 1.0
+    once = SemanticParser().fit(house.sentences, house.bags)
+    assert scores[0] == once.score(house.sentences, house.bags)
+
+
+def test_sample_weight_scales_steps():
+    house = make_ambig_house(100, 1, random_state=0)
+    n = len(house.sentences)
+    double = SemanticParser(C=0.02).fit(house.sentences, house.bags)
+    same(SemanticParser(C=0.01).fit(house.sentences, house.bags, sample_weight=np.full(n, 2.0)), double)
+    weight = np.where(np.arange(n) < 50, 1.0, 0.0)
+    half = SemanticParser().fit(house.sentences, house.bags, weight).model_.symbols.weights
+    first = SemanticParser()
+    first.model_ = SemanticModel(first)
+    first.model_.register(first.model_.read(house.sentences, house.bags)[1])
+    first = first.partial_fit(house.sentences[:50], house.bags[:50]).model_.symbols.weights
+    np.testing.assert_array_equal(half[: len(first)], first)
+    assert not half[len(first) :].any()
+    with pytest.raises(ValueError, match="sample_weight has shape"):
+        SemanticParser().fit(house.sentences, house.bags, weight[1:])
+    with pytest.raises(ValueError, match="the bags tell their symbols"):
+        SemanticParser().partial_fit(house.sentences, house.bags, ["eat"])
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("plain", {}), ("average", {"strategy": "random", "average": True, "max_iter": 2, "refine": 1})],
+)
+def test_files_of_version_0_1_0(tmp_path, name, params):
+    packed = Path(__file__).parent / "files" / f"{name}_0_1_0.model.xz"
+    (tmp_path / "m").write_bytes(lzma.decompress(packed.read_bytes()))
+    old = structsvm.load(tmp_path / "m")
+    house, more = make_ambig_house(300, 1, random_state=0), make_ambig_house(50, 0, random_state=1)
+    new = SemanticParser(random_state=7, **params).fit(house.sentences, house.bags)
+    for _ in range(2):
+        np.testing.assert_allclose(old.model_.symbols.weights, new.model_.symbols.weights, rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(old.model_.roles.weights, new.model_.roles.weights, rtol=0.0, atol=1e-12)
+        assert old.predict(more.sentences) == new.predict(more.sentences)
+        for parser in (old, new):
+            parser.partial_fit(more.sentences, more.bags)
 
 
 # ---- bad input -----------------------------------------------------------------------------------

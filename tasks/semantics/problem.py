@@ -1,0 +1,177 @@
+"""Sentences bound to their bags of meanings: what OSPAS sees."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from itertools import chain, pairwise
+
+import numpy as np
+
+from structsvm.checksum import checksum
+from structsvm.oracles._ambiguous import decision_scores
+from structsvm.oracles.ambiguous import Rows
+from structsvm.tasks.semantics._ospas import Words
+from structsvm.tasks.semantics.features import role_attributes, symbol_attributes
+from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
+
+
+class SemanticProblem:
+    """Sentences, the symbols that their words choose from, and the roles.
+
+    Parameters
+    ----------
+    model : SemanticModel
+        Its taggers number symbols, roles and the attributes of words; what is new here is numbered.
+    tokens : list of sentences
+        As `SemanticModel.read` returns them.
+    bags : list of lists of trees
+
+    Attributes
+    ----------
+    words : Words
+        Those of all sentences, each sentence with one bag of symbols.
+    """
+
+    is_exact = False
+    formulation = {"rescaling": "margin", "penalty": "linear"}
+
+    def __init__(self, model, tokens, bags):
+        model.register(bags)
+        self.tokens, self.bags = tokens, bags
+        self.symbol_labels, self.symbol_number = model.symbols.labels, model.symbols.number
+        self.role_number, self.role_window = model.roles.number, model.settings.role_window
+        self.rows, self.offsets = model.symbols.encoder.encode(
+            (symbol_attributes(sentence, model.settings.window, model.settings.ngrams) for sentence in tokens),
+            grow=True,
+        )
+        self._fill(bags)
+
+    def _fill(self, bags):
+        """The supervision by these bags; `self.bags` stay."""
+        self.relations = [relations_in(trees) for trees in bags]
+        counted = [self._symbol_bag(sentence, trees) for sentence, trees in zip(self.tokens, bags, strict=True)]
+        bag_of = np.repeat(np.arange(len(bags)), np.diff(self.offsets))
+        self.words = Words(self.rows, self.offsets, bag_of, *bag_arrays(counted))
+
+    def _symbol_bag(self, sentence, trees):
+        """How many of each symbol the bag holds."""
+        found = [symbols_in(tree) for tree in trees]
+        counts = Counter(self.symbol_number[symbol] for symbols in found for symbol in symbols)
+        # The alignment must be feasible for each meaning: the shortest leaves the most words empty.
+        shortest = min(map(len, found))
+        if len(sentence) > shortest:
+            counts[0] = len(sentence) - shortest
+        return counts
+
+    @property
+    def n_samples(self):
+        """Sentences."""
+        return len(self.tokens)
+
+    @property
+    def n_symbols(self):
+        return len(self.symbol_number)
+
+    @property
+    def n_roles(self):
+        return len(self.role_number)
+
+    @property
+    def n_features(self):
+        """Weights of symbols; those of roles grow while training."""
+        return self.rows.n_features * self.n_symbols
+
+    def fingerprint(self):
+        """A checksum of the words and the bags."""
+        text = repr((self.tokens, self.bags, self.symbol_labels, list(self.role_number), self.role_window))
+        return checksum([*self.rows.arrays, np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8)])
+
+    def role_words(self, i, taken, encoder):
+        """The other words of sentence i as arguments of its relations, or None where there are none.
+
+        Parameters
+        ----------
+        i : int
+        taken : list of int
+            The symbol of each word, -1 for none.
+        encoder : Encoder
+            Numbers the attributes, new ones too.
+
+        Returns
+        -------
+        Words
+            A sentence for each relation. Its bags are one for each symbol among the words: the roles that it has in
+            the relation's instances, or none.
+        """
+        sentence = self.tokens[i]
+        meant = [self.symbol_labels[k].name if k > 0 else "" for k in taken]
+        numbers: list[list[int]] = []
+        ends, bag_of, bags = [0], [], []
+        for t, k in enumerate(taken):
+            relation = self.symbol_labels[k] if k > 0 else EMPTY
+            others = [j for j, other in enumerate(taken) if other > 0 and j != t] if relation.arity else []
+            if not others:
+                continue
+            numbers += map(encoder.number, role_attributes(sentence, meant, t, others, self.role_window))
+            ends.append(len(numbers))
+            n_words = Counter(taken[j] for j in others)
+            place = {symbol: len(bags) + k for k, symbol in enumerate(n_words)}
+            bag_of += [place[taken[j]] for j in others]
+            instances = self.relations[i][relation]
+            bags += [self._role_bag(instances, self.symbol_labels[symbol], n) for symbol, n in n_words.items()]
+        if not numbers:
+            return None
+        indices = np.fromiter(chain.from_iterable(numbers), dtype=np.int32)
+        rows = Rows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
+        return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
+
+    def _role_bag(self, instances, symbol, n_words):
+        """The roles of a symbol that `n_words` words mean."""
+        counts: Counter = Counter()
+        for roles in instances:
+            role = roles.get(symbol)
+            if role is not None:
+                counts[self.role_number[role]] += 1
+            spare = n_words - (role is not None)
+            if spare > 0:
+                counts[0] += spare
+        return counts
+
+    # ---- refinement -----------------------------------------------------------------------------
+
+    def best_meanings(self, weights):
+        """The meaning of each bag whose symbols fit the sentence's words best: array (n_samples,) of its indices.
+
+        A meaning is worth the most that its symbols gain over the empty one when each takes a word of its own.
+        """
+        from scipy.optimize import linear_sum_assignment
+
+        scores = decision_scores(self.rows, self.n_symbols, weights.ravel())
+        chosen = []
+        for (a, b), trees in zip(pairwise(self.offsets.tolist()), self.bags, strict=True):
+            gains = scores[a:b] - scores[a:b, :1]
+            values = []
+            for tree in trees:
+                table = gains[:, [self.symbol_number[symbol] for symbol in symbols_in(tree)]]
+                values.append(table[linear_sum_assignment(table, maximize=True)].sum())
+            chosen.append(int(np.argmax(values)))
+        return np.array(chosen)
+
+    def with_meanings(self, chosen):
+        """The problem of the same sentences with bags of one meaning; `chosen` as `best_meanings` returns it."""
+        problem = copy.copy(self)
+        problem._fill([[trees[k]] for trees, k in zip(self.bags, chosen, strict=True)])  # noqa: SLF001
+        return problem
+
+
+def bag_arrays(bags):
+    """``(indptr, labels, counts)`` of bags as dicts from labels to how many of each there are."""
+    entries = [sorted(bag.items()) for bag in bags]
+    flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
+    return indptr_of(entries), np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
+
+
+def indptr_of(lists):
+    """Where each of several lists begins in all of them, and where the last one ends."""
+    return np.cumsum([0, *map(len, lists)], dtype=np.int64)

@@ -1,0 +1,159 @@
+"""OSPAS as a solver: passes over the sentences in their order, and refinement."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral
+
+import numpy as np
+
+from structsvm.dual._schedules import FixedSchedule
+from structsvm.dual._weights import checked_array
+from structsvm.model_file import under
+from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
+from structsvm.solvers.base import Run, Solver
+from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
+from structsvm.tasks.semantics.problem import SemanticProblem
+
+
+class OspasRun(Run):
+    """A run that begins anew every `max_iter` passes, as often as `refine` says, on the meanings that fit best.
+
+    Attributes
+    ----------
+    turn : int
+        Times that it has begun anew.
+    chosen : ndarray of shape (n_samples,) or None
+        The meaning of each bag from which this turn learns; None: all of them.
+    whole : dict of ndarray or None
+        What the turn before has learnt.
+    """
+
+    def __init__(self, solver, problem, state, C):
+        super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
+        self.turn = 0
+        self.chosen = self.whole = None
+
+    @property
+    def turn_end(self):
+        """Passes after which this turn has had all of its own."""
+        return (self.turn + 1) * self.solver.max_iter
+
+    def start_pass(self):
+        if self.turn < self.solver.refine and self.n_iter >= self.turn_end:
+            begin = time.perf_counter()
+            self.chosen, self.whole = self.problem.best_meanings(self.state.symbols.averaged), self.state.learnt()
+            self.turn += 1
+            self.state.restart(self.problem.with_meanings(self.chosen))
+            self.seconds += time.perf_counter() - begin
+        super().start_pass()
+
+    def drop_unfinished(self):
+        """Let what the turn before has learnt stand for a turn that was ended early."""
+        if self.whole is not None and self.n_iter < self.turn_end:
+            self.state.resume(self.whole)
+            self.schedule = FixedSchedule(self.state, 0, 0)
+            self.n_iter = self.turn_end - self.solver.max_iter
+
+    def get_state(self):
+        arrays = super().get_state() | {"turn": np.array([self.turn])}
+        if self.turn > 0:
+            arrays["chosen"] = self.chosen
+            arrays.update({f"whole.{name}": array for name, array in self.whole.items()})
+        return arrays
+
+    def set_state(self, arrays, *, adapt=False):
+        turn = int(checked_array(arrays, "turn", np.int64, (1,))[0])
+        chosen = whole = None
+        before = self.state.get_state()
+        if turn > 0:
+            chosen = checked_array(arrays, "chosen", np.int64, (self.problem.n_samples,))
+            if not all(0 <= k < len(trees) for k, trees in zip(chosen, self.problem.bags, strict=True)):
+                raise ValueError("array 'chosen' of the training state has a meaning that the bags do not hold")
+            whole = under(arrays, "whole.")
+            self.state.resume(whole)  # raises ValueError if it is not sound
+        try:
+            super().set_state(arrays, adapt=adapt)
+        except ValueError:
+            self.state.set_state(before)
+            raise
+        self.turn, self.chosen, self.whole = turn, chosen, whole
+        if turn > 0:
+            self.state.rebind(self.problem.with_meanings(chosen))
+
+
+class Ospas(Solver):
+    """OSPAS (thesis, algorithm 24): symbols for words and roles for symbols, from bags; it claims no objective.
+
+    Parameters
+    ----------
+    C : float, default=0.1
+        Upper bound of a step.
+    strategy : {"order_free", "random", "left_right"}, default="order_free"
+        Which word is labelled next.
+    average : bool, default=False
+        Return the average of the weights over all words tried.
+    refine : int, default=0
+        Times that, after `max_iter` passes, the meaning that fits best is chosen in each bag, and training begins anew
+        with these alone.
+    max_iter : int, default=1
+        Passes over the sentences, in their order; so many again for each refinement.
+    random_state : int, RandomState or None
+        Seeds the strategy "random".
+    checkpoint, checkpoint_every
+        As for `LaRank`.
+    """
+
+    _constraints = Solver._constraints | {
+        "C": POSITIVE,
+        "strategy": Options(*STRATEGIES),
+        "average": FLAG,
+        "refine": Interval(Integral, 0),
+    }
+
+    def __init__(
+        self,
+        C=0.1,
+        *,
+        strategy="order_free",
+        average=False,
+        refine=0,
+        max_iter=1,
+        random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
+    ):
+        self.C = C
+        self.strategy = strategy
+        self.average = average
+        self.refine = refine
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    @property
+    def n_passes(self):
+        return self.max_iter * (self.refine + 1)
+
+    def formulation(self):
+        return SemanticProblem.formulation
+
+    def start(self, problem, *, sample_weight=None, base=None):
+        """Return a fresh `OspasRun`; `base` is what `OspasState.learnt` gave of taggers to go on with."""
+        C = float(self.C) * (np.ones(problem.n_samples) if sample_weight is None else sample_weight)
+        seed = seed_from(self.random_state) if base is None else 0
+        state = OspasState(problem, C, strategy=self.strategy, average=self.average, seed=seed)
+        if base is not None:
+            state.resume(base)
+        return OspasRun(self, problem, state, C)
+
+    def solve(self, problem, **options):
+        run = super().solve(problem, **options)
+        run.drop_unfinished()
+        return run
+
+
+def make_ospas(params):
+    """The solver that parameters, read as attributes, ask for."""
+    return Ospas(**{name: getattr(params, name) for name in Ospas().get_params()})
