@@ -87,4 +87,5 @@ class CallbackMonitor(Monitor):
             self.context.call_on_fit_task_end(estimator=self.estimator, **self.data)
 
     def _fitted(self, run: Run) -> dict[str, Any]:
-        return {} if self.attributes is None else {"reconstruction_attributes": lambda: self.attributes(run)}
+        attributes = self.attributes
+        return {} if attributes is None else {"reconstruction_attributes": lambda: attributes(run)}

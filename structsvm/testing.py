@@ -131,7 +131,9 @@ class _Trial:
                 f"{self.where('loss')} returned {self.outputs[0][0]} for the true output itself, expected 0"
             )
         modes: list[Rescaling | None] = [None, *self.oracle.rescalings]
-        answers = [(w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes]
+        answers: list[tuple[NDArray[np.float64], Rescaling | None, Output | None]] = [
+            (w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes
+        ]
         if not self.oracle.is_exact:
             return
         for w, mode, answer in answers:
