@@ -118,7 +118,7 @@ def documents() -> float:
     classifier = TaxonomyClassifier(taxonomy, C=1.0, random_state=0).fit(rows, y)
     guessed = classifier.predict(rows)
     parents: list[str] = taxonomy.parents(str(guessed[0]))
-    leaves: int = len(Taxonomy.from_parents({"a": ["top"], "b": ["top"]}).leaves)
+    leaves: int = len(Taxonomy([("top", "a"), ("top", "b")]).leaves)
     assert len(parents) == 1 and leaves == 2
     return float(tree_loss(y, guessed, taxonomy))
 
