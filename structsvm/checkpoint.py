@@ -185,7 +185,9 @@ def check_formulation(arrays, problem):
     now = problem.formulation
     if before.get("rescaling") is None or now["rescaling"] is None:
         return
-    differ = [f"{name}={value!r}, not {before.get(name)!r:.40}" for name, value in now.items() if before.get(name) != value]
+    differ = [
+        f"{name}={value!r}, not {before.get(name)!r:.40}" for name, value in now.items() if before.get(name) != value
+    ]
     if differ or before.keys() != now.keys():
         raise ValueError(
             f"the model was trained with another formulation: this is {' and '.join(differ)}; set it back, or train "

@@ -39,7 +39,9 @@ class CrammerSinger(KernelSolver):
         "max_iter": Interval(Integral, 1),
     }
 
-    def __init__(self, C=1.0, *, tol=1e-3, max_iter=10000, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1):
+    def __init__(
+        self, C=1.0, *, tol=1e-3, max_iter=10000, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1
+    ):
         self.C = C
         self.tol = tol
         self.max_iter = max_iter

@@ -500,7 +500,7 @@ def test_parameters():
         for search in (oracle.parse, oracle.kbest, oracle.argmax):
             with pytest.raises(ValueError, match="w has values that are not finite"):
                 search(["a"], [0.0, value])
-    with pytest.raises(ValueError, match="tree 0 has other words than the sentence"):
+    with pytest.raises(ValueError, match="tree 0 does not have the words of the sentence"):
         oracle.bind([["a", "a"]], [parse_tree("(S a)")])
     assert oracle.parse(["b"], np.zeros(2)) is None
     with pytest.raises(ValueError, match="at least one word"):
