@@ -419,7 +419,7 @@ def test_rules_can_be_read_back(lhs, name, word):
 
 def test_words_that_text_cannot_hold():
     for word in ("'\"", "a b", ""):
-        with pytest.raises(ValueError, match="a grammar's text cannot hold the terminal"):
+        with pytest.raises(ValueError, match="a grammar's text cannot contain the terminal"):
             format_rule(Rule("S", (Terminal(word),)))
 
 
@@ -433,7 +433,7 @@ def test_words_that_text_cannot_hold():
         ("S 'a'", "line 1: expected a rule such as S -> NP VP"),
         ("S -> 'a", "line 1: a quote that does not close"),
         ("S T -> 'a'", "line 1: expected a rule"),
-        ("S -> ''", "line 1: a quote that does not close or holds nothing"),
+        ("S -> ''", "line 1: a quote that is empty or not closed"),
         ("S -> NP VP [0.25]", "line 1: expected a rule without weights"),
         ("S -> A -> 'a'", "line 1: expected a rule without weights"),
     ],
