@@ -38,7 +38,7 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
     nonterminal : callable, optional
         Whether a name is a nonterminal of a grammar.
     """
-    stack: list[list] = []
+    stack: list[list[Any]] = []
     done: Any = None
     name: str | None = None
     # `name` may be followed by an argument list, a comma or the end; `done` is the argument before this position.
