@@ -1,1 +1,1 @@
-"""Compiled inference oracles, one structure a module."""
+"""Compiled inference oracles, one structure per module."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
 
 # Codes of the operations b"M", b"X", b"Z", as in align.h.
 PAIR, SKIP_X, SKIP_Z = range(3)
@@ -23,7 +27,7 @@ class Alignment(NamedTuple):
         0 in global alignments.
     operations : bytes
         ``M`` a pair of letters, ``X`` a letter of x against a gap, ``Z`` a letter of z against a gap. In a reference
-        alignment ``m`` is a pair that losses do not assess. Between two pairs, X comes before Z.
+        alignment ``m`` is a pair that losses ignore. Between two pairs, X comes before Z.
     """
 
     x_start: int
@@ -31,43 +35,43 @@ class Alignment(NamedTuple):
     operations: bytes
 
     @property
-    def codes(self):
-        """The operations as an array of PAIR, SKIP_X and SKIP_Z; ValueError for other bytes."""
+    def codes(self) -> NDArray[np.uint8]:
+        """The operations as an array of PAIR, SKIP_X and SKIP_Z; raises ValueError for other bytes."""
         codes = _CODES[np.frombuffer(self.operations, dtype=np.uint8)]
         if (codes == 255).any():
-            raise ValueError(f"operations must be of M, m, X and Z, got {self.operations!r:.80}")
+            raise ValueError(f"operations must be M, m, X or Z, got {self.operations!r:.80}")
         return codes
 
     @property
-    def assessed(self):
-        """Which operations are pairs that losses assess: a bool array."""
+    def assessed(self) -> NDArray[np.bool_]:
+        """Bool array: which operations are pairs that losses assess."""
         return np.frombuffer(self.operations, dtype=np.uint8) == ord("M")
 
     @property
-    def pairs(self):
-        """The pairs (letter of x, letter of z), counted from 0: int64 array (n_pairs, 2)."""
+    def pairs(self) -> NDArray[np.int64]:
+        """The pairs (index in x, index in z): int64 array (n_pairs, 2)."""
         return _cells(self)[self.codes == PAIR] - 1
 
     @property
-    def stop(self):
-        """The letters of x and of z behind the last aligned one."""
+    def stop(self) -> tuple[int, int]:
+        """The indices in x and z just after the last aligned letters."""
         codes = self.codes
         return self.x_start + int((codes != SKIP_Z).sum()), self.z_start + int((codes != SKIP_X).sum())
 
     @classmethod
-    def from_codes(cls, x_start, z_start, codes):
+    def from_codes(cls, x_start: int, z_start: int, codes: NDArray[np.uint8]) -> Alignment:
         return cls(int(x_start), int(z_start), np.frombuffer(b"MXZ", dtype=np.uint8)[codes].tobytes())
 
 
-def _cells(alignment):
-    """The cells (i, j) that the operations lead to."""
+def _cells(alignment: Alignment) -> NDArray[np.int64]:
+    """The cell (i, j) reached by each operation."""
     codes = alignment.codes
     steps = np.column_stack([codes != SKIP_Z, codes != SKIP_X])
     return np.cumsum(steps, axis=0) + np.array([alignment.x_start, alignment.z_start])
 
 
 class Strings:
-    """Strings of symbols, one after the other.
+    """Strings of symbols, concatenated.
 
     Attributes
     ----------
@@ -75,20 +79,20 @@ class Strings:
     offsets : ndarray of shape (n_strings + 1,), int64
     """
 
-    def __init__(self, symbols, offsets):
+    def __init__(self, symbols: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
         self.symbols, self.offsets = symbols, offsets
 
     @classmethod
-    def of(cls, arrays):
+    def of(cls, arrays: Sequence[Sequence[int] | NDArray[Any]]) -> Strings:
         """From a list of integer arrays."""
         offsets = np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
         symbols = np.concatenate([np.asarray(a) for a in arrays]) if len(arrays) else np.empty(0, dtype=np.int32)
         return cls(np.ascontiguousarray(symbols, dtype=np.int32), offsets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, k):
+    def __getitem__(self, k: int) -> NDArray[np.int32]:
         return self.symbols[self.offsets[k] : self.offsets[k + 1]]
 
 
@@ -99,27 +103,45 @@ class References:
     ----------
     strings : Strings
     x, z : ndarrays of shape (n,), int64
-        Numbers of the strings.
+        Indices of the strings.
     x_start, z_start : ndarrays of shape (n,), int64
     codes : ndarray of uint8
-        The operations of all alignments.
+        The operations of all alignments, concatenated.
     assessed : ndarray of bool
-        Which of them are pairs that losses assess.
+        Which operations are pairs that losses assess.
     bounds : ndarray of shape (n + 1,), int64
-        Where each alignment's operations begin.
+        Start of each alignment's operations.
     decoys, decoy_bounds : ndarrays of int64
-        Numbers of the decoys, and where those of each example begin.
+        Indices of the decoys, and the start of each example's.
     """
 
-    def __init__(self, strings, x, z, x_start, z_start, codes, assessed, bounds, decoys, decoy_bounds):
+    def __init__(
+        self,
+        strings: Strings,
+        x: Indices,
+        z: Indices,
+        x_start: Indices,
+        z_start: Indices,
+        codes: NDArray[np.uint8],
+        assessed: NDArray[np.bool_],
+        bounds: Indices,
+        decoys: Indices,
+        decoy_bounds: Indices,
+    ) -> None:
         self.strings = strings
         self.x, self.z, self.x_start, self.z_start = x, z, x_start, z_start
         self.codes, self.assessed, self.bounds = codes, assessed, bounds
         self.decoys, self.decoy_bounds = decoys, decoy_bounds
 
     @classmethod
-    def of(cls, strings, pairs, alignments, decoys=None):
-        """From pairs of string numbers, an `Alignment` of each, and a list of decoys' numbers of each (or None)."""
+    def of(
+        cls,
+        strings: Strings,
+        pairs: Sequence[Sequence[int]] | NDArray[Any],
+        alignments: Sequence[Alignment],
+        decoys: Sequence[Sequence[int]] | None = None,
+    ) -> References:
+        """From pairs of string indices, with an `Alignment` and (unless None) a list of decoy indices per pair."""
         if len(pairs) != len(alignments):
             raise ValueError(f"there are {len(pairs)} pairs of strings and {len(alignments)} alignments")
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
@@ -139,10 +161,10 @@ class References:
             np.concatenate([[0], np.cumsum([len(d) for d in decoys])]).astype(np.int64),
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.x)
 
-    def __getitem__(self, part):
+    def __getitem__(self, part: slice) -> References:
         start, stop, _ = part.indices(len(self))
         a, b = self.bounds[start], self.bounds[stop]
         c, d = self.decoy_bounds[start], self.decoy_bounds[stop]
@@ -159,33 +181,33 @@ class References:
             self.decoy_bounds[start : stop + 1] - c,
         )
 
-    def alignment(self, k):
+    def alignment(self, k: int) -> Alignment:
         """The reference alignment of example k."""
         a, b = self.bounds[k], self.bounds[k + 1]
         operations = np.frombuffer(b"MXZ", dtype=np.uint8)[self.codes[a:b]]
         operations = np.where((operations == ord("M")) & ~self.assessed[a:b], np.uint8(ord("m")), operations)
         return Alignment(int(self.x_start[k]), int(self.z_start[k]), operations.tobytes())
 
-    def core(self):
-        """The assessed pairs, counted from 1: ``(letters of x, letters of z, where each example's begin)``."""
+    def core(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Indices]:
+        """The assessed pairs, counted from 1: ``(letters of x, letters of z, start of each example's)``."""
         bounds = np.concatenate([[0], np.cumsum(self.assessed)])[self.bounds].astype(np.int64)
         found = [_cells(self.alignment(k))[self.assessed[a:b]] for k, (a, b) in enumerate(pairwise(self.bounds))]
         cells = np.concatenate([np.empty((0, 2), np.int64), *found]).astype(np.int32)
         return np.ascontiguousarray(cells[:, 0]), np.ascontiguousarray(cells[:, 1]), bounds
 
-    def check_assessed(self):
-        """Raise ValueError if losses assess no pair of an example."""
+    def check_assessed(self) -> None:
+        """Raise ValueError if an example has no assessed pair."""
         assessed = np.concatenate([[0], np.cumsum(self.assessed)])[self.bounds]
         bare = np.flatnonzero(np.diff(assessed) == 0)
         if len(bare):
             raise ValueError(f"example {bare[0]}: its reference alignment has no pair that the loss assesses")
 
-    def decoy_pairs(self):
-        """Pairs of each x and its decoys, as string numbers (n_decoys, 2)."""
+    def decoy_pairs(self) -> Indices:
+        """Pairs of each x and its decoys, as string indices (n_decoys, 2)."""
         return np.column_stack([np.repeat(self.x, np.diff(self.decoy_bounds)), self.decoys])
 
-    def arrays(self):
-        """All that tells these examples from others."""
+    def arrays(self) -> list[NDArray[Any]]:
+        """All arrays that identify these examples."""
         return [
             self.strings.symbols,
             self.strings.offsets,

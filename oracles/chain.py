@@ -1,8 +1,11 @@
-"""What all label-chain oracles share: labels in padded rows, masks, label costs, encoded tokens."""
+"""Base of the label-chain oracles: labels in padded rows, masks, label costs, encoded tokens."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens
@@ -10,9 +13,9 @@ from structsvm.protocol import Oracle
 
 
 class LabelChain(Oracle):
-    """Base of the label-chain oracles; not for use on its own.
+    """Base of the label-chain oracles.
 
-    Weights and scores stand in rows of `stride` float32, one column a label; the columns from n_labels on
+    Weights and scores are rows of `stride` float32, one column per label; the columns from n_labels on
     are padding (zero weights, scores of -inf).
     """
 
@@ -20,23 +23,23 @@ class LabelChain(Oracle):
 
     def __init__(
         self,
-        n_labels,
-        n_token_features,
-        order,
-        n_history_rows,
-        loss,
-        label_costs,
-        allowed_transitions,
-        allowed_first,
-        allowed_last,
-    ):
+        n_labels: int,
+        n_token_features: int,
+        order: int,
+        n_history_rows: int,
+        loss: str,
+        label_costs: ArrayLike | None,
+        allowed_transitions: ArrayLike | None,
+        allowed_first: ArrayLike | None,
+        allowed_last: ArrayLike | None,
+    ) -> None:
         name = type(self).__name__
         for parameter, value in (("n_labels", n_labels), ("n_token_features", n_token_features)):
             if not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(
                     f"The {parameter!r} parameter of {name} must be an integer of at least 1. Got {value!r} instead."
                 )
-        # numpy's integers would overflow in the products below.
+        # NumPy integers would overflow in the products below.
         n_labels, n_token_features, n_history_rows = int(n_labels), int(n_token_features), int(n_history_rows)
         self.n_labels, self.n_token_features, self.order = n_labels, n_token_features, order
         self.loss_name = loss
@@ -56,13 +59,13 @@ class LabelChain(Oracle):
         )
 
     @property
-    def padding_row(self):
+    def padding_row(self) -> NDArray[np.float32]:
         row = np.full(self.stride, -np.inf, dtype=np.float32)
         row[: self.n_labels] = 0.0
         return row
 
     @property
-    def mask_rows(self):
+    def mask_rows(self) -> NDArray[np.float32]:
         """0 where allowed and -inf where not: transitions, first, last; empty if all is allowed."""
         if all(mask is None for mask in self.allowed):
             return np.empty(0, dtype=np.float32)
@@ -73,14 +76,14 @@ class LabelChain(Oracle):
         return rows.ravel()
 
     @property
-    def loss_rows(self):
+    def loss_rows(self) -> NDArray[np.float32]:
         rows = np.zeros((self.n_labels, self.stride), dtype=np.float32)
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
         rows[:, : self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
         return rows.ravel()
 
-    def broken_at(self, offsets, labels):
-        """Where labellings first break a mask, as ``(sequence, token)``; None if they do not."""
+    def broken_at(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> tuple[int, int] | None:
+        """The first ``(sequence, token)`` at which a labelling breaks a mask; None if there is none."""
         transitions, first, last = self.allowed
         starts, ends = offsets[:-1], offsets[1:] - 1
         broken = np.zeros(len(labels), dtype=bool)
@@ -98,7 +101,7 @@ class LabelChain(Oracle):
         sequence = int(np.searchsorted(offsets, token, side="right")) - 1
         return sequence, token - int(offsets[sequence])
 
-    def check_allowed(self, offsets, labels):
+    def check_allowed(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> None:
         """Raise ValueError, naming the sequence, if a labelling breaks a mask."""
         place = self.broken_at(offsets, labels)
         if place is not None:
@@ -108,10 +111,10 @@ class LabelChain(Oracle):
                 f"{token} (label {labels[offsets[sequence] + token]})"
             )
 
-    def check_tokens(self, tokens):
+    def check_tokens(self, tokens: Tokens) -> None:
         """Raise ValueError unless the tokens have this oracle's features and no sequence is empty.
 
-        The compiled decoders follow offsets and indices blindly, so all of them are looked at here.
+        The compiled decoders do not check offsets and indices, so all of them are checked here.
         """
         for name, dtype in (
             ("offsets", np.int64),
@@ -142,8 +145,8 @@ class LabelChain(Oracle):
         if len(lengths) and lengths.min() == 0:
             raise ValueError(f"sequence {int(lengths.argmin())} is empty")
 
-    def check_labels(self, tokens, labels):
-        """Return the labels as int32 array of n_tokens values in 0 .. n_labels - 1, or raise ValueError."""
+    def check_labels(self, tokens: Tokens, labels: ArrayLike) -> NDArray[np.int32]:
+        """Return the labels as an int32 array of n_tokens values in 0 .. n_labels - 1; raises ValueError."""
         labels = np.asarray(labels)
         if labels.shape != (tokens.n_tokens,):
             raise ValueError(f"labels have shape {labels.shape}, expected ({tokens.n_tokens},)")
@@ -153,15 +156,15 @@ class LabelChain(Oracle):
             raise ValueError(f"labels lie in {labels.min()}..{labels.max()}, expected 0..{self.n_labels - 1}")
         return np.ascontiguousarray(labels, dtype=np.int32)
 
-    def check_weights(self, w):
-        """Return the weights as float32 array of n_features values, or raise ValueError."""
+    def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
+        """Return the weights as a float32 array of n_features values; raises ValueError."""
         weights = np.ascontiguousarray(w, dtype=np.float32)
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
         return weights
 
-    def allowed_rows(self, allowed, length, i):
-        """Rows of 0 and -inf (length, stride) from a boolean array of labels that may stand at each token."""
+    def allowed_rows(self, allowed: ArrayLike, length: int, i: int) -> NDArray[np.float32]:
+        """Rows of 0 and -inf (length, stride) from a boolean array of the labels allowed at each token."""
         allowed = np.asarray(allowed)
         if allowed.shape != (length, self.n_labels) or allowed.dtype != bool:
             raise ValueError(
@@ -172,7 +175,7 @@ class LabelChain(Oracle):
         rows[:, : self.n_labels][~allowed] = -np.inf
         return rows
 
-    def loss(self, y_true, y):
+    def loss(self, y_true: ArrayLike, y: ArrayLike) -> float:
         wrong = np.asarray(y_true) != np.asarray(y)
         if self.loss_name == "zero_one":
             return float(wrong.any())
@@ -180,7 +183,7 @@ class LabelChain(Oracle):
         return float(costs[np.asarray(y_true)][wrong].sum())
 
 
-def _checked_mask(name, mask, shape):
+def _checked_mask(name: str, mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:
     if mask is None:
         return None
     mask = np.asarray(mask)
@@ -191,17 +194,17 @@ def _checked_mask(name, mask, shape):
     return None if mask.all() else mask
 
 
-def _checked_costs(costs, n_labels):
+def _checked_costs(costs: ArrayLike, n_labels: int) -> NDArray[np.float64] | None:
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (n_labels,) or not np.isfinite(costs).all() or (costs <= 0.0).any():
         raise ValueError(
-            f"The 'label_costs' parameter must hold {n_labels} positive finite numbers. Got {costs!r} instead."
+            f"The 'label_costs' parameter must be {n_labels} positive finite numbers. Got {costs!r} instead."
         )
     return None if (costs == 1.0).all() else costs
 
 
-def as_tokens(X, n_features, *, single=False):
-    """Return X (`Tokens`, or a list of 2-D arrays; with `single` one of them) as `Tokens`."""
+def as_tokens(X: Any, n_features: int, *, single: bool = False) -> Tokens:
+    """Return X (`Tokens`, or a list of 2-D arrays; with `single` one such array) as `Tokens`."""
     if isinstance(X, Tokens):
         return X
     tokens = FeatureEncoder().fit_transform([X] if single else X)
@@ -210,8 +213,8 @@ def as_tokens(X, n_features, *, single=False):
     return tokens
 
 
-def flat_labels(Y, tokens):
-    """Return one flat array of labels from a list of label arrays (or such an array as it is)."""
+def flat_labels(Y: Any, tokens: Tokens) -> NDArray[Any]:
+    """Return one flat array of labels from a list of label arrays; a flat array is returned unchanged."""
     if isinstance(Y, np.ndarray) and Y.ndim == 1 and Y.dtype != object:
         return Y
     lengths = np.diff(tokens.offsets)

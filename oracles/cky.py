@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from numbers import Integral
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.kbest import derivations
 from structsvm.parameters import Interval, Options
-from structsvm.protocol import Oracle
+from structsvm.protocol import Oracle, Penalty, Rescaling
 from structsvm.structures.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
+from structsvm.structures.trees import Tree
 
 
 class NoParseError(ValueError):
-    """A sentence that the grammar does not cover."""
+    """A sentence without a parse in the grammar."""
 
 
 class CKYOracle(Oracle):
     """Trees of a context-free grammar.
 
-    An input x is a sentence, a list of terminals' names; an output y is a `Tree` whose words are the sentence's
+    An input x is a sentence, a list of names of terminals; an output y is a `Tree` whose words are those
     terminals. The joint feature counts the rules of the grammar in the tree (paper, section 2 and figure 1).
 
     Parameters
     ----------
-    grammar : Grammar
-        Or the text of one.
+    grammar : Grammar or str
+        A grammar, or its text.
     loss : {"f1", "hamming", "zero_one"}, default="f1"
-        By the labelled spans (category, begin, end) of the counted nodes, g in the true tree, p in the other and c in
-        both: ``1 - F1 = 1 - 2 c / (g + p)``, ``g + p - 2 c``, or 1 for any other tree. Another tree with the same
-        spans (other labels that are not counted, a chain in another order) counts as if it had one span more.
+        With g labelled spans (category, begin, end) of counted nodes in the true tree, p in the other and c in
+        both: ``1 - F1 = 1 - 2 c / (g + p)``, ``g + p - 2 c``, or 1 for any other tree. A different tree with the same
+        spans (other labels that are not counted, a chain in another order) counts as having one span more.
     span_features : bool, default=False
-        Whether nodes have weights for their spans too: for each category the first and the last word, the words before
-        and after, the length, and the word that a binary (or binarised) rule's second child begins with.
+        Whether nodes also have weights for their spans: per category the first and the last word, the words before
+        and after, the length, and the first word of the second child of a binary (or binarised) rule.
     max_length : int, default=400
-        Longest sentence, in words.
+        Maximum length of a sentence, in words.
     max_chart_bytes : int, default=2**31
-        Largest chart.
+        Maximum size of a chart.
 
     Attributes
     ----------
@@ -48,18 +51,26 @@ class CKYOracle(Oracle):
 
     Notes
     -----
-    Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes for each span and each symbol that
-    the sentence's words can derive, and 32 for each rule and each place where a left child of it may end; its time is
-    that of a maximum over contiguous numbers for each rule and each span of a left child. Ctrl-C comes through. See
-    `structsvm.oracles._cky` for what loss-augmented inference adds; losses that count take 24 bytes more for each pair
-    of counts that a tree may have. `max_chart_bytes` is about all of these.
+    Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes per span and symbol that can be
+    derived from the sentence's words, and 32 per rule and possible end of its left child; its time is that of a
+    maximum over contiguous numbers per rule and span of a left child. Ctrl-C interrupts it. See
+    `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24 bytes more per
+    possible pair of counts. `max_chart_bytes` limits the sum of these.
     """
 
     is_exact = True
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 
-    def __init__(self, grammar, *, loss="f1", span_features=False, max_length=400, max_chart_bytes=2**31):
+    def __init__(
+        self,
+        grammar: Grammar | str,
+        *,
+        loss: str = "f1",
+        span_features: bool = False,
+        max_length: int = 400,
+        max_chart_bytes: int = 2**31,
+    ) -> None:
         self.grammar = Grammar(grammar) if isinstance(grammar, str) else grammar
         if not isinstance(self.grammar, Grammar):
             raise ValueError(f"The 'grammar' parameter of CKYOracle must be a Grammar or text. Got {grammar!r:.80}.")
@@ -78,15 +89,23 @@ class CKYOracle(Oracle):
         if self.n_features >= 2**31:
             raise ValueError(f"{n_rules} rules and {n_spans} span features are more than 2**31 weights")
 
-    def parser(self):
-        """A chart of one's own, for one thread."""
+    def parser(self) -> Parser:
+        """A new parser with its own chart, for one thread."""
         first = len(self.grammar.features) if self.span_features else -1
         return Parser(self.grammar, self.n_features, first, self.max_length, self.max_chart_bytes)
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
-        """Bind training trees; see `Oracle.bind`. X may be None: the words are the trees'."""
+    def bind(
+        self,
+        X: Sequence[Sequence[str]] | None,
+        Y: Sequence[Tree],
+        *,
+        rescaling: Rescaling | None = "margin",
+        penalty: Penalty | None = "linear",
+    ) -> TreeProblem:
+        """Bind training trees; see `Oracle.bind`. X may be None: the words of the trees are used."""
         self.check_formulation(rescaling, penalty)
-        words, rows = [], []
+        words: list[NDArray[np.int32]] = []
+        rows: list[NDArray[np.int32]] = []
         for i, tree in enumerate(Y):
             try:
                 sentence, derivation = self.grammar.encode(tree)
@@ -101,12 +120,12 @@ class CKYOracle(Oracle):
                 raise ValueError(f"X has {len(X)} sentences, Y has {len(words)} trees")
             for i, (x, sentence) in enumerate(zip(X, words, strict=True)):
                 if list(x) != [self.grammar.terminals[t] for t in sentence]:
-                    raise ValueError(f"tree {i} has other words than the sentence")
+                    raise ValueError(f"tree {i} does not have the words of the sentence")
         return TreeProblem(self, *_joined(words, (0,)), *_joined(rows, (0, 6)), rescaling=rescaling, penalty=penalty)
 
     # ---- the protocol on single objects ---------------------------------------------------------
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Sequence[str], y: Tree) -> NDArray[np.float64]:
         words, rows = self.grammar.encode(y)
         grammar, T = self.grammar, len(self.grammar.terminals)
         arrays, n = grammar.arrays, len(words)
@@ -136,7 +155,7 @@ class CKYOracle(Oracle):
                 by_word[4, grammar.categories.index(category_of(labels[-1])), words[split]] += 1.0
         return psi
 
-    def loss(self, y_true, y):
+    def loss(self, y_true: Tree, y: Tree) -> float:
         if y == y_true:
             return 0.0
         true, other = self.counted_spans(y_true), self.counted_spans(y)
@@ -147,12 +166,14 @@ class CKYOracle(Oracle):
             p += 1
         return float(g + p - 2 * c) if self.loss_name == "hamming" else 1.0 - 2.0 * c / (g + p)
 
-    def counted_spans(self, tree):
-        """The labelled spans that losses look at: a set of (category, begin, end)."""
+    def counted_spans(self, tree: Tree) -> set[tuple[str, int, int]]:
+        """The labelled spans that losses count: a set of (category, begin, end)."""
         spans = ((category_of(label), i, j) for label, i, j in tree.spans())
         return {span for span in spans if span[0] not in self.grammar.uncounted}
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(
+        self, x: Sequence[str], w: ArrayLike, y_true: Tree | None = None, rescaling: Rescaling | None = None
+    ) -> Tree:
         if y_true is None:
             found = self.parse(x, w)
             if found is None:
@@ -162,10 +183,12 @@ class CKYOracle(Oracle):
 
     # ---- parsing --------------------------------------------------------------------------------
 
-    def parse(self, x, w, *, words=None, parser=None):
+    def parse(
+        self, x: Sequence[str], w: ArrayLike, *, words: Sequence[str | Tree] | None = None, parser: Parser | None = None
+    ) -> tuple[Tree, float] | None:
         """The best tree of a sentence and its score, or None if the grammar has none.
 
-        `words` is what the tree is to hold in the places of the terminals, words or trees; default: the terminals.
+        `words` replace the terminals in the tree, words or trees; default: the terminals.
         """
         numbers = self.grammar.sentence(x)
         if numbers is None:
@@ -173,7 +196,9 @@ class CKYOracle(Oracle):
         found = (parser or self.parser()).parse(numbers, self.check_weights(w))
         return None if found is None else (self.grammar.decode(found[0], words or x), found[1])
 
-    def kbest(self, x, w, k=None, *, words=None):
+    def kbest(
+        self, x: Sequence[str], w: ArrayLike, k: int | None = None, *, words: Sequence[str | Tree] | None = None
+    ) -> Iterator[tuple[Tree, float]]:
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
@@ -183,8 +208,8 @@ class CKYOracle(Oracle):
         ranked = islice(derivations(self.parser(), numbers, weights), None if k is None else int(k))
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
-    def check_weights(self, w):
-        """Return the weights as float64 array of n_features finite values, or raise ValueError."""
+    def check_weights(self, w: ArrayLike) -> NDArray[np.float64]:
+        """Return the weights as a float64 array of n_features finite values; raises ValueError."""
         weights = np.ascontiguousarray(w, dtype=np.float64)
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
@@ -193,7 +218,7 @@ class CKYOracle(Oracle):
         return weights
 
 
-def _joined(arrays, empty):
-    """Arrays set one after the other, and where each begins."""
+def _joined(arrays: list[NDArray[np.int32]], empty: tuple[int, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The concatenated arrays, and the start of each."""
     offsets = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.int64)
     return (np.concatenate(arrays) if arrays else np.empty(empty, dtype=np.int32)), offsets

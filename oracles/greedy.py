@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._greedy import GreedyDecoder, GreedyProblem
 from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
+from structsvm.protocol import Penalty, Rescaling
 
 
 class GreedyOracle(LabelChain):
     """Greedy inference with the labels of the last `order` tokens as features.
 
-    Training follows equation (5.12) of the thesis: every token is an example of its own whose history is
-    the true one. That multiclass problem is solved exactly, and its duality gap can be certified; the
+    Training follows equation (5.12) of the thesis: every token is an example of its own with the true
+    history. That multiclass problem is solved exactly, and its duality gap can be certified; the
     search for a whole labelling is not exact, and `is_exact` says so.
 
     Parameters
     ----------
     n_labels, n_token_features : int
-        Numbers of labels and of features of a token.
+        Number of labels, and of features of a token.
     order : int, default=2
-        How many labels before a token its score sees, each by itself (not their combination), so the cost
-        grows by one row a label: order 10 is cheap.
+        Number of previous labels that a score depends on, each by itself (not their combination), so the cost
+        grows by one row per label: order 10 is cheap.
     label_costs, allowed_transitions, allowed_first, allowed_last
-        As for `ViterbiOracle`. Masks act on predictions; a label is only excluded at its own token, so a
-        mask under which labellings can run into a dead end may raise an error.
+        As for `ViterbiOracle`. Masks apply to predictions; a label is only excluded at its own token, so a
+        mask with dead ends may raise an error.
 
     Notes
     -----
     Layout of w: rows of `stride` float32; F emission rows, then for each lag s = 1 .. order K + 1 rows,
-    one for each label at that distance (the last: before the first token).
+    one per label at that distance (the last: before the first token).
     """
 
     is_exact = False
@@ -38,15 +42,15 @@ class GreedyOracle(LabelChain):
 
     def __init__(
         self,
-        n_labels,
-        n_token_features,
+        n_labels: int,
+        n_token_features: int,
         *,
-        order=2,
-        label_costs=None,
-        allowed_transitions=None,
-        allowed_first=None,
-        allowed_last=None,
-    ):
+        order: int = 2,
+        label_costs: ArrayLike | None = None,
+        allowed_transitions: ArrayLike | None = None,
+        allowed_first: ArrayLike | None = None,
+        allowed_last: ArrayLike | None = None,
+    ) -> None:
         if not (isinstance(order, (int, np.integer)) and order >= 0):
             raise ValueError(f"The 'order' parameter of GreedyOracle must be an integer >= 0. Got {order!r} instead.")
         super().__init__(
@@ -61,17 +65,19 @@ class GreedyOracle(LabelChain):
             allowed_last,
         )
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
-        """Bind training sequences: a problem with one example a token (see `Oracle.bind`)."""
+    def bind(
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> GreedyProblem:
+        """Bind training sequences: a problem with one example per token (see `Oracle.bind`)."""
         self.check_formulation(rescaling, penalty)
         tokens = as_tokens(X, self.n_token_features)
         return GreedyProblem(self, tokens, flat_labels(Y, tokens), rescaling=rescaling, penalty=penalty)
 
-    def chain(self, X):
+    def chain(self, X: Any) -> GreedyDecoder:
         """Return a decoder for sequences without labels."""
         return GreedyDecoder(self, as_tokens(X, self.n_token_features))
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
         psi = np.zeros((self.n_rows, self.stride))
         tokens = as_tokens(x, self.n_token_features, single=True)
         y = np.asarray(y)
@@ -82,8 +88,10 @@ class GreedyOracle(LabelChain):
             np.add.at(psi, (self.n_token_features + (lag - 1) * (self.n_labels + 1) + before, y), 1.0)
         return psi.ravel()
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
-        """Greedy labelling; loss-augmented inference over whole sequences is not offered."""
+    def argmax(
+        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
+    ) -> NDArray[np.int32]:
+        """Greedy labelling; there is no loss-augmented inference over whole sequences."""
         if y_true is not None:
             raise NotImplementedError(
                 "GreedyOracle has no loss-augmented argmax over whole labellings: it is trained token by "

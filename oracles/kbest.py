@@ -1,34 +1,38 @@
-"""The k best derivations in a chart, one after the other, each found when it is asked for.
+"""The k best derivations in a chart, in order, each computed on demand.
 
-Lazy enumeration (Huang and Chiang 2005, algorithm 3): the r-th best derivation of an item is one of a few candidates,
-which are the ways to begin it with its children's best derivations, and the neighbours (one child's rank raised by
-one) of those that have been taken already. Ranks of children are asked for as they are needed, on an explicit stack.
+Lazy enumeration (Huang and Chiang 2005, algorithm 3): the r-th best derivation of an item is one of a few candidates:
+its edges with the best derivations of their children, and the neighbours (the rank of one child raised by one) of the
+derivations found so far. Ranks of children are computed as they are needed, on an explicit stack.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.oracles._cky import Parser
 
 __all__ = ["derivations"]
 
-# Items are (kind, symbol, begin, end). A "base" begins with a rule, a "final" one may have a chain on top.
+# Items are (kind, symbol, begin, end). A "base" item has a rule at its root, a "final" one may have a chain on top.
 _BASE, _FINAL = 0, 1
 
 
 class _Item:
-    """What is known of an item: its derivations so far, and the candidates for the next one."""
+    """An item's derivations found so far, and the candidates for the next one."""
 
     def __init__(self, edges: list[tuple[float, Any, tuple[Any, ...]]]) -> None:
-        # A candidate is (-score, number of the edge, ranks of the children).
+        # A candidate is (-score, index of the edge, ranks of the children).
         self.edges = edges
         self.found: list[tuple[float, int, tuple[int, ...]]] = []
         self.heap = [(-score, number, (0,) * len(tails)) for number, (score, _, tails) in enumerate(edges)]
         heapq.heapify(self.heap)
         self.seen = {(number, ranks) for _, number, ranks in self.heap}
-        self.due: tuple[float, int, tuple[int, ...]] | None = None  # taken, its neighbours not yet looked at
+        self.due: tuple[float, int, tuple[int, ...]] | None = None  # found, its neighbours not yet added
 
 
 class _Search:
@@ -63,7 +67,7 @@ class _Search:
         return edges
 
     def ask(self, key: tuple[int, int, int, int], rank: int) -> bool:
-        """Make sure that the item's derivation of this rank is known; False if it has none."""
+        """Compute the item's derivation of this rank; returns False if it has none."""
         stack = [(key, rank)]
         while stack:
             key, rank = stack[-1]
@@ -83,9 +87,9 @@ class _Search:
         return len(self.items[key].found) > rank
 
     def neighbours(self, item: _Item) -> tuple[Any, int] | None:
-        """Add the neighbours of the derivation taken last.
+        """Add the neighbours of the derivation found last.
 
-        Returns a child and its rank that must be asked for first, if any; then it is to be called again.
+        Returns a child and its rank that must be computed first, if any; then call it again.
         """
         score, number, ranks = item.due  # type: ignore[misc]
         tails = item.edges[number][2]
@@ -103,8 +107,8 @@ class _Search:
         item.due = None
         return None
 
-    def rows(self, root: tuple[int, int, int, int], rank: int) -> np.ndarray:
-        """A derivation as `Parser.parse` gives it."""
+    def rows(self, root: tuple[int, int, int, int], rank: int) -> NDArray[np.int32]:
+        """A derivation as returned by `Parser.parse`."""
         rows = []
         stack = [(root, rank)]
         while stack:
@@ -122,10 +126,10 @@ class _Search:
         return np.array(rows, dtype=np.int32)
 
 
-def derivations(parser, words, w):
+def derivations(parser: Parser, words: ArrayLike, w: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.int32], float]]:
     """Yield ``(nodes, score)`` of a sentence's derivations, best first; see `Parser.parse`.
 
-    The parser's chart is in use until the iterator is done with.
+    The iterator uses the parser's chart: do not parse anything else before its end.
     """
     words = parser.check(words)
     parser.fill(words, w)

@@ -1,20 +1,23 @@
-"""Alignments of two strings: the oracle behind learnt substitution and gap costs (Tsochantaridis and others 2004,
+"""Alignments of two strings: the oracle for learning substitution and gap costs (Tsochantaridis and others 2004,
 section 5.4).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from math import prod
 from numbers import Integral
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 from structsvm.oracles.suboptimal import alignments_by_score
-from structsvm.protocol import Oracle
+from structsvm.protocol import Oracle, Penalty, Rescaling
 
-# Scores of all pairs of symbols stand in a table that is made anew for each example.
+# The table of scores of all pairs of symbols is filled anew for each example.
 MAX_SYMBOLS = 1024
 
 
@@ -22,31 +25,31 @@ class SmithWatermanOracle(Oracle):
     """Alignments of two strings with exact inference: Smith-Waterman, Needleman-Wunsch, Gotoh.
 
     An alignment is a sequence of operations: M pairs a letter of x with one of z, X puts a letter of x against a gap,
-    Z one of z. The joint feature is the histogram of operations; what they score are the weights.
+    Z one of z. The joint feature is the histogram of operations; the weights are their scores.
 
     Parameters
     ----------
     n_letters : int
         Size of the alphabet; a string is an integer array of letters 0 .. n_letters - 1.
     classes : tuple of int, default=()
-        Position features: how many values each has (hydrophobicity classes, predicted structure). A string is then an
+        Number of values of each position feature (hydrophobicity classes, predicted structure). A string is then an
         integer array (length, 1 + len(classes)), the letter first.
     mode : {"global", "semi_global", "local"}, default="global"
-        Both strings whole; from the first letter of one to the last letter of one (overlap: what stands out at the
-        ends is free); or any part of one with any part of the other.
+        Both strings whole; from the first letter of one to the last letter of one (overlap: unaligned ends are
+        free); or any part of one with any part of the other.
     gaps : {"affine", "linear"}, default="affine"
-        The first letter of a gap weighs differently from the others, or all the same.
+        The first letter of a gap has another weight than the others, or the same.
     symmetric : bool, default=False
-        Whether a pair (a, b) and a pair (b, a) have one weight.
+        Whether the pairs (a, b) and (b, a) share one weight.
     letter_gaps : bool, default=False
-        Whether gaps also have weights by the letter that stands against the gap. (By its classes they always have.)
+        Whether gaps also have weights by the letter against the gap. (By its classes they always have.)
     band : int or (int, int), optional
         Search only cells with ``min(0, d) - low <= j - i <= max(0, d) + high``, d the difference of the lengths; one
-        number is both. None: all cells.
+        int gives both. None: all cells.
     loss : {"q", "zero_one"}, default="q"
-        The share of the reference's assessed pairs that an alignment misses, or 1 for any other alignment.
+        The fraction of the reference's assessed pairs that an alignment misses, or 1 for any other alignment.
     window : int, default=0
-        "q": a reference pair counts as found if its letter of x is paired with one of z at most so far from its own.
+        "q": a reference pair counts as found if its letter of x is paired with one of z at most `window` away.
 
     Attributes
     ----------
@@ -55,18 +58,18 @@ class SmithWatermanOracle(Oracle):
         the pairs of values of each class; opening and extension of a gap (linear: one weight), then both by each
         value of the letters (`letter_gaps`) and classes.
     n_symbols : int
-        Combinations of a letter and its classes.
+        Number of combinations of a letter and its classes.
 
     Notes
     -----
     Exact for all formulations. Margin rescaling with a linear penalty, and the zero-one loss, cost m n cells; with "q",
-    slack rescaling and other penalties tell the counts of found pairs apart and cost R m n for R reference pairs.
+    slack rescaling and other penalties count the found pairs and cost R m n for R reference pairs.
 
-    Where gaps in both strings meet, X comes before Z, so that the global alignments of two strings are as many as their
-    sets of pairs, ``binomial(m + n, m)``; all orders of the operations would be the Delannoy number. The first
-    letter of a gap scores ``open``, each further one ``extend``: -11 and -1 are what NCBI writes as 10 and 1.
+    Where gaps in both strings meet, X comes before Z, so that the number of global alignments of two strings is that
+    of their sets of pairs, ``binomial(m + n, m)``; with all orders of the operations it would be the Delannoy number.
+    The first letter of a gap scores ``open``, each further one ``extend``: -11 and -1 are NCBI's 10 and 1.
 
-    "q" can be 0 for alignments other than the reference: those that only add pairs which are not assessed. Their
+    "q" can be 0 for alignments other than the reference: those that only add pairs that are not assessed. Their
     constraints have right-hand side 0; with slack rescaling they have none.
     """
 
@@ -76,17 +79,17 @@ class SmithWatermanOracle(Oracle):
 
     def __init__(
         self,
-        n_letters,
+        n_letters: int,
         *,
-        classes=(),
-        mode="global",
-        gaps="affine",
-        symmetric=False,
-        letter_gaps=False,
-        band=None,
-        loss="q",
-        window=0,
-    ):
+        classes: Sequence[int] = (),
+        mode: str = "global",
+        gaps: str = "affine",
+        symmetric: bool = False,
+        letter_gaps: bool = False,
+        band: int | tuple[int, int] | None = None,
+        loss: str = "q",
+        window: int = 0,
+    ) -> None:
         for name, value, known in (
             ("mode", mode, ("global", "semi_global", "local")),
             ("gaps", gaps, ("affine", "linear")),
@@ -100,15 +103,14 @@ class SmithWatermanOracle(Oracle):
         self.mode, self.gaps, self.loss_name = mode, gaps, loss
         self.symmetric, self.letter_gaps = bool(symmetric), bool(letter_gaps)
         self.window = _count("window", window, 0)
+        self.band: tuple[int, int] | None = None
         if band is not None:
-            band = (band, band) if isinstance(band, Integral) else tuple(band)
-            if len(band) != 2:
+            sides = (band, band) if isinstance(band, (int, np.integer)) else tuple(band)
+            if len(sides) != 2:
                 raise ValueError(
-                    f"The 'band' parameter of SmithWatermanOracle must be one or two integers. Got {band!r}."
+                    f"The 'band' parameter of SmithWatermanOracle must be one or two integers. Got {sides!r}."
                 )
-            low, high = band
-            band = (-_count("band", low, 0), _count("band", high, 0))
-        self.band = band
+            self.band = -_count("band", sides[0], 0), _count("band", sides[1], 0)
         self.n_symbols = prod(self.sizes)
         if self.n_symbols > MAX_SYMBOLS:
             raise ValueError(
@@ -116,10 +118,11 @@ class SmithWatermanOracle(Oracle):
             )
         self._lay_out()
 
-    def _lay_out(self):
-        """Number the features; for each operation on symbols, those that it counts in."""
+    def _lay_out(self) -> None:
+        """Number the features, and list those of each operation on symbols."""
         values = np.stack(np.unravel_index(np.arange(self.n_symbols), self.sizes), axis=1)
-        pairs, self.first_pair = [], []
+        pairs: list[NDArray[np.int64]] = []
+        self.first_pair: list[int] = []
         at = 0
         for track, size in enumerate(self.sizes):
             a, b = values[:, None, track], values[None, :, track]
@@ -135,7 +138,7 @@ class SmithWatermanOracle(Oracle):
         self.first_gap = at
         opening, extension = [np.full(self.n_symbols, at)], [np.full(self.n_symbols, at + affine)]
         at += 1 + affine
-        self.first_gap_by = {}
+        self.first_gap_by: dict[int, int] = {}
         for track, size in enumerate(self.sizes):
             if track > 0 or self.letter_gaps:
                 self.first_gap_by[track] = at
@@ -146,8 +149,8 @@ class SmithWatermanOracle(Oracle):
         self.extend_features = np.stack(extension, axis=1).astype(np.int32)
         self.n_features = at
 
-    def pair_table(self, w, track=0):
-        """The weights of pairs of letters, or of a class's values, as a square matrix."""
+    def pair_table(self, w: NDArray[np.float64], track: int = 0) -> NDArray[np.float64]:
+        """The weights of pairs of letters, or of values of a class, as a square matrix."""
         size = self.sizes[track]
         a, b = np.indices((size, size))
         if self.symmetric:
@@ -157,8 +160,8 @@ class SmithWatermanOracle(Oracle):
 
     # ---- strings and alignments -----------------------------------------------------------------
 
-    def encode(self, string):
-        """One symbol a position from an integer array (length,), or with classes (length, 1 + n_classes).
+    def encode(self, string: ArrayLike) -> NDArray[np.int32]:
+        """One symbol per position from an integer array (length,), or with classes (length, 1 + n_classes).
 
         Raises
         ------
@@ -170,7 +173,7 @@ class SmithWatermanOracle(Oracle):
             values = values[:, None]
         if values.ndim != 2 or values.shape[1] != len(self.sizes) or values.dtype.kind not in "iu":
             raise ValueError(
-                f"a string must be an integer array of {len(self.sizes)} numbers a position, got {values.dtype} "
+                f"a string must be an integer array of {len(self.sizes)} numbers per position, got {values.dtype} "
                 f"{np.shape(string)}"
             )
         if len(values) == 0:
@@ -179,8 +182,8 @@ class SmithWatermanOracle(Oracle):
             raise ValueError(f"a string has values outside 0..{np.array(self.sizes) - 1}")
         return np.ravel_multi_index(tuple(values.T), self.sizes).astype(np.int32)
 
-    def check_strings(self, strings):
-        """Raise ValueError unless the strings are what the compiled aligner can follow blindly."""
+    def check_strings(self, strings: Strings) -> None:
+        """Raise ValueError unless the strings are valid; the compiled aligner does not check them."""
         symbols, offsets = strings.symbols, strings.offsets
         for name, array, dtype in (("symbols", symbols, np.int32), ("offsets", offsets, np.int64)):
             if array.dtype != dtype or array.ndim != 1 or not array.flags.c_contiguous or not array.flags.aligned:
@@ -193,8 +196,8 @@ class SmithWatermanOracle(Oracle):
         if len(symbols) and not 0 <= symbols.min() <= symbols.max() < self.n_symbols:
             raise ValueError(f"the strings have symbols outside 0..{self.n_symbols - 1}")
 
-    def check_alignment(self, alignment, m, n):
-        """Raise ValueError unless it is an alignment of strings of m and n letters in this mode and band."""
+    def check_alignment(self, alignment: Alignment, m: int, n: int) -> None:
+        """Raise ValueError unless it is a valid alignment of strings of m and n letters in this mode and band."""
         codes = alignment.codes
         if not (codes == PAIR).any():
             raise ValueError("the alignment has no pair")
@@ -209,7 +212,7 @@ class SmithWatermanOracle(Oracle):
         if self.mode == "local" and codes[[0, -1]].any():
             raise ValueError("a local alignment must begin and end with a pair")
         if self.mode == "global" and ((x_start, z_start) != (0, 0) or (x_stop, z_stop) != (m, n)):
-            raise ValueError("a global alignment must take both strings whole")
+            raise ValueError("a global alignment must cover both strings whole")
         if self.mode == "semi_global" and (min(x_start, z_start) > 0 or (x_stop < m and z_stop < n)):
             raise ValueError(
                 "a semi-global alignment must begin with the first letter of one string and end with a last"
@@ -220,18 +223,25 @@ class SmithWatermanOracle(Oracle):
             if min(offset.min(), z_start - x_start) < low or max(offset.max(), z_start - x_start) > high:
                 raise ValueError(f"the alignment leaves the band (j - i in {low}..{high}); widen it")
 
-    def check_weights(self, w):
-        """Return the weights as float64 array of n_features finite values, or raise ValueError."""
+    def check_weights(self, w: ArrayLike) -> NDArray[np.float64]:
+        """Return the weights as a float64 array of n_features finite values; raises ValueError."""
         weights = np.ascontiguousarray(w, dtype=np.float64)
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
         if not np.isfinite(weights).all():
-            raise ValueError("w holds weights that are not finite")
+            raise ValueError("w has values that are not finite")
         return weights
 
     # ---- the protocol ---------------------------------------------------------------------------
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+    def bind(
+        self,
+        X: Sequence[tuple[ArrayLike, ArrayLike]],
+        Y: Sequence[Alignment],
+        *,
+        rescaling: Rescaling | None = "margin",
+        penalty: Penalty | None = "linear",
+    ) -> AlignmentProblem:
         """Bind pairs of strings with their reference alignments; see `Oracle.bind`.
 
         X is a list of pairs (x, z) of integer arrays (see `encode`), Y a list of `Alignment`.
@@ -240,16 +250,19 @@ class SmithWatermanOracle(Oracle):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
         strings = Strings.of([self.encode(string) for pair in X for string in pair])
         pairs = np.arange(2 * len(X)).reshape(-1, 2)
-        return self.bind_references(References.of(strings, pairs, Y), rescaling=rescaling, penalty=penalty)
+        problem = self.bind_references(References.of(strings, pairs, Y), rescaling=rescaling, penalty=penalty)
+        return cast(AlignmentProblem, problem)  # there are no decoys
 
-    def bind_references(self, references, *, rescaling="margin", penalty="linear"):
-        """Bind `References`: with decoys, homologues are learnt to be told from them, else alignments."""
+    def bind_references(
+        self, references: References, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> AlignmentProblem | DecoyProblem:
+        """Bind `References`: with decoys, to learn to separate homologues from them; else to learn alignments."""
         self.check_formulation(rescaling, penalty)
         lengths = np.diff(references.strings.offsets)
         for name in ("x", "z", "decoys"):
-            numbers = getattr(references, name)
-            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(lengths):
-                raise IndexError(f"{name} names strings outside 0..{len(lengths) - 1}")
+            indices = getattr(references, name)
+            if len(indices) and not 0 <= indices.min() <= indices.max() < len(lengths):
+                raise IndexError(f"{name} refers to strings outside 0..{len(lengths) - 1}")
         for k in range(len(references)):
             try:
                 self.check_alignment(references.alignment(k), lengths[references.x[k]], lengths[references.z[k]])
@@ -261,20 +274,20 @@ class SmithWatermanOracle(Oracle):
             return AlignmentProblem(self, references, rescaling=rescaling, penalty=penalty)
         alone = np.flatnonzero(np.diff(references.decoy_bounds) == 0)
         if len(alone):
-            raise ValueError(f"example {alone[0]} has no decoys, and others have")
+            raise ValueError(f"example {alone[0]} has no decoys, but others have")
         return DecoyProblem(self, references, rescaling=rescaling, penalty=penalty)
 
-    def aligner(self, strings, pairs, *, traceback=True):
-        """Return the compiled aligner of pairs (n, 2) out of `Strings`."""
+    def aligner(self, strings: Strings, pairs: ArrayLike, *, traceback: bool = True) -> Aligner:
+        """Return the compiled aligner of pairs (n, 2) of `Strings`."""
         return Aligner(self, strings, pairs, traceback=traceback)
 
-    def _aligner_of(self, x):
+    def _aligner_of(self, x: tuple[ArrayLike, ArrayLike]) -> Aligner:
         return self.aligner(Strings.of([self.encode(string) for string in x]), [[0, 1]])
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: tuple[ArrayLike, ArrayLike], y: Alignment) -> NDArray[np.float64]:
         return self._aligner_of(x).histogram(0, 1, y.x_start, y.z_start, y.codes)
 
-    def loss(self, y_true, y):
+    def loss(self, y_true: Alignment, y: Alignment) -> float:
         if self.loss_name == "zero_one":
             return float(
                 y._replace(operations=y.operations.upper()) != y_true._replace(operations=y_true.operations.upper())
@@ -284,23 +297,29 @@ class SmithWatermanOracle(Oracle):
         hits = sum(i in found and abs(found[i] - j) <= self.window for i, j in cells.tolist())
         return (len(cells) - hits) / len(cells)
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(
+        self,
+        x: tuple[ArrayLike, ArrayLike],
+        w: ArrayLike,
+        y_true: Alignment | None = None,
+        rescaling: Rescaling | None = None,
+    ) -> Alignment:
         if y_true is None:
             x_start, z_start, codes, _ = self._aligner_of(x).align(w, 0, 1)
         else:
             x_start, z_start, codes = self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
         return Alignment.from_codes(x_start, z_start, codes)
 
-    def alignments(self, x, w):
-        """Yield ``(score, Alignment)`` of all alignments of x = (x, z), the best first.
+    def alignments(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> Iterator[tuple[float, Alignment]]:
+        """Yield ``(score, Alignment)`` of all alignments of x = (x, z), best first.
 
-        Lazy: the next one takes time in proportion to the lengths, but all cells are kept meanwhile (24 bytes each).
+        Lazy: each one takes time proportional to the lengths, but all cells stay in memory (24 bytes each).
         """
         table, pair, gap_x, gap_z = self._aligner_of(x).table(w, 0, 1)
         return alignments_by_score(table, pair, gap_x, gap_z, self.mode)
 
 
-def _count(name, value, least):
+def _count(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(
             f"The {name!r} parameter of SmithWatermanOracle must be an integer of at least {least}. Got {value!r}."

@@ -1,26 +1,37 @@
-"""All alignments of two strings in the order of their scores: best-first search on the way back.
+"""All alignments of two strings in the order of their scores: best-first search on the backward pass.
 
-The forward scores of all cells are at hand, so what the best completion of a suffix scores is known exactly: the
-search goes straight to the next alignment.
+The forward scores of all cells give the exact score of the best completion of a suffix, so the search goes straight
+to the next alignment.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment
 
 START = 3
 
+End = tuple[float, tuple[int, ...]]  # score and (state, i, j)
 
-def alignments_by_score(table, pair, gap_x, gap_z, mode):
-    """Yield ``(score, Alignment)``, the best first; see `Aligner.table` for the arguments."""
-    tickets = count()  # the order among equal scores
+
+def alignments_by_score(
+    table: NDArray[np.float64],
+    pair: NDArray[np.float64],
+    gap_x: NDArray[np.float64],
+    gap_z: NDArray[np.float64],
+    mode: str,
+) -> Iterator[tuple[float, Alignment]]:
+    """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments."""
+    tickets = count()  # breaks ties among equal scores
     ends = _ends(table, mode)
-    heap: list = []
+    heap: list[Any] = []
     _push_end(heap, ends, tickets)
     while heap:
         score, _, (state, i, j), suffix, tail, is_end = heapq.heappop(heap)
@@ -48,8 +59,8 @@ def alignments_by_score(table, pair, gap_x, gap_z, mode):
                 heapq.heappush(heap, (-best, next(tickets), (before, i, j), suffix, tail + cost, False))
 
 
-def _ends(table, mode):
-    """Yield ``(score, (state, i, j))`` of the places where an alignment may end, the best first."""
+def _ends(table: NDArray[np.float64], mode: str) -> Iterator[End]:
+    """Yield ``(score, (state, i, j))`` of the possible ends of an alignment, best first."""
     m, n = table.shape[1] - 1, table.shape[2] - 1
     mask = np.zeros(table.shape, dtype=bool)
     if mode == "local":
@@ -71,13 +82,13 @@ def _ends(table, mode):
         yield 0.0, (START, 0, 0)
 
 
-def _push_end(heap, ends, tickets):
+def _push_end(heap: list[Any], ends: Iterator[End], tickets: Iterator[int]) -> None:
     end = next(ends, None)
     if end is not None:
         heapq.heappush(heap, (-end[0], next(tickets), end[1], None, 0.0, True))
 
 
-def _alignment(i, j, suffix):
+def _alignment(i: int, j: int, suffix: Any) -> Alignment:
     codes = []
     while suffix is not None:
         code, suffix = suffix

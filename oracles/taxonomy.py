@@ -5,19 +5,25 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.matrices import encode_rows, is_sparse
 from structsvm.features.tokens import Tokens
 from structsvm.oracles._taxonomy import OutputAttributes, TaxonomyDecoder, TaxonomyProblem
-from structsvm.protocol import Oracle
+from structsvm.protocol import Oracle, Penalty, Rescaling
 from structsvm.structures._lattice import NODE_LOSSES
+from structsvm.structures.taxonomy import Taxonomy
 
 ATTRIBUTES = ("ancestors", "normalized", "flat")
 
+Indices = NDArray[np.integer[Any]]
+
 
 class TaxonomyOutputs:
-    """Nodes of a taxonomy as outputs, their losses and attributes; nothing of inputs.
+    """Nodes of a taxonomy as outputs, their losses and attributes.
 
     Parameters
     ----------
@@ -27,19 +33,26 @@ class TaxonomyOutputs:
     ----------
     outputs : ndarray of shape (n_outputs,), int32
     loss_name, loss_matrix : str, float32 array
-        One of them None.
+        "matrix" and the matrix, or a name and None.
     attributes : OutputAttributes
     """
 
-    def __init__(self, taxonomy, outputs=None, *, loss="tree", attributes="ancestors"):
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        outputs: ArrayLike | None = None,
+        *,
+        loss: str | ArrayLike = "tree",
+        attributes: Any = "ancestors",
+    ) -> None:
         if outputs is None:
             outputs = [taxonomy.number(leaf) for leaf in taxonomy.leaves]
         self.taxonomy, self.outputs = taxonomy, _checked_outputs(outputs, len(taxonomy))
         self.loss_name, self.loss_matrix = _checked_loss(loss, len(self.outputs))
         self.attributes = _attributes(taxonomy, self.outputs, attributes)
 
-    def losses(self, true):
-        """Losses of all outputs where output `true` is right: float32 array (n_outputs,)."""
+    def losses(self, true: int) -> NDArray[np.float32]:
+        """Losses of all outputs where output `true` is the true one: float32 array (n_outputs,)."""
         if self.loss_matrix is not None:
             return self.loss_matrix[true]
         return self.taxonomy.lattice.losses(self.loss_name, self.outputs[true])[self.outputs]
@@ -48,8 +61,8 @@ class TaxonomyOutputs:
 class TaxonomyOracle(Oracle):
     """Nodes of a taxonomy as outputs; the joint feature is ``Psi(x, y) = Phi(x) (x) L(y)``.
 
-    An output is its number, 0 .. n_outputs - 1. Inputs are rows of numbers: dense, sparse, or `Tokens` of one token
-    a document.
+    An output is its index, 0 .. n_outputs - 1. Inputs are rows of numbers: dense, sparse, or `Tokens` with one token
+    per document.
 
     Parameters
     ----------
@@ -57,45 +70,57 @@ class TaxonomyOracle(Oracle):
     n_input_features : int
         Length of Phi(x).
     outputs : array-like of int, optional
-        Places in ``taxonomy.nodes`` of the nodes that are outputs. Default: the leaves.
+        Indices in ``taxonomy.nodes`` of the nodes that are outputs. Default: the leaves.
     loss : {"zero_one", "tree", "path"} or array of shape (n_outputs, n_outputs), default="tree"
-        See `Taxonomy`; or the loss of each true output (row) and predicted one, positive but for a zero diagonal.
+        See `Taxonomy`; or the loss of each true output (row) and predicted one (column), positive except for a zero
+        diagonal.
     attributes : {"ancestors", "normalized", "flat"} or array (n_outputs, n_attributes), default="ancestors"
-        L(y): indicators of y and its ancestors but the root, which all outputs share; these divided by the square
-        root of their number, so that |L(y)| = 1; indicators of y alone; or rows of numbers, dense or sparse.
+        L(y): indicators of y and its ancestors without the root, which all outputs share; these divided by the
+        square root of their number, so that |L(y)| = 1; indicators of y alone; or rows of numbers, dense or sparse.
     lists : (int64 array, int32 array), optional
-        For the last input features, the attributes for which each has a weight, ascending, as indptr and indices of
-        a CSR matrix. All other features have one for every attribute.
+        The attributes for which each of the last input features has a weight, ascending, as indptr and indices of
+        a CSR matrix. All other features have a weight for every attribute.
 
     Attributes
     ----------
     n_features : int
-        Length of w: ``n_full * stride``, and one for each entry of `lists`; at least 1.
+        Length of w: ``n_full * stride``, and one per entry of `lists`; at least 1.
     stride : int
         Floats in a full row: the number of attributes rounded up to a multiple of 8.
     attributes : OutputAttributes
 
     Notes
     -----
-    Exact for both rescalings and all penalties: a document costs its entries times the attributes, and one pass over
-    the nodes. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
+    Exact for both rescalings and all penalties: a document costs its number of entries times the attributes, and one
+    pass over the nodes. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
     """
 
     is_exact = True
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 
-    def __init__(self, taxonomy, n_input_features, *, outputs=None, loss="tree", attributes="ancestors", lists=None):
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        n_input_features: int,
+        *,
+        outputs: ArrayLike | None = None,
+        loss: str | ArrayLike = "tree",
+        attributes: Any = "ancestors",
+        lists: tuple[Indices, Indices] | None = None,
+    ) -> None:
         self._over(TaxonomyOutputs(taxonomy, outputs, loss=loss, attributes=attributes), n_input_features, lists)
 
     @classmethod
-    def over(cls, targets, n_input_features, lists=None):
-        """An oracle over `TaxonomyOutputs` that exist."""
+    def over(
+        cls, targets: TaxonomyOutputs, n_input_features: int, lists: tuple[Indices, Indices] | None = None
+    ) -> Self:
+        """An oracle over existing `TaxonomyOutputs`."""
         self = cls.__new__(cls)
         self._over(targets, n_input_features, lists)
         return self
 
-    def _over(self, targets, n_input_features, lists):
+    def _over(self, targets: TaxonomyOutputs, n_input_features: int, lists: tuple[Indices, Indices] | None) -> None:
         if not isinstance(n_input_features, (int, np.integer)) or n_input_features < 1:
             raise ValueError(
                 "The 'n_input_features' parameter of TaxonomyOracle must be an integer of at least 1. "
@@ -105,9 +130,9 @@ class TaxonomyOracle(Oracle):
         self.taxonomy, self.outputs, self.attributes = targets.taxonomy, targets.outputs, targets.attributes
         self.loss_name, self.loss_matrix = targets.loss_name, targets.loss_matrix
         self.stride = -(-self.attributes.n_attributes // 8) * 8
-        indptr, listed = (np.zeros(1), np.empty(0)) if lists is None else lists
+        indptr, listed = (np.zeros(1, np.int64), np.empty(0, np.int64)) if lists is None else lists
         self.n_full = self.n_input_features - (len(indptr) - 1)
-        # Where in w each listed row begins.
+        # Start of each listed row in w.
         self.list_places = np.ascontiguousarray(indptr, dtype=np.int64) + self.n_full * self.stride
         self.listed = np.ascontiguousarray(listed, dtype=np.int32)
         self._check_lists()
@@ -115,11 +140,11 @@ class TaxonomyOracle(Oracle):
         if self.n_features >= 2**31:
             raise ValueError(
                 f"{self.n_input_features} features with {self.attributes.n_attributes} attributes need "
-                f"{self.n_features} weights, more than 2**31: leave out rare features, or list the attributes that "
-                "they have weights for"
+                f"{self.n_features} weights, more than 2**31: drop rare features, or list the attributes for "
+                "which they have weights"
             )
 
-    def _check_lists(self):
+    def _check_lists(self) -> None:
         places, listed, full = self.list_places, self.listed, self.n_full * self.stride
         steps = np.diff(listed)
         steps[places[1:-1][(places[1:-1] > full) & (places[1:-1] < full + len(listed))] - full - 1] = 1
@@ -136,24 +161,26 @@ class TaxonomyOracle(Oracle):
             )
 
     @property
-    def n_outputs(self):
+    def n_outputs(self) -> int:
         return len(self.outputs)
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+    def bind(
+        self, X: Any, Y: ArrayLike, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> TaxonomyProblem:
         """Bind training documents; see `Oracle.bind`.
 
-        X is `Tokens`, a matrix or a list of rows; Y the numbers of their outputs.
+        X is `Tokens`, a matrix or a list of rows; Y the indices of their outputs.
         """
         self.check_formulation(rescaling, penalty)
         return TaxonomyProblem(self, as_documents(X), Y, rescaling=rescaling, penalty=penalty)
 
-    def decoder(self, X):
+    def decoder(self, X: Any) -> TaxonomyDecoder:
         """Return a `TaxonomyDecoder` for documents without labels."""
         return TaxonomyDecoder(self, as_documents(X))
 
     # ---- the protocol on single objects ---------------------------------------------------------
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Any, y: int) -> NDArray[np.float64]:
         document = as_documents([x])
         self.check_documents(document)
         vector = self.attributes.vector(y)
@@ -168,18 +195,18 @@ class TaxonomyOracle(Oracle):
                 psi[a:b] = float(value) * vector[self.listed[a - self.list_places[0] : b - self.list_places[0]]]
         return psi
 
-    def loss(self, y_true, y):
+    def loss(self, y_true: int, y: int) -> float:
         return float(self.targets.losses(y_true)[y])
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(self, x: Any, w: ArrayLike, y_true: int | None = None, rescaling: Rescaling | None = None) -> int:
         if y_true is None:
             return int(self.decoder([x]).decode(w)[0])
         return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
 
-    # ---- what the compiled code relies on --------------------------------------------------------
+    # ---- checks for the compiled code ----- --------------------------------------------------------
 
-    def check_documents(self, documents):
-        """Raise ValueError unless the documents have this oracle's features, one token each."""
+    def check_documents(self, documents: Tokens) -> None:
+        """Raise ValueError unless the documents have the features of this oracle and one token each."""
         indptr, indices, values = documents.indptr, documents.indices, documents.values
         if documents.n_features != self.n_input_features:
             raise ValueError(f"the documents have {documents.n_features} features, the oracle {self.n_input_features}")
@@ -194,15 +221,15 @@ class TaxonomyOracle(Oracle):
             and [a.dtype for a in (indptr, indices)] == [np.int64, np.int32]
             and (values is None or values.dtype == np.float32)
         )
-        # A document's features ascend: those with full rows come first.
+        # The features of a document ascend: those with full rows come first.
         steps = np.diff(indices)
         bounds = indptr[1:-1]
         steps[bounds[(bounds > 0) & (bounds < len(indices))] - 1] = 1
         if not sound or (steps <= 0).any():
             raise ValueError("the documents must be Tokens of one token each, with features that ascend")
 
-    def check_labels(self, documents, labels):
-        """Return the labels as int32 array of numbers of outputs, or raise ValueError."""
+    def check_labels(self, documents: Tokens, labels: ArrayLike) -> NDArray[np.int32]:
+        """Return the labels as an int32 array of output indices; raises ValueError."""
         labels = np.asarray(labels)
         if labels.shape != (len(documents),):
             raise ValueError(f"labels have shape {labels.shape}, expected ({len(documents)},)")
@@ -212,16 +239,16 @@ class TaxonomyOracle(Oracle):
             raise ValueError(f"labels lie in {labels.min()}..{labels.max()}, expected 0..{self.n_outputs - 1}")
         return np.ascontiguousarray(labels, dtype=np.int32)
 
-    def check_weights(self, w):
-        """Return the weights as float32 array of n_features values, or raise ValueError."""
+    def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
+        """Return the weights as a float32 array of n_features values; raises ValueError."""
         weights = np.ascontiguousarray(w, dtype=np.float32)
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
         return weights
 
 
-def as_documents(X):
-    """Return a matrix, dense or sparse, or a list of rows, as `Tokens` of one token a document."""
+def as_documents(X: Any) -> Tokens:
+    """Return a matrix, dense or sparse, or a list of rows, as `Tokens` with one token per document."""
     if isinstance(X, Tokens):
         return X
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
@@ -233,7 +260,7 @@ def as_documents(X):
     return Tokens(np.arange(len(rows.indptr)), rows.indptr, rows.indices, rows.values, rows.n_features)
 
 
-def _checked_outputs(outputs, n_nodes):
+def _checked_outputs(outputs: ArrayLike, n_nodes: int) -> NDArray[np.int32]:
     outputs = np.asarray(outputs)
     if (
         outputs.ndim != 1
@@ -242,14 +269,14 @@ def _checked_outputs(outputs, n_nodes):
         or len(np.unique(outputs)) != len(outputs)
     ):
         raise ValueError(
-            "The 'outputs' parameter of TaxonomyOracle must hold distinct places of nodes, "
+            "The 'outputs' parameter of TaxonomyOracle must be distinct indices of nodes, "
             f"0 .. {n_nodes - 1}. Got {outputs!r:.80} instead."
         )
     return np.ascontiguousarray(outputs, dtype=np.int32)
 
 
-def _checked_loss(loss, n_outputs):
-    """Name and matrix, one of them None."""
+def _checked_loss(loss: str | ArrayLike, n_outputs: int) -> tuple[str, NDArray[np.float32] | None]:
+    """Name of the loss and None, or "matrix" and the matrix."""
     if isinstance(loss, str):
         if loss not in NODE_LOSSES:
             raise ValueError(
@@ -264,10 +291,10 @@ def _checked_loss(loss, n_outputs):
         )
     if matrix.diagonal().any() or (matrix[~np.eye(n_outputs, dtype=bool)] <= 0.0).any():
         raise ValueError("The 'loss' matrix must be 0 on the diagonal and positive everywhere else.")
-    return None, matrix
+    return "matrix", matrix
 
 
-def _attributes(taxonomy, outputs, attributes):
+def _attributes(taxonomy: Taxonomy, outputs: NDArray[np.int32], attributes: Any) -> OutputAttributes:
     """L(y) of all outputs as a programme; see the head of `_taxonomy.pyx`."""
     if isinstance(attributes, str):
         if attributes not in ATTRIBUTES:
@@ -285,16 +312,16 @@ def _attributes(taxonomy, outputs, attributes):
         matrix.sum_duplicates()
         if matrix.shape[0] != len(outputs) or matrix.shape[1] < 1 or not np.isfinite(matrix.data).all():
             raise ValueError(
-                f"The 'attributes' matrix must be finite and have {len(outputs)} rows, one an output, and at least one "
-                f"column. Got shape {matrix.shape}."
+                f"The 'attributes' matrix must be finite and have {len(outputs)} rows (one per output) and at least "
+                f"one column. Got shape {matrix.shape}."
             )
         first, columns, values, n_attributes = matrix.indptr, matrix.indices, matrix.data, matrix.shape[1]
     n = len(outputs)
     return _programme(np.zeros(n), first, columns, values, np.ones(n), np.arange(n), n_attributes)
 
 
-def _ancestor_attributes(taxonomy, outputs, *, normalized):
-    """Node k > 0 is attribute k - 1. A node's base is the parent of most ancestors; it adds what that one has not."""
+def _ancestor_attributes(taxonomy: Taxonomy, outputs: NDArray[np.int32], *, normalized: bool) -> OutputAttributes:
+    """Node k > 0 is attribute k - 1. The base of a node is its parent with most ancestors; the node adds the rest."""
     base, lists, count = [0], [np.empty(0, dtype=np.int64)], [0]
     for node in taxonomy.nodes[1:]:
         parents = taxonomy.parents(node)
@@ -308,7 +335,15 @@ def _ancestor_attributes(taxonomy, outputs, *, normalized):
     return _programme(base, first, np.concatenate(lists), [], scale, outputs, len(taxonomy) - 1)
 
 
-def _programme(base, first, columns, values, scale, position, n_attributes):
+def _programme(
+    base: ArrayLike,
+    first: ArrayLike,
+    columns: ArrayLike,
+    values: ArrayLike,
+    scale: ArrayLike,
+    position: ArrayLike,
+    n_attributes: int,
+) -> OutputAttributes:
     return OutputAttributes(
         np.array(base, dtype=np.int32),
         np.array(first, dtype=np.int32),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
+from structsvm.protocol import Penalty, Rescaling
 
 
 class ViterbiOracle(LabelChain):
@@ -18,30 +22,30 @@ class ViterbiOracle(LabelChain):
     n_token_features : int
         Number of features F of a token.
     order : {1, 2}, default=1
-        How many labels before this one a score may depend on.
+        Number of previous labels that a score may depend on.
     end : bool, default=False
-        Whether the last label has a score of its own. (The first always has: it is the transition from
+        Whether the last label has a score of its own. (The first always has: the transition from
         the absent label, as in the thesis.)
     loss : {"hamming", "zero_one"}, default="hamming"
         Number of wrong labels, or 1 for any wrong labelling.
     label_costs : array-like of shape (n_labels,), optional
-        What a wrong label costs, by the true label. Default: 1.
+        Loss of a wrong label, by the true label. Default: 1.
     allowed_transitions : bool array of shape (n_labels, n_labels), optional
-        ``allowed_transitions[a, b]``: may b follow a? Default: always.
+        ``allowed_transitions[a, b]``: whether b may follow a. Default: always.
     allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
-        Labels that may stand first and last.
+        Labels allowed first and last.
 
     Attributes
     ----------
     n_features : int
-        Length of w: ``n_rows * stride`` (layout in the module's head).
+        Length of w: ``n_rows * stride`` (layout: see the head of `_viterbi.pyx`).
     stride : int
         Floats in a row: n_labels rounded up to a multiple of 8.
 
     Notes
     -----
     Exact for both rescalings. Margin rescaling costs T K^2 (order 2: T K^3); slack rescaling and
-    quadratic penalties count errors in one more dimension and cost T times that.
+    quadratic penalties count errors in one more dimension and cost T times as much.
     """
 
     is_exact = True
@@ -50,17 +54,17 @@ class ViterbiOracle(LabelChain):
 
     def __init__(
         self,
-        n_labels,
-        n_token_features,
+        n_labels: int,
+        n_token_features: int,
         *,
-        order=1,
-        end=False,
-        loss="hamming",
-        label_costs=None,
-        allowed_transitions=None,
-        allowed_first=None,
-        allowed_last=None,
-    ):
+        order: int = 1,
+        end: bool = False,
+        loss: str = "hamming",
+        label_costs: ArrayLike | None = None,
+        allowed_transitions: ArrayLike | None = None,
+        allowed_first: ArrayLike | None = None,
+        allowed_last: ArrayLike | None = None,
+    ) -> None:
         if order not in (1, 2):
             raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
         if loss not in ("hamming", "zero_one"):
@@ -81,7 +85,9 @@ class ViterbiOracle(LabelChain):
         )
         self.end = end
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+    def bind(
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> ChainProblem:
         """Bind training sequences; see `Oracle.bind`.
 
         X is a `Tokens` or a list of 2-D arrays (length, n_token_features); Y one flat int32 array of all
@@ -91,13 +97,13 @@ class ViterbiOracle(LabelChain):
         tokens = as_tokens(X, self.n_token_features)
         return ChainProblem(self, tokens, flat_labels(Y, tokens), rescaling=rescaling, penalty=penalty)
 
-    def chain(self, X):
+    def chain(self, X: Any) -> Chain:
         """Return a decoder for sequences without labels."""
         return Chain(self, as_tokens(X, self.n_token_features))
 
     # ---- the protocol on single objects ---------------------------------------------------------
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
         psi = np.zeros((self.n_rows, self.stride))
         tokens = as_tokens(x, self.n_token_features, single=True)
         y = np.asarray(y)
@@ -113,7 +119,9 @@ class ViterbiOracle(LabelChain):
             np.add.at(psi, (first + self.n_labels + 2 + before * self.n_labels + y[:-1], y[1:]), 1.0)
         return psi.ravel()
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(
+        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
+    ) -> NDArray[np.int32]:
         if y_true is None:
             return self.chain(as_tokens(x, self.n_token_features, single=True)).decode(w)
         x = as_tokens(x, self.n_token_features, single=True)

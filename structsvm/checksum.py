@@ -1,4 +1,4 @@
-"""A checksum of arrays: of model files, and of the data that a training state belongs to."""
+"""A checksum of arrays, for model files and for the data of a training state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["checksum"]
 
 
 def checksum(arrays: Iterable[NDArray[Any]]) -> int:
-    """One crc32 of several arrays, one after the other."""
+    """The crc32 of the concatenated arrays."""
     value = 0
     for array in arrays:
         value = zlib.crc32(np.ascontiguousarray(array).data, value)

@@ -13,15 +13,15 @@ The header is an object: ``schema`` (integer), ``version`` (of the library that 
 ``kind``, ``meta``, and ``arrays``, a list of objects with ``name``, ``dtype`` (NumPy's code,
 ``"<f8"``), ``shape``, ``offset`` (from the start of the data) and ``crc32``.
 
-Evolution: readers ignore keys that they do not know and keep arrays that they do not know,
-so adding either needs no new schema. Whatever an old reader would misunderstand raises
-``SCHEMA``, and the new reader goes on reading every schema before it. The prefix and the
-keys ``schema`` and ``version`` never change.
+Evolution: readers ignore unknown keys and keep unknown arrays, so adding either needs no new
+schema. A change that an old reader would misunderstand increments ``SCHEMA``, and the new
+reader still reads every earlier schema. The prefix and the keys ``schema`` and ``version``
+never change.
 
 Checksum: zlib.crc32 takes 2.9 ms for 16 MiB on the reference machine (sha256 9.0 with
-SHA-NI, adler32 4.4, sha1 8.4, blake2b 13.1, md5 21) and finds every burst up to 32 bits. It
-finds accidents, not forgery. A forged file passes it, so nothing here depends on it for
-safety: each field is checked on its own, before anything is allocated.
+SHA-NI, adler32 4.4, sha1 8.4, blake2b 13.1, md5 21) and detects every burst of up to 32 bits. It
+detects accidents, not forgery. A forged file passes it, so safety does not depend on it: each
+field is checked on its own, before anything is allocated.
 """
 
 import errno
@@ -51,7 +51,7 @@ __all__ = ["ModelFile", "ModelFileError", "read_model", "under", "unsound", "wri
 SCHEMA = 1
 MAGIC = b"\x89SVM\r\n\x1a\n"
 ALIGN = 64
-# A parsed header takes up to 28 times its length (measured): this bounds it to 460 MB.
+# A parsed header takes up to 28 times its length in memory (measured): at most 460 MB.
 MAX_HEADER = 1 << 24
 MAX_DIMENSIONS = 32  # what NumPy 1 allows
 MAX_NBYTES = sys.maxsize  # of what NumPy can address
@@ -88,7 +88,7 @@ def unsound(path: Any, kind: str) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ModelFile:
-    """What a model file holds.
+    """The contents of a model file.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def under(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
 
 
 class _Block(NamedTuple):
-    """Where one array lies in the data."""
+    """The position of one array in the data."""
 
     name: str
     dtype: np.dtype
@@ -210,7 +210,7 @@ def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
     """Return the array in the byte and memory order of the file."""
     if not isinstance(name, str):
         raise TypeError(f"names of arrays must be str. Got {reprlib.repr(name)} instead.")
-    # Subclasses (masked arrays, quantities) carry what the file would lose silently.
+    # Subclasses (masked arrays, quantities) have state that the file would silently lose.
     if type(value) not in (np.ndarray, np.memmap):
         raise TypeError(f"arrays[{name!r}] must be a numpy.ndarray. Got {type(value).__name__} instead.")
     dtype = value.dtype.newbyteorder("<") if value.dtype.kind in "biufcS" else value.dtype
@@ -221,7 +221,7 @@ def _on_disk(name: str, value: np.ndarray) -> np.ndarray:
             f"Got {value.dtype} with {value.ndim} instead."
         )
     array = np.asarray(value, dtype=dtype, order="C")
-    if dtype.kind == "b":  # a view of other bytes may hold truth values besides 0 and 1
+    if dtype.kind == "b":  # a view of other bytes may contain truth values other than 0 and 1
         array = array.view(np.uint8) != 0
     return array
 
@@ -261,26 +261,26 @@ def _replace_file(path: str, chunks: Iterable[Any]) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.filename == temporary and not error.filename2:
-            error.filename = path  # the user never heard of the temporary file
+            error.filename = path  # the user does not know the temporary file
         raise
     _sync_directory(directory)
 
 
 def _mode_to_keep(path: str, target: str) -> int | None:
-    """Return the permissions of the file to be replaced, None if there is none."""
+    """Return the permissions of the file to be replaced; None if there is no such file."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(mode):  # the rename would put a file in the place of a device
+    if not stat.S_ISREG(mode):  # the rename would replace a device by a file
         raise ModelFileError(f"{path}: exists and is not a regular file")
-    if not os.access(target, os.W_OK):  # the rename would not mind
+    if not os.access(target, os.W_OK):  # the rename would succeed
         raise PermissionError(errno.EACCES, "Permission denied (the file is read-only)", path)
     return stat.S_IMODE(mode) & 0o777
 
 
 def _sync_directory(directory: str) -> None:
-    """Flush the rename too, where the system can; the file is complete without it."""
+    """Flush the rename too, where the system supports it; the file is complete without it."""
     if os.name == "posix":
         with suppress(OSError):
             descriptor = os.open(directory, os.O_RDONLY)
@@ -303,24 +303,23 @@ def read_model(
     """Read a model file.
 
     Header, sizes, positions and the bytes of bool arrays are always checked, so that the
-    arrays are sound whatever the file holds. Their *numbers* may be anything in a forged
-    file: who uses an array as indices checks its range.
+    arrays are valid whatever the file contains. Their *values* may be anything in a forged
+    file: code that uses an array as indices must check its range.
 
     Parameters
     ----------
     path : str or path-like
         File written by `write_model` of this or an earlier version.
     kind : str, optional
-        The task for which a model is wanted; None takes any.
+        The task of the wanted model; None accepts any.
     mmap : bool, default=False
         Return read-only views of one memory map instead of copies in memory: pages are read
-        when touched and shared between processes. The map lives as long as any of the
+        on access and shared between processes. The map lives as long as any of the
         arrays. `write_model` may replace the file meanwhile; truncating it in place (as
-        ``cp`` over it does) kills the process that touches a lost page, as with any map.
+        ``cp`` does) kills a process that accesses a lost page, as with any map.
     verify : bool, optional
-        Whether to compare the checksums of the data, which reads the whole file. By default
-        they are compared in memory and not with ``mmap=True``, where a damaged number
-        stays unnoticed unless ``verify=True``.
+        Whether to verify the checksums of the data, which reads the whole file. Default: not
+        with ``mmap=True``, where a damaged number goes unnoticed unless ``verify=True``.
 
     Returns
     -------
@@ -355,8 +354,8 @@ def read_model(
 
 
 def _open_regular(path: str) -> BufferedReader:
-    # Looked at before opening, since opening a device can have effects, and by the caller
-    # again; O_NONBLOCK, so that a FIFO put there in between does not hang.
+    # Checked before opening, since opening a device can have side effects, and by the caller
+    # again; O_NONBLOCK, so that a FIFO created in between does not hang.
     _check_regular(os.stat(path).st_mode)
     flag = getattr(os, "O_NONBLOCK", 0)
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | flag))
@@ -418,7 +417,7 @@ def _parse(text: bytes) -> dict[str, Any]:
 
 
 def _decode(header: dict[str, Any], wanted: str | None) -> ModelFile:
-    """Check all but the table of arrays; return the model without arrays."""
+    """Check everything except the table of arrays; return the model without arrays."""
     schema = _field(header, "schema", int)
     version = header.get("version", "unknown")
     if schema > SCHEMA:
@@ -450,7 +449,7 @@ def _decode_table(header: dict[str, Any]) -> list[_Block]:
         shown = reprlib.repr(block.name)
         if block.name in names:
             raise ModelFileError(f"has two arrays of the name {shown}")
-        # The only place is right behind the array before: no overlap, nothing hidden.
+        # The only valid place is right after the previous array: no overlap, nothing hidden.
         if block.offset != _round_up(end):
             raise ModelFileError(f"has array {shown} at a wrong offset")
         names.add(block.name)
@@ -469,7 +468,7 @@ def _decode_entry(entry: dict[str, Any]) -> _Block:
     shape = _field(entry, "shape", list)
     if len(shape) > MAX_DIMENSIONS or not all(type(n) is int and 0 <= n <= MAX_NBYTES for n in shape):
         raise ModelFileError(f"has array {shown} of shape {reprlib.repr(shape)}")
-    # NumPy multiplies the strides of an empty array as well, hence the 1 in place of 0.
+    # NumPy also multiplies the strides of an empty array, hence 1 instead of 0.
     if dtype.itemsize * math.prod(n or 1 for n in shape) > MAX_NBYTES:
         raise ModelFileError(f"has array {shown} of impossible shape {reprlib.repr(shape)}")
     offset = _field(entry, "offset", int)
@@ -478,7 +477,7 @@ def _decode_entry(entry: dict[str, Any]) -> _Block:
 
 
 def _field(record: dict[str, Any], key: str, wanted: type) -> Any:
-    """Return a value of exactly the wanted type (True is no integer)."""
+    """Return a value of exactly the wanted type (True is not an integer)."""
     value = record.get(key)
     if type(value) is not wanted:
         raise ModelFileError(
@@ -489,7 +488,7 @@ def _field(record: dict[str, Any], key: str, wanted: type) -> Any:
 
 
 def _load(file: BufferedReader, nbytes: int) -> np.ndarray:
-    """Read the data, whose size has been compared with the file's, into aligned memory."""
+    """Read the data, whose size has been checked against the file's, into aligned memory."""
     try:
         buffer = np.empty(nbytes + ALIGN, np.uint8)
     except MemoryError:
@@ -520,7 +519,7 @@ def _verify(data: np.ndarray, blocks: list[_Block]) -> None:
 
 def _view(data: np.ndarray, block: _Block) -> np.ndarray:
     raw = data[block.offset : block.end]
-    # Compiled loops may rely on truth values being 0 or 1 (they count by adding).
+    # Compiled loops rely on truth values being 0 or 1 (they count by adding).
     if block.dtype.kind == "b" and raw.size and raw.max() > 1:
         raise ModelFileError(f"has bool array {reprlib.repr(block.name)} with other values")
     array = raw.view(block.dtype).reshape(block.shape)

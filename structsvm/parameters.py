@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Mapping
 from numbers import Integral, Real
+from typing import Any, Literal, Self
 
 import numpy as np
 
+# By the names of parameters: an Interval, Options or a Kind, or a tuple of them.
+Constraints = Mapping[str, Any]
+
 
 class Interval:
-    """Numbers of one kind between two bounds; `closed` says which bounds belong to it."""
+    """Numbers of one kind between two bounds; `closed` names the bounds that belong to it."""
 
-    def __init__(self, kind, low, high=None, closed="left"):
+    def __init__(
+        self,
+        kind: type[Any],
+        low: float,
+        high: float | None = None,
+        closed: Literal["left", "right", "both", "neither"] = "left",
+    ) -> None:
         self.kind, self.low, self.high, self.closed = kind, low, high, closed
 
-    def accepts(self, value):
+    def accepts(self, value: Any) -> bool:
         if not isinstance(value, self.kind) or isinstance(value, bool) or value != value:
             return False
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
@@ -27,7 +38,7 @@ class Interval:
             return above and value != np.inf
         return above and (value <= self.high if self.closed in ("right", "both") else value < self.high)
 
-    def __str__(self):
+    def __str__(self) -> str:
         name = "an int" if self.kind is Integral else "a float"
         left = "[" if self.closed in ("left", "both") else "("
         right = "]" if self.closed in ("right", "both") and self.high is not None else ")"
@@ -37,26 +48,26 @@ class Interval:
 class Options:
     """One of a few values."""
 
-    def __init__(self, *values):
+    def __init__(self, *values: Any) -> None:
         self.values = values
 
-    def accepts(self, value):
+    def accepts(self, value: Any) -> bool:
         return any(value is v or (isinstance(v, str) and isinstance(value, str) and value == v) for v in self.values)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return " or ".join(repr(v) for v in self.values)
 
 
 class Kind:
-    """Instances of a class; `text` is what the message calls them."""
+    """Instances of a class or of several; messages call them `text`."""
 
-    def __init__(self, kind, text):
+    def __init__(self, kind: type | tuple[type, ...], text: str) -> None:
         self.kind, self.text = kind, text
 
-    def accepts(self, value):
+    def accepts(self, value: Any) -> bool:
         return isinstance(value, self.kind)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.text
 
 
@@ -71,14 +82,14 @@ RANDOM_STATE = (
 )
 
 
-def plain(value):
-    """A parameter as JSON has it: numpy's scalars as Python's; None for what is an object (a RandomState)."""
+def plain(value: Any) -> bool | int | float | str | None:
+    """A parameter as a JSON value: numpy scalars as Python's; None for any other object (a RandomState)."""
     if isinstance(value, np.generic):
         value = value.item()
     return value if isinstance(value, (bool, int, float, str)) else None
 
 
-def validate(owner, constraints):
+def validate(owner: object, constraints: Constraints) -> None:
     """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
     for name, allowed in constraints.items():
         value = getattr(owner, name)
@@ -90,8 +101,8 @@ def validate(owner, constraints):
             )
 
 
-def seed_from(random_state):
-    """Return a 64-bit seed from what scikit-learn calls a random state (None: a fresh one)."""
+def seed_from(random_state: int | np.random.RandomState | None) -> int:
+    """Return a 64-bit seed from a random state as scikit-learn has it (None: a fresh seed)."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if isinstance(random_state, np.random.RandomState):
@@ -105,18 +116,18 @@ class Parameters:
     Subclasses declare `_constraints`, a dict from parameter names to what they accept.
     """
 
-    _constraints: dict = {}
+    _constraints: Constraints = {}
 
     @classmethod
-    def _names(cls):
+    def _names(cls) -> list[str]:
         return [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters as a dict from names to values."""
         return {name: getattr(self, name) for name in self._names()}
 
-    def set_params(self, **params):
-        """Set parameters by name; returns self. Raises ValueError for a name that does not exist."""
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name and return self. Raises ValueError for a name that does not exist."""
         names = self._names()
         for name, value in params.items():
             if name not in names:
@@ -124,11 +135,11 @@ class Parameters:
             setattr(self, name, value)
         return self
 
-    def validate(self):
+    def validate(self) -> None:
         """Raise ValueError, naming the parameter, unless every value is acceptable."""
         validate(self, self._constraints)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
         given = (
             f"{k}={v!r}"

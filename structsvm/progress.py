@@ -1,69 +1,74 @@
-"""Who watches a training run: nobody, a bar on the terminal, scikit-learn's callbacks."""
+"""Monitors of a training run: none, a bar on the terminal, scikit-learn's callbacks."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structsvm.solvers.base import Run
+
 
 class Monitor:
-    """Watches a `Run`; this one does nothing. `end_pass` stops the run by returning true."""
+    """Watches a `Run`; this one does nothing. `end_pass` stops the run by returning True."""
 
-    def begin_pass(self, run):
+    def begin_pass(self, run: Run) -> None:
         """Called before a pass."""
 
-    def tick(self, run):
+    def tick(self, run: Run) -> None:
         """Called about twenty times a second."""
 
-    def end_pass(self, run):
-        """Called after a pass; returns whether to stop."""
+    def end_pass(self, run: Run) -> bool:
+        """Called after a pass; returns whether to stop the run."""
         return False
 
-    def close(self):
-        """Called when the run has ended, however it did."""
+    def close(self) -> None:
+        """Called when the run has ended, in whatever way."""
 
 
 class Monitors(Monitor):
     """Several monitors at once; any of them may stop the run."""
 
-    def __init__(self, *monitors):
+    def __init__(self, *monitors: Monitor) -> None:
         self.monitors = monitors
 
-    def begin_pass(self, run):
+    def begin_pass(self, run: Run) -> None:
         for monitor in self.monitors:
             monitor.begin_pass(run)
 
-    def tick(self, run):
+    def tick(self, run: Run) -> None:
         for monitor in self.monitors:
             monitor.tick(run)
 
-    def end_pass(self, run):
-        # All of them are told, whoever stops the run.
+    def end_pass(self, run: Run) -> bool:
+        # All of them are called, even after one has stopped the run.
         stops = [monitor.end_pass(run) for monitor in self.monitors]
         return any(stops)
 
-    def close(self):
+    def close(self) -> None:
         for monitor in self.monitors:
             monitor.close()
 
 
 class Bar(Monitor):
-    """A tqdm bar over passes with the state of the objective, on standard error.
+    """A tqdm bar over passes that shows the objective, on standard error.
 
     Parameters
     ----------
     max_iter : int
-        Passes that the run will do at most.
+        Maximum number of passes.
     disable : bool or None
         None: shown on a terminal only.
     """
 
-    def __init__(self, max_iter, *, disable=None):
+    def __init__(self, max_iter: int, *, disable: bool | None = None) -> None:
         self.max_iter, self.disable = max_iter, disable
-        self.bar = None
+        self.bar: Any = None
 
-    def begin_pass(self, run):
+    def begin_pass(self, run: Run) -> None:
         if self.bar is None:
             from tqdm import tqdm
 
-            # Only now: what fails before the first pass leaves no empty bar behind.
+            # Created here, so that a failure before the first pass leaves no empty bar.
             self.first = run.n_iter
             self.bar = tqdm(
                 total=float(self.max_iter),
@@ -73,7 +78,7 @@ class Bar(Monitor):
                 bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}",
             )
 
-    def tick(self, run):
+    def tick(self, run: Run) -> None:
         if self.bar is None or self.bar.disable:
             return
         parts = [f"support vectors {run.n_support}"]
@@ -85,6 +90,6 @@ class Bar(Monitor):
         self.bar.n = min(run.progress - self.first, self.bar.total)
         self.bar.refresh()
 
-    def close(self):
+    def close(self) -> None:
         if self.bar is not None:
             self.bar.close()

@@ -6,21 +6,32 @@ The order of the words here is the whole contract; `structsvm.testing.check_orac
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm._problem import Problem
+
+Rescaling = Literal["margin", "slack"]
+Penalty = Literal["linear", "quadratic"]
 
 
 class UnsupportedFormulation(ValueError):
-    """A solver asks for a formulation that an oracle cannot serve; said before anything runs."""
+    """A solver asks for a formulation that the oracle does not support; raised before anything runs."""
 
 
 class OracleError(ValueError):
-    """An oracle returned something that breaks the protocol; names class, method and example."""
+    """An oracle returned something that breaks the protocol; the message names class, method and example."""
 
 
 class Oracle(ABC):
     """A structure: its joint feature, its loss, and inference.
 
     Subclass it, set `n_features`, and write the three methods. Inputs x and outputs y may be any
-    objects; outputs are only ever handed back to the oracle's own methods.
+    objects; outputs are only passed back to the oracle's own methods. To annotate a subclass, name
+    its own types for x and y.
 
     Attributes
     ----------
@@ -28,28 +39,28 @@ class Oracle(ABC):
         Length of the weight vector w and of every joint feature.
     is_exact : bool, default=True
         Whether `argmax` always finds a maximiser. Without it no duality gap is claimed.
-    rescalings : tuple, default=("margin",)
-        Loss-augmented problems that `argmax` can solve, of ``"margin"`` and ``"slack"``.
-    penalties : tuple, default=("linear",)
-        Slack penalties for which it does. ``"quadratic"`` asks `argmax` for the square root of the
+    rescalings : tuple of {"margin", "slack"}, default=("margin",)
+        Loss-augmented problems that `argmax` can solve.
+    penalties : tuple of {"linear", "quadratic", None}, default=("linear",)
+        Slack penalties for which it can. ``"quadratic"`` asks `argmax` for the square root of the
         loss, which equals the loss only where that is 0 or 1; declare it only then.
     """
 
     n_features: int
     is_exact: bool = True
-    rescalings: tuple = ("margin",)
-    penalties: tuple = ("linear",)
+    rescalings: tuple[Rescaling, ...] = ("margin",)
+    penalties: tuple[Penalty | None, ...] = ("linear",)
 
     @abstractmethod
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Any, y: Any) -> Any:
         """Return Psi(x, y): ``(indices, values)``, a scipy sparse row, or a dense vector of n_features."""
 
     @abstractmethod
-    def loss(self, y_true, y):
+    def loss(self, y_true: Any, y: Any) -> float:
         """Return Delta(y_true, y): a finite float >= 0, and 0 if and only if the two are equal."""
 
     @abstractmethod
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(self, x: Any, w: NDArray[np.float64], y_true: Any = None, rescaling: Rescaling | None = None) -> Any:
         """Return the best output of x under the weights `w` (ndarray (n_features,), read-only).
 
         =============  =====================================================================
@@ -61,7 +72,14 @@ class Oracle(ABC):
         =============  =====================================================================
         """
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+    def bind(
+        self,
+        X: Any,
+        Y: Any,
+        *,
+        rescaling: Rescaling | None = "margin",
+        penalty: Penalty | None = "linear",
+    ) -> Problem:
         """Return the oracle bound to its training examples: the problem that a solver sees.
 
         Parameters
@@ -87,7 +105,7 @@ class Oracle(ABC):
         self.check_formulation(rescaling, penalty)
         return PythonProblem(self, X, Y, rescaling=rescaling, penalty=penalty)
 
-    def check_formulation(self, rescaling, penalty):
+    def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:
         """Raise `UnsupportedFormulation` unless the oracle declares this rescaling and penalty."""
         name = type(self).__name__
         if rescaling is not None and rescaling not in self.rescalings:

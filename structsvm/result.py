@@ -1,12 +1,19 @@
-"""What a solver hands back: objectives, counts, a stop reason, and the history of the run."""
+"""What a solver returns: objectives, counts, a stop reason, and the history of the run."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from structsvm.model_file import ModelFile
+
+Arrays = Mapping[str, NDArray[Any]]
 
 HISTORY = ("seconds", "n_iter", "primal", "dual", "gap", "n_support", "n_argmax")
 STATUSES = ("running", "max_iter", "converged", "interrupted", "stopped")
@@ -28,16 +35,16 @@ class Result:
     n_iter : int
         Complete passes over the data.
     n_argmax : int
-        Calls of the oracle's argmax, those of certificates included.
+        Calls of the oracle's argmax, including those of certificates.
     n_support : int
         Support vectors: pairs of an example and an output whose coefficient is not zero.
     seconds : float
-        Wall time of training, certificates included.
+        Wall time of training, including certificates.
     status : {"max_iter", "converged", "interrupted", "stopped"}
-        Why training ended: all passes done, tolerance reached, Ctrl-C, or a callback's wish.
+        Why training ended: all passes done, tolerance reached, Ctrl-C, or stopped by a callback.
     primal_norm, dual_norm : float
-        1/2 |w|^2 at the weights returned and at the dual point, which `average` may tell apart. The rest of the
-        primal is C times the slacks; the dual is linear in alpha but for its norm (and a quadratic penalty).
+        1/2 |w|^2 at the weights returned and at the dual point, which differ with `average`. The rest of the
+        primal is C times the slacks; the dual is linear in alpha except for its norm (and a quadratic penalty).
     history : dict of str to ndarray of float64
         Rows over time: seconds, n_iter (fractional), primal, dual, gap (NaN where not computed),
         n_support, n_argmax.
@@ -53,14 +60,14 @@ class Result:
     status: str
     primal_norm: float = np.nan
     dual_norm: float = np.nan
-    history: dict = field(repr=False, default_factory=dict)
+    history: dict[str, NDArray[np.float64]] = field(repr=False, default_factory=dict)
 
     @property
-    def relative_gap(self):
-        """The gap as a share of the primal objective; what `tol` is compared with."""
+    def relative_gap(self) -> float:
+        """The gap as a fraction of the primal objective; `tol` is compared with it."""
         return relative_gap(self.primal, self.dual)
 
-    def certificate(self):
+    def certificate(self) -> str:
         """One line of text: the claim that this result makes, and nothing more."""
         passes = f"{self.n_iter} {'pass' if self.n_iter == 1 else 'passes'}"
         counts = [] if np.isnan(self.dual) else [f"{self.n_support} support vectors"]
@@ -76,17 +83,17 @@ class Result:
             )
         return f"{claim}; {passes} ({self.status}), {', '.join(counts)}"
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """The result without its history, as plain numbers and strings for JSON (NaN as None)."""
-        numbers = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "history"}
-        return {name: None if isinstance(v, float) and np.isnan(v) else v for name, v in numbers.items()}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "history"}
+        return {name: None if isinstance(v, float) and np.isnan(v) else v for name, v in values.items()}
 
     @classmethod
-    def from_dict(cls, numbers, history):
-        """The inverse of `to_dict`; KeyError, TypeError or ValueError for what it cannot have written."""
+    def from_dict(cls, numbers: Mapping[str, Any], history: dict[str, NDArray[np.float64]]) -> Result:
+        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for anything else."""
         values: dict[str, Any] = {name: np.nan if value is None else value for name, value in numbers.items()}
         for name in ("primal", "dual", "gap", "seconds", "primal_norm", "dual_norm"):
-            values.setdefault(name, np.nan)  # files from before there were norms
+            values.setdefault(name, np.nan)  # absent from files of earlier versions
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
             values[name] = float(values[name])
@@ -100,18 +107,20 @@ class Result:
         return result
 
 
-def result_arrays(result, state=None):
-    """What a model file keeps of a run beside ``result.to_dict()``: its history, and arrays of `Run.get_state`."""
-    arrays = {} if result is None else {f"history.{name}": column for name, column in result.history.items()}
-    # The state holds the history too.
+def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[str, NDArray[Any]]:
+    """What a model file stores of a run beside ``result.to_dict()``: its history, and the arrays of `Run.get_state`."""
+    arrays: dict[str, NDArray[Any]] = (
+        {} if result is None else {f"history.{name}": column for name, column in result.history.items()}
+    )
+    # The state contains the history too.
     arrays |= {f"state.{name}": array for name, array in (state or {}).items() if not name.startswith("history_")}
     return arrays
 
 
-def read_result(file):
-    """The `Result` of a model file, and the arrays for `Run.set_state`, None if the file has none.
+def read_result(file: ModelFile) -> tuple[Result, dict[str, NDArray[Any]] | None]:
+    """The `Result` of a model file, and the arrays for `Run.set_state` (None if the file has none).
 
-    The state's arrays are checked where they are used: most loaded models only predict.
+    The arrays of the state are checked where they are used: most loaded models only predict.
     """
     result = Result.from_dict(file.meta["result"], file.under("history."))
     state = file.under("state.") or None
@@ -120,7 +129,7 @@ def read_result(file):
     return result, state
 
 
-def relative_gap(primal, dual):
+def relative_gap(primal: float, dual: float) -> float:
     """``(primal - dual) / |primal|``; 0 if both vanish, 1 where the primal is infinite."""
     if primal == dual:
         return 0.0
@@ -130,24 +139,24 @@ def relative_gap(primal, dual):
 
 
 class History:
-    """Rows of measurements, collected while training runs; beyond MAX_ROWS every second one is dropped."""
+    """Rows of measurements, collected during training; beyond MAX_ROWS every second one is dropped."""
 
     MAX_ROWS = 4096
 
-    def __init__(self):
-        self.rows = []
+    def __init__(self) -> None:
+        self.rows: list[list[float]] = []
 
-    def add(self, **row):
+    def add(self, **row: float) -> None:
         if len(self.rows) == self.MAX_ROWS:
             del self.rows[1::2]
         self.rows.append([float(row.get(name, np.nan)) for name in HISTORY])
 
-    def arrays(self):
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
         table = np.array(self.rows, dtype=np.float64).reshape(-1, len(HISTORY))
         return {name: table[:, k].copy() for k, name in enumerate(HISTORY)}
 
     @classmethod
-    def from_arrays(cls, arrays):
+    def from_arrays(cls, arrays: Arrays) -> History:
         history = cls()
         if arrays:
             columns = [np.asarray(arrays.get(name)) for name in HISTORY]

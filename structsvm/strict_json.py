@@ -1,4 +1,4 @@
-"""JSON to the letter, and bounded: no NaN, no integers without end, no nesting without end."""
+"""Strict and bounded JSON: no NaN, no integers or nesting of unlimited size."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _INT_BOUND = 10**MAX_DIGITS
 
 
 def parse_json(text: bytes) -> Any:
-    """The value of JSON in UTF-8; ValueError for anything else, RecursionError if it is nested too deeply."""
+    """The value of JSON in UTF-8. Raises ValueError for anything else, RecursionError if nested too deeply."""
     return json.loads(text.decode("utf-8"), parse_int=_parse_int, parse_constant=_refuse_constant)
 
 

@@ -1,33 +1,42 @@
-"""Checks for oracles that users write: the protocol, tried out on data."""
+"""Checks for oracles that users write: the protocol, tested on data."""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm._adapter import sparse_feature
+from structsvm._problem import Problem
 from structsvm._warnings import warn
-from structsvm.protocol import Oracle, OracleError
+from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling
 
-# What rounding may cost, as a share of the terms that were added up: enough for float32.
+# Allowed rounding error, as a fraction of the sum of the terms' absolute values: enough for float32.
 ROUNDING = 1e-5
 
 N_EXAMPLES = 5
 
+Feature = tuple[NDArray[np.int32], NDArray[np.float64]]
+Output = tuple[float, Feature]  # loss and joint feature
 
-def check_oracle(oracle, X, Y, *, n_trials=20, random_state=0):
-    """Try whether an oracle keeps the protocol of `structsvm.Oracle`; returns None if it does.
 
-    Outputs are collected by `argmax` under several weights, then each is compared with what `argmax` gives
-    under all the others. That finds most mistakes in inference but proves nothing: on structures small
-    enough, enumerate all outputs in a test of your own.
+def check_oracle(
+    oracle: Oracle, X: Sequence[Any], Y: Sequence[Any], *, n_trials: int = 20, random_state: int = 0
+) -> None:
+    """Check on data that an oracle keeps the protocol of `structsvm.Oracle`; returns None if it does.
 
-    - `n_features`, `rescalings` and `penalties` are what the solvers can use;
+    Outputs are collected by `argmax` under several weights, then each is compared with what `argmax` returns
+    under all the others. That finds most mistakes in inference but proves nothing: on small structures,
+    enumerate all outputs in a test of your own.
+
+    - `n_features`, `rescalings` and `penalties` have values that the solvers support;
     - `joint_feature` returns finite values for indices in range, the same each time;
     - `loss` is finite, 0 for the true output and positive for outputs with another joint feature;
-    - `argmax` leaves the weights alone, decides the same way each time, and, unless ``is_exact = False``,
-      no output that was found scores higher: plainly, and in the loss-augmented problem of every
+    - `argmax` does not modify the weights, is deterministic, and, unless ``is_exact = False``,
+      no other output found has a higher score: in plain inference, and in the loss-augmented problem of every
       rescaling and penalty that the oracle declares;
     - the oracle can be pickled (a warning if not: saving and parallel work need it).
 
@@ -35,18 +44,18 @@ def check_oracle(oracle, X, Y, *, n_trials=20, random_state=0):
     ----------
     oracle : Oracle
     X, Y : sequences of equal length
-        Inputs and true outputs. A handful is enough; small structures find more mistakes.
+        Inputs and true outputs. A few are enough; small structures find more mistakes.
     n_trials : int, default=20
-        Number of weight vectors, shared out among at most five of the examples.
+        Number of weight vectors, distributed over at most five of the examples.
     random_state : int, default=0
         Seeds the weights and the choice of examples.
 
     Raises
     ------
     OracleError
-        The first thing found wrong: class, method, example, and what to do.
+        For the first mistake found; names class, method and example, and says what to do.
     ValueError
-        If X and Y do not fit one another.
+        If X and Y have different lengths, or are empty.
 
     Warns
     -----
@@ -80,23 +89,24 @@ def check_oracle(oracle, X, Y, *, n_trials=20, random_state=0):
         )
 
 
-def _weights(n, rng):
-    """Weights of various sizes, now and then with ties and zeros."""
+def _weights(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Weights of various magnitudes, sometimes with ties and zeros."""
     w = rng.normal(size=n) * rng.choice([0.1, 1.0, 10.0])
     return np.round(w) if rng.random() < 0.3 else w
 
 
-def _check_declarations(oracle):
+def _check_declarations(oracle: Oracle) -> None:
     name = type(oracle).__name__
     if not isinstance(oracle, Oracle):
         raise OracleError(f"{name} is not an Oracle: derive it from structsvm.Oracle")
     n = getattr(oracle, "n_features", None)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 < n < 2**31:
         raise OracleError(f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__")
-    for attribute, known in (
+    declared: tuple[tuple[str, tuple[str | None, ...]], ...] = (
         ("rescalings", ("margin", "slack")),
         ("penalties", ("linear", "quadratic", None)),
-    ):
+    )
+    for attribute, known in declared:
         value = getattr(oracle, attribute)
         if isinstance(value, str) or not set(value) <= set(known):
             raise OracleError(f"{name}.{attribute} must be a tuple of names among {known}, got {value!r}")
@@ -105,22 +115,24 @@ def _check_declarations(oracle):
 class _Trial:
     """One example under several weights."""
 
-    def __init__(self, oracle, X, Y, i):
+    def __init__(self, oracle: Oracle, X: Sequence[Any], Y: Sequence[Any], i: int) -> None:
         self.oracle, self.x, self.y, self.i = oracle, X[i], Y[i], i
         self.X, self.Y = X, Y
-        self.outputs = []  # (loss, joint feature) of the true output, then of all that were found
+        self.outputs: list[Output] = []  # the true output, then all that were found
 
-    def where(self, method):
+    def where(self, method: str) -> str:
         return f"{type(self.oracle).__name__}.{method} (example {self.i})"
 
-    def run(self, all_weights):
+    def run(self, all_weights: list[NDArray[np.float64]]) -> None:
         self.found(self.y)
         if self.outputs[0][0] != 0.0:
             raise OracleError(
                 f"{self.where('loss')} returned {self.outputs[0][0]} for the true output itself, expected 0"
             )
-        modes = [None, *self.oracle.rescalings]
-        answers = [(w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes]
+        modes: list[Rescaling | None] = [None, *self.oracle.rescalings]
+        answers: list[tuple[NDArray[np.float64], Rescaling | None, Output | None]] = [
+            (w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes
+        ]
         if not self.oracle.is_exact:
             return
         for w, mode, answer in answers:
@@ -128,19 +140,19 @@ class _Trial:
                 self.compare(w, mode, answer)
         self.compare_constraints(all_weights)
 
-    def feature(self, y):
+    def feature(self, y: Any) -> Feature:
         where = self.where("joint_feature")
         n = self.oracle.n_features
         indices, values = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
         again = sparse_feature(self.oracle.joint_feature(self.x, y), n, where)
-        if not (np.array_equal(indices, again[0]) and np.array_equal(values, again[1])):
+        if not _equal((indices, values), again):
             raise OracleError(
                 f"{where} returned different values for the same input and output: it must depend on nothing else"
             )
         return indices, values
 
-    def found(self, y):
-        """Note an output; return its loss and joint feature."""
+    def found(self, y: Any) -> Output:
+        """Add an output to `outputs`; return its loss and joint feature."""
         loss = self.oracle.loss(self.y, y)
         try:
             number = float(loss)
@@ -149,7 +161,7 @@ class _Trial:
         if not (np.isfinite(number) and number >= 0.0):
             raise OracleError(f"{self.where('loss')} returned {loss!r:.80}, expected a finite number >= 0")
         feature = self.feature(y)
-        if number == 0.0 and self.outputs and not all(map(np.array_equal, feature, self.outputs[0][1])):
+        if number == 0.0 and self.outputs and not _equal(feature, self.outputs[0][1]):
             raise OracleError(
                 f"{self.where('loss')} returned 0 for an output whose joint feature differs from the true "
                 "one's; give every wrong output a positive loss"
@@ -157,8 +169,8 @@ class _Trial:
         self.outputs.append((number, feature))
         return self.outputs[-1]
 
-    def argmax(self, w, mode):
-        """The answer under w, asked for twice; None where an inexact oracle offers no such inference."""
+    def argmax(self, w: NDArray[np.float64], mode: Rescaling | None) -> Output | None:
+        """The oracle's output under w, called twice; None where an inexact oracle has no such inference."""
         where = self.where("argmax") + ("" if mode is None else f", rescaling={mode!r}")
         answers = []
         for _ in range(2):
@@ -178,14 +190,14 @@ class _Trial:
             if not np.array_equal(given, w):
                 raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
             answers.append(self.found(y))
-        if not all(map(np.array_equal, answers[0][1], answers[1][1])):
+        if not _equal(answers[0][1], answers[1][1]):
             raise OracleError(
                 f"{where} returned two different outputs for the same weights: break ties in one fixed way"
             )
         return answers[0]
 
-    def value(self, w, mode, output):
-        """What argmax maximises, and the size of the terms in it."""
+    def value(self, w: NDArray[np.float64], mode: Rescaling | None, output: Output) -> tuple[float, float]:
+        """The objective of argmax, and the size of the terms in it."""
         (loss, feature), true = output, self.outputs[0][1]
         score, size = _score(feature, w)
         if mode is None:
@@ -195,30 +207,32 @@ class _Trial:
         true_score, true_size = _score(true, w)
         return loss * (1.0 - true_score + score), loss * (1.0 + true_size + size)
 
-    def compare(self, w, mode, answer):
+    def compare(self, w: NDArray[np.float64], mode: Rescaling | None, answer: Output) -> None:
         value, size = self.value(w, mode, answer)
         for k, output in enumerate(self.outputs):
             other, other_size = self.value(w, mode, output)
             if other - value > ROUNDING * (1.0 + size + other_size):
                 what = "score" if mode is None else f"{mode}-rescaled score"
-                which = "the true output" if k == 0 else "an output that it found under other weights"
+                which = "the true output" if k == 0 else "an output found under other weights"
                 raise OracleError(
                     f"{self.where('argmax')} returned an output with the {what} {value:.6g}, "
                     f"but {which} has {other:.6g}: "
                     "correct the inference, or set is_exact = False if it is a search that may miss the best"
                 )
 
-    def compare_constraints(self, all_weights):
+    def compare_constraints(self, all_weights: list[NDArray[np.float64]]) -> None:
         """The bound problem's most violated constraint, for every formulation declared."""
         for mode in self.oracle.rescalings:
             for penalty in self.oracle.penalties:
                 problem = self.oracle.bind(self.X, self.Y, rescaling=mode, penalty=penalty)
                 if problem.n_samples != len(self.X):
-                    return  # its examples are not ours (tokens, say)
+                    return  # its examples are others (tokens, say)
                 for w in all_weights:
                     self.compare_constraint(problem, w, mode, penalty)
 
-    def compare_constraint(self, problem, w, mode, penalty):
+    def compare_constraint(
+        self, problem: Problem, w: NDArray[np.float64], mode: Rescaling, penalty: Penalty | None
+    ) -> None:
         b, psi = problem.separate(self.i, w)
         violation, size = b - psi @ w, np.abs(psi) @ np.abs(w)
         true_score, true_size = _score(self.outputs[0][1], w)
@@ -238,7 +252,11 @@ class _Trial:
                 )
 
 
-def _score(feature, w):
+def _equal(a: Feature, b: Feature) -> bool:
+    return np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1])
+
+
+def _score(feature: Feature, w: NDArray[np.float64]) -> tuple[float, float]:
     """<w, psi>, and the sum of the terms' absolute values."""
     indices, values = feature
     terms = values * w[indices]

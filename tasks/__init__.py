@@ -1,11 +1,12 @@
 """Estimators for tasks: an oracle, features and metrics behind `fit` and `predict`.
 
-Names are imported when they are first used.
+Names are imported when they are first used. Type checkers see the imports; a test holds them equal to the table.
 """
 
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 _HOMES = {
     "CrammerSingerClassifier": "structsvm.tasks.kernel.crammer_singer",
@@ -26,12 +27,28 @@ _HOMES = {
 
 __all__ = list(_HOMES)
 
+if TYPE_CHECKING:
+    from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
+    from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
+    from structsvm.tasks.grammar.estimator import GrammarParser as GrammarParser
+    from structsvm.tasks.kernel.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier
+    from structsvm.tasks.kernel.huller import HullerClassifier as HullerClassifier
+    from structsvm.tasks.kernel.kernel_perceptron import KernelPerceptronClassifier as KernelPerceptronClassifier
+    from structsvm.tasks.kernel.larank import LaRankClassifier as LaRankClassifier
+    from structsvm.tasks.kernel.lasvm import LaSVMClassifier as LaSVMClassifier
+    from structsvm.tasks.kernel.weston_watkins import WestonWatkinsClassifier as WestonWatkinsClassifier
+    from structsvm.tasks.linear.sgdqn import SGDQNClassifier as SGDQNClassifier
+    from structsvm.tasks.linear.tracking import TrackingClassifier as TrackingClassifier
+    from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser
+    from structsvm.tasks.sequence.estimator import SequenceLabeler as SequenceLabeler
+    from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier as TaxonomyClassifier
+else:  # out of the sight of type checkers, for which it would make any name an Any
 
-def __getattr__(name):
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'structsvm.tasks' has no attribute {name!r}")
+    def __getattr__(name):
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        raise AttributeError(f"module 'structsvm.tasks' has no attribute {name!r}")
 
 
-def __dir__():
-    return sorted([*globals(), *__all__])
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,1 +1,1 @@
-"""Text and records made into encoded tokens."""
+"""Encoding of text and records as tokens of numbered features."""

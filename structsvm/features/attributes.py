@@ -1,4 +1,4 @@
-"""Tokens of named features, given as attribute strings or feature dicts: the names are the vocabulary."""
+"""Tokens of named features, given as attribute strings or feature dicts; the names form the vocabulary."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["AttributeVocabulary", "hash_attributes"]
 
 
 class AttributeVocabulary:
-    """The names of features, in the order of their numbers."""
+    """The names of features, by feature index."""
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        # Numbers by name, and by key and value, for the buffers; made at the first use.
+        # Indices by name, and by key and value, for the buffers; built at the first use.
         self._index: tuple[dict[str, int], dict[str, dict[str, int]]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -41,12 +41,12 @@ class AttributeVocabulary:
         by_arrival: dict[str, int] = {}
         buffer = AttributeBuffer(by_arrival, {}, True)
         _gather(buffer, sequences)
-        kept, numbers = number_features(buffer.counted(), min_count)
+        kept, index_of = number_features(buffer.counted(), min_count)
         names = list(by_arrival)
-        return cls([names[i] for i in kept.tolist()]), Tokens(*buffer.finish(numbers), len(kept))
+        return cls([names[i] for i in kept.tolist()]), Tokens(*buffer.finish(index_of), len(kept))
 
     def transform(self, sequences: Iterable[Any]) -> Tokens:
-        """Encode sequences; unknown features are left out."""
+        """Encode sequences; unknown features are dropped."""
         if self._index is None:
             self._index = {name: i for i, name in enumerate(self._names)}, {}
         buffer = AttributeBuffer(*self._index, False)
@@ -60,7 +60,7 @@ class AttributeVocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> AttributeVocabulary:
-        """The inverse of :meth:`to_arrays`; ValueError or KeyError for anything else."""
+        """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
         _, names = stored_strings(arrays, "names", "name_starts")
         if not len(set(names)) == len(names) == n_features:
             raise ValueError("not a feature encoder: names are missing or repeated")
@@ -68,7 +68,7 @@ class AttributeVocabulary:
 
 
 def hash_attributes(sequences: Iterable[Any], bits: int) -> Tokens:
-    """Encode sequences under 2**bits numbers, to which the names of features are hashed."""
+    """Encode sequences with names of features hashed to 2**bits indices."""
     buffer = AttributeBuffer({}, {}, False, bits)
     _gather(buffer, sequences)
     return Tokens(*buffer.finish(), 2**bits)

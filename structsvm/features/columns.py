@@ -1,8 +1,8 @@
 """CoNLL column files.
 
-A column file holds one token a line, as columns between spaces or tabs; blank lines end
-a sequence. :func:`read_columns` reads one into a :class:`Columns`: one int32 id per token
-and column, and one vocabulary per column. Everything later works on the ids.
+A column file has one token per line, as columns separated by spaces or tabs; blank lines end
+a sequence. :func:`read_columns` reads it into a :class:`Columns`: one int32 id per token
+and column, and one vocabulary per column. All later steps work on the ids.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ColumnFileError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """The different strings of one column, as UTF-8.
+    """The distinct strings of one column, as UTF-8.
 
     String i is ``data[starts[i]:starts[i + 1]]``.
 
@@ -57,7 +57,7 @@ class Vocabulary:
 
     @classmethod
     def from_strings(cls, strings: Iterable[str]) -> Vocabulary:
-        """From different strings, in the order of their ids."""
+        """From distinct strings, in the order of their ids."""
         coded = [s.encode("utf-8", "surrogatepass") for s in strings]
         starts = np.zeros(len(coded) + 1, dtype=np.int64)
         np.cumsum([len(s) for s in coded], out=starts[1:])
@@ -71,7 +71,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Sequences of tokens, a token a row of strings given by their ids.
+    """Sequences of tokens; a token is a row of strings given by their ids.
 
     It can be used as a list of sequences, and as an array of them: ``len(columns)``,
     ``columns[3]`` and iteration give sequences, lists of tokens; a token is a tuple of
@@ -84,9 +84,9 @@ class Columns:
         Sequence s is rows ``offsets[s]:offsets[s + 1]``.
     ids : int32 array of shape (n_tokens, n_columns)
     vocabularies : tuple of Vocabulary
-        One a column.
+        One per column.
     name : str
-        Where they come from, for messages.
+        Their source, for messages.
     """
 
     offsets: NDArray[np.int64]
@@ -96,7 +96,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.ids.ndim != 2 or self.ids.shape[1] != len(self.vocabularies):
-            raise ValueError("ids must have one column for each vocabulary")
+            raise ValueError("ids must have one column per vocabulary")
         if self.ids.dtype != np.int32 or self.offsets.dtype != np.int64 or self.offsets.ndim != 1:
             raise ValueError("ids must be int32 and offsets a vector of int64")
         if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != len(self.ids):
@@ -115,7 +115,7 @@ class Columns:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_sequences,)``. By it scikit-learn takes folds as Columns, not as lists."""
+        """``(n_sequences,)``; with it scikit-learn slices folds as Columns, not as lists."""
         return (len(self),)
 
     def __iter__(self) -> Iterator[list[Any]]:
@@ -136,7 +136,7 @@ class Columns:
         return list(self.select([j]))
 
     def select(self, columns: Sequence[int]) -> Columns:
-        """Some of the columns; nothing is copied for a run of them."""
+        """Some of the columns; a contiguous range is not copied."""
         chosen = [range(self.n_columns)[j] for j in columns]
         step = slice(chosen[0], chosen[-1] + 1) if chosen else slice(0, 0)
         is_run = chosen == list(range(self.n_columns))[step]
@@ -144,7 +144,7 @@ class Columns:
         return Columns(self.offsets, ids, tuple(self.vocabularies[j] for j in chosen), self.name)
 
     def drop_last(self) -> Columns:
-        """All columns but the last one, which by convention is the label."""
+        """All columns except the last one, which by convention is the label."""
         return self.select(range(self.n_columns - 1))
 
     @overload
@@ -173,15 +173,15 @@ class Columns:
         return Columns(offsets, self.ids[a:b], self.vocabularies, self.name)
 
     def take(self, sequences: Any) -> Columns:
-        """The sequences of an array of indices (or a boolean mask), in its order."""
+        """The sequences of an array of indices or a boolean mask, in that order."""
         offsets, rows = take_ranges(self.offsets, sequences)
         return Columns(offsets, self.ids[rows], self.vocabularies, self.name)
 
     def compact(self) -> Columns:
         """The same sequences, with vocabularies of the strings that occur in them.
 
-        A slice of a large file shares the vocabularies of the file. Columns of fewer
-        tokens than strings are made anew; others are returned as they are.
+        A slice of a large file shares the vocabularies of the file. Columns with fewer
+        tokens than strings are rebuilt; others are returned unchanged.
         """
         if self.n_tokens >= max([0, *map(len, self.vocabularies)]):
             return self
@@ -234,10 +234,10 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
     Parameters
     ----------
     source : path, binary file or lines of text
-        A path is read as it is when it is compressed with gzip, xz or bzip2; so is a
-        binary file. Lines may be a text file, or any iterable of str.
+        A path or binary file may be compressed with gzip, xz or bzip2. Lines may be a
+        text file, or any iterable of str.
     encoding : str
-        Of the bytes. A byte order mark is skipped.
+        Encoding of the bytes. A byte order mark is skipped.
 
     Returns
     -------
@@ -246,9 +246,9 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
     Raises
     ------
     ColumnFileError
-        Ragged lines, bytes that are not of the encoding, damaged compression, no tokens.
+        For ragged lines, bytes that are not valid in the encoding, damaged compression, no tokens.
     OSError
-        The file cannot be opened.
+        If the file cannot be opened.
     """
     try:
         data, name, lines = load_bytes(source)

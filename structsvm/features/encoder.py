@@ -1,4 +1,4 @@
-"""The :class:`FeatureEncoder`: users' data as :class:`~structsvm.features.tokens.Tokens`.
+"""The :class:`FeatureEncoder`: encodes users' data as :class:`~structsvm.features.tokens.Tokens`.
 
 Users' data come in four forms: columns of a file under templates, attribute strings or
 feature dicts, dense rows, and CSR rows. All end as one CSR layout over all tokens.
@@ -27,7 +27,7 @@ NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tup
 
 
 class FeatureEncoder:
-    """Numbers the features of users' data.
+    """Assigns indices to the features of users' data.
 
     Parameters
     ----------
@@ -39,35 +39,35 @@ class FeatureEncoder:
         Features that occur fewer times in the training data are dropped. Numeric columns
         are kept as they are.
     hash_bits : int or None
-        k: no vocabulary; names of features are hashed to 2**k numbers, 1 <= k <= 30, and
-        features that meet in one are added up. For streams without a bound.
+        k: no vocabulary; names of features are hashed to 2**k indices, 1 <= k <= 30, and
+        the values of colliding features are added up. For unbounded streams.
 
     Attributes
     ----------
     kind : {"columns", "attributes", "numeric"} or None
-        What it was fitted on.
+        The kind of data that it was fitted on.
     n_features : int
     template_bigram : bool
-        Whether neighbouring labels have weights of their own: what a line ``B`` of the
-        templates says; True for all other data.
+        Whether neighbouring labels have weights of their own: whether the templates have a
+        line ``B``; True for all other data.
 
     Notes
     -----
     Forms of X, in :meth:`fit_transform` and :meth:`transform`:
 
     columns
-        A ``Columns`` object without the label column. Where `templates` are given, or the
-        encoder was fitted on columns: sequences of tokens that are tuples of strings, too.
+        A ``Columns`` object without the label column. If `templates` are given, or the
+        encoder was fitted on columns: also sequences of tokens that are tuples of strings.
     attributes
-        An iterable of sequences (a generator is encoded as it comes), a sequence a list
-        of tokens, a token either a list, tuple or set of strings, or a dict as
-        python-crfsuite has it: a string v under key k is the feature ``"k:v"`` of value 1,
+        An iterable of sequences (a generator is consumed lazily); a sequence is a list
+        of tokens, a token a list, tuple or set of strings, or a dict as in
+        python-crfsuite: a string v under key k is the feature ``"k:v"`` of value 1,
         a number or bool is the value of feature ``"k"``, and a dict, list or set under k
-        is taken apart with ``"k:"`` put in front. Zeros are left out, repetitions added up.
-        Without `templates` a tuple ``("dog", "NN")`` is just the attributes "dog" and "NN"
+        is expanded with the prefix ``"k:"``. Zeros are dropped, repetitions added up.
+        Without `templates` a tuple ``("dog", "NN")`` is the attributes "dog" and "NN"
         of its token; for features of its columns and neighbours, give ``templates="rich"``.
     numeric
-        A list of 2-D arrays or sparse matrices with one row a token, or one such matrix
+        A list of 2-D arrays or sparse matrices with one row per token, or one such matrix
         with ``lengths``. Feature j is column j.
     """
 
@@ -111,7 +111,7 @@ class FeatureEncoder:
         X : Columns, or iterable of sequences, or matrix with `lengths`
             See the notes of the class.
         lengths : sequence of int, optional
-            Rows of each sequence, when X is one matrix.
+            Number of rows of each sequence, if X is one matrix.
 
         Returns
         -------
@@ -120,22 +120,22 @@ class FeatureEncoder:
         Raises
         ------
         ValueError
-            An empty sequence, a value that is not finite, no sequences at all, templates
+            For an empty sequence, a value that is not finite, no sequences, templates
             for tokens without columns; the message names sequence, token and feature.
         TypeError
-            A token or feature of a type with no meaning.
+            For a token or feature of an unsupported type.
         """
         fresh = FeatureEncoder(None, self.min_count, self.hash_bits)
         fresh.templates = self.templates
         tokens = fresh._encode(X, lengths, True)
         if len(tokens) == 0:
-            raise ValueError("X holds no sequences")
+            raise ValueError("X contains no sequences")
         fresh.n_features = tokens.n_features
-        self.__dict__.update(fresh.__dict__)  # only now, so that an error changes nothing
+        self.__dict__.update(fresh.__dict__)  # last, so that an error changes nothing
         return tokens
 
     def transform(self, X: Any, lengths: Any = None) -> Tokens:
-        """Encode data of the kind it was fitted on; unknown features are left out."""
+        """Encode data of the kind that it was fitted on; unknown features are dropped."""
         if self.kind is None:
             if self.hash_bits is not None:
                 return self.fit_transform(X, lengths)
@@ -148,12 +148,12 @@ class FeatureEncoder:
 
     @property
     def n_columns(self) -> int | None:
-        """Columns that the features are made of, without the label; None unless fitted on columns."""
+        """Number of columns without the label; None unless fitted on columns."""
         return None if self._layout is None else self._layout.n_columns
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of all features, in the order of their numbers (made on each call)."""
+        """Names of all features, by index (built on each call)."""
         if self.kind == "numeric":
             return [str(j) for j in range(self.n_features)]
         if self.hash_bits is not None:
@@ -168,7 +168,7 @@ class FeatureEncoder:
         if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
             X = np.asarray(X)
         if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
-            raise TypeError(f"X must hold sequences of tokens, got {type(X).__name__}")
+            raise TypeError(f"X must contain sequences of tokens, got {type(X).__name__}")
         if lengths is not None:
             return self._encode_numeric(split_rows(X, lengths), fit)
         if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"):
@@ -177,7 +177,7 @@ class FeatureEncoder:
         first = next(iterator, None)
         if first is None:
             if fit:
-                raise ValueError("X holds no sequences")
+                raise ValueError("X contains no sequences")
             return self._nothing()
         sequences = chain([first], iterator)
         if is_numeric(first):
@@ -191,11 +191,11 @@ class FeatureEncoder:
 
     def _become(self, kind: str, fit: bool) -> None:
         if kind != "columns" and self._wants_columns(fit):
-            raise ValueError(f"{NEED_COLUMNS}; X holds {kind} tokens")
+            raise ValueError(f"{NEED_COLUMNS}; X contains {kind} tokens")
         if fit:
             self.kind = kind
         elif self.kind != kind:
-            raise ValueError(f"this FeatureEncoder was fitted on {self.kind}, X holds {kind}")
+            raise ValueError(f"this FeatureEncoder was fitted on {self.kind}, X contains {kind}")
 
     def _nothing(self) -> Tokens:
         zero = np.zeros(1, dtype=np.int64)
@@ -254,7 +254,7 @@ class FeatureEncoder:
         Raises
         ------
         ValueError
-            Anything that :meth:`to_arrays` cannot have written.
+            For anything that :meth:`to_arrays` cannot have written.
         """
         try:
             return cls._from_arrays(meta, arrays)
@@ -290,7 +290,7 @@ class FeatureEncoder:
 
 
 def _columns_of(sequences: Iterable[Any]) -> Columns:
-    """Sequences of tuples of strings as the columns that templates read."""
+    """Sequences of tuples of strings as `Columns`."""
 
     def checked() -> Iterator[list[tuple[str, ...]]]:
         for s, sequence in enumerate(sequences):

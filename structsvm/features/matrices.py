@@ -1,4 +1,4 @@
-"""Tokens that are rows of numbers: which forms of matrices are taken, how they are cut and encoded."""
+"""Tokens that are rows of numbers: the accepted matrices, how they are split and encoded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["encode_rows", "is_numeric", "is_sparse", "split_rows"]
 
 
 def is_sparse(x: Any) -> bool:
-    """A scipy sparse matrix or array, told by what it has (scipy is slow to import)."""
+    """Whether x is a scipy sparse matrix or array, by its attributes (scipy is slow to import)."""
     return hasattr(x, "tocsr") or all(hasattr(x, a) for a in ("indptr", "indices", "data"))
 
 
@@ -30,7 +30,7 @@ def is_numeric(sequence: Any) -> bool:
 
 
 def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
-    """Sequences of rows of `width` columns (None: as the first has them); feature j is column j."""
+    """Sequences of rows of `width` columns (None: as many as the first has); feature j is column j."""
     buffer = TokenBuffer()
     for s, sequence in enumerate(sequences):
         (n, d), add = _numeric_rows(sequence, s)
@@ -60,7 +60,7 @@ def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
         raise ValueError(f"sequence {s} has rows of different lengths") from None
     if rows.dtype.kind not in "fiub" or rows.ndim != 2:
         raise TypeError(
-            f"sequence {s} must be a 2-D array of numbers, one row a token, got an array of "
+            f"sequence {s} must be a 2-D array of numbers, one row per token, got an array of "
             f"{rows.dtype} with {rows.ndim} dimensions"
         )
     narrow = _float32(rows)
@@ -68,7 +68,7 @@ def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
 
 
 def _float32(x: Any) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):  # what becomes infinite is reported with its place
+    with np.errstate(over="ignore"):  # infinite values are reported later, with their position
         return np.ascontiguousarray(x, dtype=np.float32)
 
 
@@ -76,14 +76,14 @@ def _csr_arrays(x: Any) -> tuple[Any, Any, Any, tuple[int, int]]:
     if getattr(x, "format", "csr") != "csr" and hasattr(x, "tocsr"):
         x = x.tocsr()
     if np.asarray(x.data).dtype.kind not in "fiub" or len(x.shape) != 2:
-        raise TypeError("a sparse matrix must be 2-D and hold real numbers")
+        raise TypeError("a sparse matrix must be 2-D with real numbers")
     indptr = np.ascontiguousarray(x.indptr, dtype=np.int64)
     indices = np.ascontiguousarray(x.indices, dtype=np.int64)
     return indptr, indices, _float32(x.data), (int(x.shape[0]), int(x.shape[1]))
 
 
 def split_rows(x: Any, lengths: Any) -> Iterable[Any]:
-    """The rows of one matrix, as one matrix a sequence."""
+    """The rows of one matrix, as one matrix per sequence."""
     sizes = np.asarray(lengths)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
         raise TypeError("lengths must be a list of int")

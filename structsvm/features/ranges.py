@@ -1,4 +1,4 @@
-"""Ranges of rows set one after the other: the layout of sequences, tokens and strings."""
+"""Concatenated ranges of rows: the layout of sequences, tokens and strings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["take_ranges"]
 
 
 def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets of the chosen ranges, set one after the other, and the rows they hold."""
+    """Offsets of the chosen ranges when concatenated, and their rows."""
     index = np.asarray(chosen)
     if index.ndim != 1:
-        raise IndexError(f"wanted a vector of indices or a mask, got {index.ndim} dimensions")
+        raise IndexError(f"expected a vector of indices or a mask, got {index.ndim} dimensions")
     if index.size == 0:
         index = np.zeros(0, dtype=np.int64)
     elif index.dtype == bool:

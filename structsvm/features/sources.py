@@ -1,4 +1,4 @@
-"""Where text comes from: paths, files and lines, compressed or not."""
+"""Sources of text: paths, files and lines, compressed or not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def load_bytes(source: Any) -> tuple[bytes, str, bool]:
 
 
 def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tuple[str, str]:
-    """Text of a source and its name; `error` for bytes that are not UTF-8, with `place` of a name and a line."""
+    """Text of a source and its name; raises `error` for bytes that are not UTF-8, with `place` of name and line."""
     data, name, _ = load_bytes(source)
     try:
         return data.decode("utf-8-sig"), name
@@ -45,7 +45,7 @@ def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tup
         raise error(f"{place.format(name, line)}: bytes that are not UTF-8") from None
 
 
-# Kind by suffix, and by the first bytes (which no text in UTF-8 has, or hardly).
+# Kind by suffix, and by the first bytes (which practically no UTF-8 text begins with).
 _COMPRESSION = {
     "gzip": (".gz", re.compile(rb"\x1f\x8b")),
     "xz": (".xz", re.compile(rb"\xfd7zXZ\x00")),

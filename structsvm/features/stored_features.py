@@ -1,4 +1,4 @@
-"""Arrays of features in model files, checked: a file may hold anything."""
+"""Arrays of features in model files, checked: a file may contain anything."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["stored_array", "stored_strings"]
 
 
 def stored_array(arrays: dict[str, NDArray[Any]], name: str, dtype: Any, ndim: int) -> NDArray[Any]:
-    """An array by its name; ValueError if it is of another type or shape."""
+    """An array by its name; raises ValueError if it has another type or number of dimensions."""
     array = np.asarray(arrays[name])
     if array.dtype != dtype or array.ndim != ndim:
         raise ValueError(f"not a feature encoder: {name} has the wrong type or shape")
@@ -21,7 +21,7 @@ def stored_array(arrays: dict[str, NDArray[Any]], name: str, dtype: Any, ndim: i
 
 
 def stored_strings(arrays: dict[str, NDArray[Any]], data: str, starts: str) -> tuple[Vocabulary, list[str]]:
-    """Strings by the names of their two arrays, as they are and decoded; ValueError if they are not sound."""
+    """Strings by the names of their two arrays, encoded and decoded; raises ValueError if they are invalid."""
     vocabulary = Vocabulary(stored_array(arrays, data, np.uint8, 1), stored_array(arrays, starts, np.int64, 1))
     ends = vocabulary.starts
     if len(ends) == 0 or ends[0] != 0 or ends[-1] != len(vocabulary.data):

@@ -1,8 +1,13 @@
-"""Files in svmlight's form: a label and ``index:value`` pairs a line."""
+"""Files in svmlight format: a label and ``index:value`` pairs per line."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO
+
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.sources import load_text
 
@@ -10,33 +15,33 @@ __all__ = ["SvmlightFileError", "parse_svmlight", "read_svmlight", "write_svmlig
 
 
 class SvmlightFileError(ValueError):
-    """A file in svmlight's form that cannot be read; the message names file and line."""
+    """A file in svmlight format that cannot be read; the message names file and line."""
 
 
-def read_svmlight(source):
+def read_svmlight(source: str | os.PathLike[str] | BinaryIO) -> tuple[Any, NDArray[Any]]:
     """Read examples.
 
     Parameters
     ----------
     source : path or binary file
-        Compressed with gzip, xz or bzip2 or not. Each line holds an example: its label, and ``index:value`` pairs
-        between blanks, indices from 1; what follows ``#`` is left out, and so are empty lines.
+        May be compressed with gzip, xz or bzip2. Each line is an example: its label, and ``index:value`` pairs
+        separated by blanks, indices from 1; empty lines and anything after ``#`` are ignored.
 
     Returns
     -------
     X : csr_array of shape (n_samples, largest index), float32
     labels : ndarray of shape (n_samples,)
-        Of int64 where all are whole numbers (``+1`` and ``1.0`` are 1), of str otherwise.
+        int64 where all are whole numbers (``+1`` and ``1.0`` are 1), str otherwise.
 
     Raises
     ------
     SvmlightFileError
-        For a line of another form, a value that is no finite number, an index below 1 or twice, no examples.
+        For a malformed line, a value that is not finite, an index below 1 or repeated, no examples.
     """
     text, name = load_text(source, SvmlightFileError, "{}, line {}")
     rows = [(k, line) for k, line in enumerate(text.split("\n"), start=1) if line.partition("#")[0].strip()]
     if not rows:
-        raise SvmlightFileError(f"{name}: holds no examples")
+        raise SvmlightFileError(f"{name}: contains no examples")
     X, labels = parse_svmlight(rows, name)
     try:
         numbers = [float(label) for label in labels]
@@ -47,11 +52,12 @@ def read_svmlight(source):
     return X, np.array(labels)
 
 
-def parse_svmlight(rows, name):
+def parse_svmlight(rows: Sequence[tuple[int, str]], name: str) -> tuple[Any, list[str]]:
     """Return ``(X, labels)`` of numbered lines ``(number, line)`` of a file; labels are strings."""
     from scipy.sparse import csr_array
 
-    labels, counts, indices, values = [], [0], [], []
+    labels: list[str] = []
+    counts, indices, values = [0], [], []
     for k, line in rows:
         label, *pairs = line.partition("#")[0].split()
         try:
@@ -65,16 +71,16 @@ def parse_svmlight(rows, name):
         if new and (min(new) < 1 or max(new) >= 2**31):
             raise SvmlightFileError(f"{name}, line {k}: an index that is not in 1 .. 2**31 - 1")
         if len(set(new)) != len(new):
-            raise SvmlightFileError(f"{name}, line {k}: an index stands there twice")
+            raise SvmlightFileError(f"{name}, line {k}: a repeated index")
         indices += new
         labels.append(label)
         counts.append(len(indices))
-    with np.errstate(over="ignore"):  # what becomes infinite is reported with its line
+    with np.errstate(over="ignore"):  # infinite values are reported below, with their lines
         numbers = np.array(values, dtype=np.float32)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
         k, _ = rows[int(np.searchsorted(counts, bad[0], side="right")) - 1]
-        raise SvmlightFileError(f"{name}, line {k}: a value that is no finite float32 number")
+        raise SvmlightFileError(f"{name}, line {k}: a value that is not a finite float32 number")
     columns = np.array(indices, dtype=np.int32) - 1
     shape = (len(labels), int(columns.max(initial=-1)) + 1)
     X = csr_array((numbers, columns, np.array(counts, dtype=np.int32)), shape)
@@ -82,8 +88,8 @@ def parse_svmlight(rows, name):
     return X, labels
 
 
-def write_svmlight(path, X, labels):
-    """Write examples; values as short as float32 allows, zeros left out."""
+def write_svmlight(path: str | os.PathLike[str], X: Any, labels: Iterable[Any]) -> None:
+    """Write examples; values as short as float32 allows, zeros omitted."""
     from scipy.sparse import csr_array
 
     rows = csr_array(X, dtype=np.float32)

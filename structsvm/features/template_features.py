@@ -1,7 +1,7 @@
-"""Features that templates make of columns: their numbers, or the numbers that they are hashed to.
+"""Features that templates generate from columns: their indices, or the indices that they are hashed to.
 
-A feature is a space of its layout and a code for each source of the space: codes below
-left + right are the boundaries of a sequence, those above the strings of the source.
+A feature is a space of its layout and one code per source of the space: codes below
+left + right are the boundaries of a sequence, the others are strings of the source.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class TemplateVocabulary:
     ----------
     layout : TemplateLayout
     strings : list of Vocabulary
-        The strings of each source, those that a feature needs.
+        The strings of each source that occur in a feature.
     ids : list of int32 arrays
-        The numbers of the features of each space.
+        The indices of the features of each space.
     codes : list of int32 arrays of shape (features, sources)
-        What these features are made of.
+        The codes of these features.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TemplateVocabulary:
         codes: list[NDArray[np.int32]],
     ) -> None:
         self._layout, self._strings, self._ids, self._codes = layout, strings, ids, codes
-        self._lookup: tuple[list[Interner], list[TemplateTable]] | None = None  # made at the first use
+        self._lookup: tuple[list[Interner], list[TemplateTable]] | None = None  # built at the first use
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_lookup": None}
@@ -56,7 +56,7 @@ class TemplateVocabulary:
 
     @property
     def names(self) -> list[str]:
-        """The features as CRF++ writes them, in the order of their numbers."""
+        """The features as CRF++ writes them, by index."""
         layout = self._layout
         names = [""] * len(self)
         words = [[*layout.boundaries, *v.tolist()] for v in self._strings]
@@ -71,23 +71,23 @@ class TemplateVocabulary:
 
     @classmethod
     def fit(cls, layout: TemplateLayout, X: Columns, min_count: int) -> tuple[TemplateVocabulary, Tokens]:
-        """Number the features that occur `min_count` times or more, and encode them."""
+        """Assign indices to the features that occur `min_count` times or more, and encode them."""
         strings, found, statistics = _features_met(layout, X)
         none = np.zeros(0, np.int64)
-        kept, numbers = number_features(
+        kept, index_of = number_features(
             np.concatenate([none, *(counts for counts, _, _ in statistics)]),
             min_count,
             np.concatenate([none, *(firsts for _, firsts, _ in statistics)]),
         )
         ends = np.cumsum([0, *(len(counts) for counts, _, _ in statistics)]).tolist()
-        maps = [numbers[a:b] for a, b in pairwise(ends)]
+        maps = [index_of[a:b] for a, b in pairwise(ends)]
         ids = [m[m >= 0] for m in maps]
         codes = [codes[m >= 0] for (_, _, codes), m in zip(statistics, maps, strict=True)]
         strings, codes = _without_unused(layout, strings, codes)
         return cls(layout, strings, ids, codes), _gather(layout, X, found, maps, len(kept))
 
     def transform(self, X: Columns) -> Tokens:
-        """Encode columns; unknown features are left out."""
+        """Encode columns; unknown features are dropped."""
         if self._lookup is None:
             self._lookup = self._build_lookup()
         interners, tables = self._lookup
@@ -107,7 +107,7 @@ class TemplateVocabulary:
         margin = self._layout.left + self._layout.right
         tables = []
         for space, codes, ids in zip(self._layout.spaces, self._codes, self._ids, strict=True):
-            # No array much larger than the features it serves.
+            # No array is much larger than its features need.
             table = TemplateTable([len(interners[i]) + margin for i in space], 64 + 64 * len(ids))
             table.insert(codes, ids)
             tables.append(table)
@@ -128,7 +128,7 @@ class TemplateVocabulary:
     def from_arrays(
         cls, layout: TemplateLayout, arrays: dict[str, NDArray[Any]], n_features: int
     ) -> TemplateVocabulary:
-        """The inverse of :meth:`to_arrays`; ValueError or KeyError for anything else."""
+        """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
         strings = [stored_strings(arrays, f"strings_{i}", f"string_starts_{i}")[0] for i in range(len(layout.sources))]
         all_ids, all_codes = [], []
         for i, space in enumerate(layout.spaces):
@@ -151,7 +151,7 @@ class TemplateVocabulary:
 
 
 def hash_templates(layout: TemplateLayout, X: Columns, bits: int) -> Tokens:
-    """Encode columns under 2**bits numbers: a chained hash of template text and strings."""
+    """Encode columns with features hashed to 2**bits indices: a chained hash of template text and strings."""
     strings, found, statistics = _features_met(layout, X)
     ends = Vocabulary.from_strings(layout.boundaries)
     hashes = [np.concatenate([hash_strings(v.data, v.starts) for v in (ends, vocabulary)]) for vocabulary in strings]
@@ -187,7 +187,7 @@ def _features_met(layout: TemplateLayout, X: Columns) -> tuple[list[Vocabulary],
 
 
 def _source_strings(layout: TemplateLayout, X: Columns) -> Iterator[tuple[int, list[str | None] | None]]:
-    """The column of each source, and what its function makes of the column's strings (None: it takes them as are)."""
+    """The column of each source, and the strings that its function returns for it (None: unchanged)."""
     words: dict[int, list[str]] = {}
     for function, j in layout.sources:
         if function == "x":
@@ -201,7 +201,7 @@ def _source_strings(layout: TemplateLayout, X: Columns) -> Iterator[tuple[int, l
 def _without_unused(
     layout: TemplateLayout, strings: list[Vocabulary], codes: list[NDArray[np.int32]]
 ) -> tuple[list[Vocabulary], list[NDArray[np.int32]]]:
-    """Drop the strings of no feature; boundary codes stay what they are."""
+    """Drop the strings that occur in no feature; boundary codes stay."""
     margin = layout.left + layout.right
     used = [np.zeros(len(v) + margin, dtype=bool) for v in strings]
     for space, table in zip(layout.spaces, codes, strict=True):
@@ -223,6 +223,6 @@ def _without_unused(
 def _gather(
     layout: TemplateLayout, X: Columns, found: list[Any], maps: list[NDArray[np.int32]] | None, n_features: int
 ) -> Tokens:
-    """Tokens of the features found, under each space's map of them."""
+    """Tokens of the features found, mapped by space."""
     chosen = [None if maps is None else maps[space] for space in layout.template_space]
     return Tokens(X.offsets, *gather_templates(found, chosen, X.n_tokens), n_features)

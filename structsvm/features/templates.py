@@ -1,7 +1,7 @@
-"""Feature templates: which strings of which neighbours make up a feature.
+"""Feature templates: which strings of which neighbours form a feature.
 
-A template file is CRF++'s. Beside CRF++'s ``%x[row,column]`` there are functions of the string in
-that place, ``%lower[0,0]`` say (:data:`FUNCTIONS`). They are computed once per *distinct* string.
+Template files have CRF++'s format. In addition to ``%x[row,column]`` there are functions of the string
+at that position, such as ``%lower[0,0]`` (:data:`FUNCTIONS`), computed once per *distinct* string.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     text : str
         Lines ``U00:%x[-2,0]``, ``U05:%x[-1,0]/%x[0,0]``, or ``B`` alone; ``#`` starts a
         comment line. As in CRF++, templates with the same text around the same columns
-        share their features, so that ``U:%x[-1,0]`` and ``U:%x[1,0]`` make a bag of words.
+        share their features: ``U:%x[-1,0]`` and ``U:%x[1,0]`` form a bag of words.
     name : str
         For messages.
 
@@ -88,12 +88,12 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     -------
     templates : list of Template
     bigram : bool
-        Whether there is a line ``B``: a weight for each pair of neighbouring labels.
+        Whether there is a line ``B``: one weight per pair of neighbouring labels.
 
     Raises
     ------
     TemplateError
-        Names file and line.
+        For an invalid line; names file and line.
     """
     templates: list[Template] = []
     bigram = False
@@ -190,7 +190,7 @@ U20:%x[-2,1]/%x[-1,1]/%x[0,1]
 U21:%x[-1,1]/%x[0,1]/%x[1,1]
 U22:%x[0,1]/%x[1,1]/%x[2,1]
 """
-# What a word looks like: at most 16 features, as a function that finds nothing gives none.
+# The spelling of a word: at most 16 features, as a function may return no feature.
 _SPELLING = """
 U30:%lower[0,0]
 U31:%prefix1[0,0]
@@ -237,7 +237,7 @@ def built_in_templates(name: str, n_columns: int) -> str:
 
 
 # ----------------------------------------------------- functions of a string
-# Each maps the strings of a vocabulary to strings, or to None for "no feature".
+# Each maps the strings of a vocabulary to strings, or to None for no feature.
 
 Function = Callable[[list[str]], list["str | None"]]
 
@@ -251,7 +251,7 @@ def _suffix(k: int) -> Function:
 
 
 class _ShapeTable(dict[int, str]):
-    """str.translate table: X upper case, x other letters, d digits, the rest as it is."""
+    """str.translate table: X upper case, x other letters, d digits, the rest unchanged."""
 
     def __missing__(self, code: int) -> str:
         c = chr(code)
@@ -314,10 +314,10 @@ FUNCTIONS: dict[str, Function] = {
 
 @dataclass(frozen=True, slots=True)
 class TemplateLayout:
-    """Templates sorted into what the tables need.
+    """Templates in the form that the tables need.
 
     ``sources`` are the (function, column) pairs that are read; a space is a list of
-    sources, one for each item of its templates; ``keys`` tell spaces apart.
+    sources, one per item of its templates; ``keys`` identify spaces.
     """
 
     text: str

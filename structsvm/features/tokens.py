@@ -1,4 +1,4 @@
-"""Encoded tokens: what a :class:`~structsvm.features.encoder.FeatureEncoder` makes of users' data, and oracles read."""
+"""Encoded tokens: the output of a :class:`~structsvm.features.encoder.FeatureEncoder` and input of oracles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tokens:
     indptr : int64 array of shape (n_tokens + 1,)
         Token t has entries ``indptr[t]:indptr[t + 1]``.
     indices : int32 array of shape (n_entries,)
-        Feature numbers, strictly ascending within a token.
+        Feature indices, strictly ascending within a token.
     values : float32 array of shape (n_entries,), or None
         None: all ones.
     n_features : int
@@ -52,7 +52,7 @@ class Tokens:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each sequence."""
+        """Number of tokens of each sequence."""
         return np.diff(self.offsets)
 
     def __getitem__(self, sequences: slice) -> Tokens:
@@ -79,7 +79,7 @@ class Tokens:
         return checksum(array for array in arrays if array is not None)
 
     def take(self, sequences: Any) -> Tokens:
-        """The sequences of an array of indices (or a boolean mask), in its order."""
+        """The sequences of an array of indices or a boolean mask, in that order."""
         offsets, rows = take_ranges(self.offsets, sequences)
         indptr, entries = take_ranges(self.indptr, rows)
         return Tokens(

@@ -1,1 +1,1 @@
-"""What oracles, tasks, metrics and plots share about one structure, and the readers of its files."""
+"""Data structures shared by oracles, tasks, metrics and plots, and the readers of their files."""

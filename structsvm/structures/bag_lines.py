@@ -1,14 +1,16 @@
 """JSON lines of sentences with their bags of meaning representations.
 
 A line is an object ``{"sentence": "purple 9 passes out", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}``; the
-sentence may be a list of words, too, and the bag a single meaning. For evaluation, ``"alignment"`` may hold the symbol
-of each word. Lines without a bag can be predicted on.
+sentence may also be a list of words, and the bag a single meaning. For evaluation, ``"alignment"`` may contain the
+symbol of each word. Lines without a bag can be predicted on.
 """
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 from structsvm.features.sources import load_bytes
 from structsvm.strict_json import parse_json
@@ -18,18 +20,18 @@ __all__ = ["BagLines", "read_bags", "write_bags"]
 
 
 class BagLines(NamedTuple):
-    """What a file holds, line by line; None stands for what a line does not say.
+    """The contents of a file, line by line; None where a line has no such entry.
 
     `places` are the names of the lines in messages: "train.jsonl, line 3".
     """
 
-    sentences: list
-    bags: list
-    alignments: list
-    places: list
+    sentences: list[str | list[str]]
+    bags: list[list[str] | None]
+    alignments: list[list[str] | None]
+    places: list[str]
 
 
-def read_bags(source, *, bags=True) -> BagLines:
+def read_bags(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, bags: bool = True) -> BagLines:
     """Read JSON lines; compressed files are read as they are.
 
     Parameters
@@ -45,7 +47,7 @@ def read_bags(source, *, bags=True) -> BagLines:
     Raises
     ------
     ValueError
-        Naming file and line, for a line that is no such object, has an empty bag, or a meaning that is none.
+        For a line that is not such an object, has an empty bag, or an invalid meaning; names file and line.
     """
     content, name, _ = load_bytes(source)
     found = BagLines([], [], [], [])
@@ -64,11 +66,11 @@ def read_bags(source, *, bags=True) -> BagLines:
         found.alignments.append(alignment)
         found.places.append(place)
     if not found.sentences:
-        raise ValueError(f"{name}: holds no sentences")
+        raise ValueError(f"{name}: contains no sentences")
     return found
 
 
-def _parts(value, needs_bag):
+def _parts(value: Any, needs_bag: bool) -> tuple[str | list[str], list[str] | None, list[str] | None]:
     if not isinstance(value, dict) or "sentence" not in value:
         raise ValueError('not an object with a "sentence"')
     sentence, bag, alignment = value["sentence"], value.get("bag"), value.get("alignment")
@@ -84,21 +86,26 @@ def _parts(value, needs_bag):
         for meaning in bag:
             as_meaning(meaning)
     if alignment is not None and (not _is_text_list(alignment) or len(alignment) != len(words)):
-        raise ValueError(f'"alignment" must be a list of {len(words)} symbols, one a word')
+        raise ValueError(f'"alignment" must be a list of {len(words)} symbols, one per word')
     return sentence, bag, alignment
 
 
-def _is_text_list(value):
+def _is_text_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
-def write_bags(path, sentences, bags, alignments=None):
+def write_bags(
+    path: str | os.PathLike[str],
+    sentences: Sequence[str | Sequence[str]],
+    bags: Sequence[str | Sequence[str] | None],
+    alignments: Sequence[Sequence[str] | None] | None = None,
+) -> None:
     """Write sentences, bags and, if given, alignments as JSON lines.
 
     Raises
     ------
     ValueError
-        If they differ in number.
+        If their lengths differ.
     """
     columns = {"sentence": sentences, "bag": bags} | ({} if alignments is None else {"alignment": alignments})
     if len({len(column) for column in columns.values()}) != 1:

@@ -1,8 +1,7 @@
 """Alignments as users write them: two rows of equal length with gaps.
 
-A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is one to learn from and to assess; one with a
-lower-case letter may stand in an alignment, but no loss and no metric looks at it. Removing the gaps and upper-casing
-gives the strings.
+A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is assessed by losses and metrics; a column with a
+lower-case letter is part of the alignment but is not assessed. Removing the gaps and upper-casing gives the strings.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from itertools import groupby
 GAPS = "-."
 
 
-def split_rows(row_x, row_z):
-    """Return ``(x, z, operations)``: the strings without gaps, and one of ``MmXZ`` a column.
+def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
+    """Return ``(x, z, operations)``: the strings without gaps, and one of ``MmXZ`` per column.
 
-    M is a pair to assess, m another pair, X a letter of x against a gap, Z one of z. Where gaps in both rows meet,
-    the columns are put in order, X before Z: they say the same in any order.
+    M is an assessed pair, m any other pair, X a letter of x against a gap, Z one of z. Where gaps in both rows meet,
+    the columns are sorted, X before Z: their order has no meaning.
 
     Raises
     ------
     ValueError
-        If the rows differ in length, hold no letter, or have a column of two gaps.
+        If the rows differ in length, contain no letter, or have a column of two gaps.
     """
     if len(row_x) != len(row_z):
         raise ValueError(f"the rows have {len(row_x)} and {len(row_z)} columns")
@@ -32,12 +31,12 @@ def split_rows(row_x, row_z):
         operations.append("Z" if a in GAPS else "X" if b in GAPS else "M" if a.isupper() and b.isupper() else "m")
     x, z = strip_gaps(row_x), strip_gaps(row_z)
     if not x or not z:
-        raise ValueError("a row is empty, or nothing but gaps")
+        raise ValueError("a row is empty, or contains only gaps")
     runs = ("".join(run) for _, run in groupby(operations, key=lambda c: c in "XZ"))
     return x, z, "".join("".join(sorted(run)) if run[0] in "XZ" else run for run in runs).encode()
 
 
-def strip_gaps(row):
+def strip_gaps(row: str) -> str:
     """The string of a row: without gaps, in upper case."""
     return row.translate(_NO_GAPS).upper()
 
@@ -45,10 +44,10 @@ def strip_gaps(row):
 _NO_GAPS = str.maketrans("", "", GAPS)
 
 
-def join_rows(x, z, x_start, z_start, operations, *, local=False):
+def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, local: bool = False) -> tuple[str, str]:
     """The inverse of `split_rows`, for operations that begin at letters x_start and z_start (counted from 0).
 
-    What stands out at the ends is put against gaps, with ``local`` in lower case: it is not aligned.
+    Letters outside the operations are put against gaps; with ``local`` in lower case, as they are not aligned.
     """
     a, b = [], []
     i, j = x_start, z_start
@@ -66,13 +65,13 @@ def join_rows(x, z, x_start, z_start, operations, *, local=False):
     )
 
 
-def pairs_letters(rows):
+def pairs_letters(rows: tuple[str, str]) -> bool:
     """Whether an alignment has a column of two letters."""
     return any(a not in GAPS and b not in GAPS for a, b in zip(*rows, strict=True))
 
 
-def assessed_pairs(row_x, row_z):
-    """The pairs (letter of x, letter of z) to assess, counted from 0, as a list; and all other pairs."""
+def assessed_pairs(row_x: str, row_z: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The assessed pairs (index in x, index in z) as a list; and all other pairs."""
     _, _, operations = split_rows(row_x, row_z)
     i = j = 0
     assessed: list[tuple[int, int]] = []

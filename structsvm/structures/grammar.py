@@ -1,16 +1,16 @@
-"""Context-free grammars: rules, their text, and the tables that a CKY chart is filled from.
+"""Context-free grammars: rules, their text, and the tables from which a CKY chart is filled.
 
-A rule's right-hand side holds nonterminals (`str`) and terminals (`Terminal`). Trees speak the same language: their
-nodes are nonterminals, their words terminals. Rules with more than two children are binarised, in one of two ways:
+A rule's right-hand side consists of nonterminals (`str`) and terminals (`Terminal`). In trees, nodes are nonterminals
+and words are terminals. Rules with more than two children are binarised, in one of two ways:
 
 - exactly (``h=None``): ``A -> B C D`` becomes ``A -> B <C D>`` and ``<C D> -> C D``. Rules with the same end share
   it, each rule keeps one weight, and the trees are those of the grammar as it was given;
 - with horizontal Markovisation (``h`` = 0, 1, 2 ...): ``A -> B <A|B>`` and ``<A|B> -> C D``, where an intermediate
-  knows its parent and the `h` children before it. Each binary rule has a weight, and rules that were never seen are put
-  together from parts of those that were.
+  knows its parent and the `h` children before it. Each binary rule has a weight, and unseen rules are composed of parts
+  of seen ones.
 
-Vertical Markovisation annotates labels with their ancestors' (`annotate`): ``NP`` under ``S`` is ``NP^S``. What stands
-before the first ``^`` is the label's *category*, all that losses and span features see of it.
+Vertical Markovisation annotates labels with their ancestors' (`annotate`): ``NP`` under ``S`` is ``NP^S``. The part
+before the first ``^`` is the label's *category*, which is all that losses and span features use.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from structsvm.structures.trees import Tree
 
 __all__ = ["Grammar", "Rule", "Terminal", "annotate", "format_rule", "parse_rules", "plain", "rules_of"]
 
-START = "start symbol"  # a left-hand side that no label can be
+START = "start symbol"  # a left-hand side that cannot be a label
 MAX_RULES = 1_000_000
 MAX_CHAINS = 100_000
 # Span features: tables (category, terminal) and lengths, as in cky.h.
@@ -39,7 +39,7 @@ N_TABLES, N_LENGTHS = 5, 9
 
 @dataclass(frozen=True)
 class Terminal:
-    """A terminal symbol: what the words of a sentence are."""
+    """A terminal symbol: a word of a sentence."""
 
     name: str
 
@@ -86,7 +86,7 @@ def annotate(tree: Tree, v: int) -> Tree:
 
 
 def plain(tree: Tree) -> Tree:
-    """The tree with categories for labels: what `annotate` has added is taken away."""
+    """The tree with categories as labels: without the annotations of `annotate`."""
     return _renamed(tree, [category_of(node.label) for node in tree.preorder()])
 
 
@@ -95,14 +95,14 @@ def _renamed(tree: Tree, names: list[str]) -> Tree:
     of: dict[int, list[str]] = {}
     for node, name in zip(tree.preorder(), names, strict=True):
         of.setdefault(id(node), []).append(name)
-    # A node that stands in several places has a name for each of them, in preorder; postorder visits them alike.
+    # A node that occurs several times has one name per occurrence, in preorder; postorder visits them in that order.
     queues = {key: iter(found) for key, found in of.items()}
     return tree.map(lambda node, children: Tree(next(queues[id(node)]), children))
 
 
 # ---- rules as text ------------------------------------------------------------------------------
 
-# What a nonterminal of NLTK's may not hold, and what would be taken for an arrow or for an escape.
+# Characters that NLTK nonterminals cannot contain, and those that would be read as an arrow or an escape.
 _ESCAPED = re.compile(r"[^\w/^<>-]|^[\^<>-]|-(?=>)|/(?=u)")
 _ESCAPE = re.compile(r"/u([0-9a-f]{1,5}|10[0-9a-f]{4})/")
 _COMMENT = re.compile(r"""('[^']*'|"[^"]*")|#.*""")  # outside of quotes
@@ -113,17 +113,17 @@ _SYMBOL = re.compile(r"""\s*(?:'([^'\s]+)'|"([^"\s]+)"|([^\s'"|]+)|(\|))""")
 def format_rule(rule: Rule) -> str:
     """Write a rule as `parse_rules` and NLTK read it.
 
-    A character that NLTK's nonterminals cannot hold is written as ``/u``, its number in hexadecimal and ``/``, which
-    `parse_rules` undoes: ``PRP$`` is ``PRP/u24/``, ``ADVP|PRT`` is ``ADVP/u7c/PRT``.
+    A character that NLTK nonterminals cannot contain is written as ``/u``, its hexadecimal code and ``/``, which
+    `parse_rules` reverses: ``PRP$`` is ``PRP/u24/``, ``ADVP|PRT`` is ``ADVP/u7c/PRT``.
 
     Raises
     ------
     ValueError
-        A terminal with quotes of both kinds or with white space.
+        For a terminal with quotes of both kinds or with white space.
     """
     for symbol in rule.rhs:
         if isinstance(symbol, Terminal) and _SYMBOL.fullmatch(str(symbol)) is None:
-            raise ValueError(f"a grammar's text cannot hold the terminal {symbol.name!r:.80}: quotes or white space")
+            raise ValueError(f"a grammar's text cannot contain the terminal {symbol.name!r:.80}: quotes or white space")
     lhs, *rhs = (
         str(symbol) if isinstance(symbol, Terminal) else _ESCAPED.sub(lambda match: f"/u{ord(match[0]):x}/", symbol)
         for symbol in (rule.lhs, *rule.rhs)
@@ -136,14 +136,14 @@ def _unescaped(name: str) -> str:
 
 
 def parse_rules(text: str) -> list[Rule]:
-    """Read rules in NLTK's form, ``S -> NP VP | 'a'``: a left-hand side a line, terminals in quotes, ``#`` comments.
+    """Read rules in NLTK's form, ``S -> NP VP | 'a'``: a left-hand side per line, quoted terminals, ``#`` comments.
 
     Weights (``[0.5]``) are not read. For escapes in nonterminals see `format_rule`.
 
     Raises
     ------
     ValueError
-        What is no rule, or an empty production; the message names the line.
+        For a line that is not a rule, or an empty production; the message names the line.
     """
     rules = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -159,7 +159,7 @@ def parse_rules(text: str) -> list[Rule]:
         while end < len(rest.rstrip()):
             match = _SYMBOL.match(rest, end)
             if match is None:
-                raise ValueError(f"line {number}: a quote that does not close or holds nothing in {line!r:.80}")
+                raise ValueError(f"line {number}: a quote that is empty or not closed in {line!r:.80}")
             single, double, name, bar = match.groups()
             if name == "->" or (name and _WEIGHT.fullmatch(name)):
                 raise ValueError(f"line {number}: expected a rule without weights, S -> NP VP, found {line!r:.80}")
@@ -204,7 +204,7 @@ class Grammar:
         Symbol ``len(nodes) + t`` is ``terminals[t]``; intermediates come after.
     categories : list of str
     features : list of Rule
-        What the first weights belong to: rules, binary ones if ``h`` is given; then the start symbols, if there are
+        The features of the first weights: rules (binary ones if ``h`` is given), then the start symbols, if there are
         several, as right-hand sides of `START`.
     chains : list of tuple of str
         Chains of unary rules, top first.
@@ -212,8 +212,8 @@ class Grammar:
     Raises
     ------
     ValueError
-        No rules, an empty production, a rule given twice, a start symbol without rules, too many rules or chains, `h`
-        or `max_unary` out of range.
+        For no rules, an empty production, a repeated rule, a start symbol without rules, too many rules or chains,
+        `h` or `max_unary` out of range.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class Grammar:
             raise ValueError(f"the start symbol {missing[0]!r} has no rules" if missing else "no start symbol")
         _Compiler(self)
 
-    # What the compiler fills in.
+    # Set by the compiler.
     features: list[Rule]
     chains: list[tuple[str, ...]]
     arrays: dict[str, NDArray[np.int32]]
@@ -275,7 +275,7 @@ class Grammar:
 
     @cached_property
     def counted(self) -> NDArray[np.uint8]:
-        """By node: whether losses look at it."""
+        """By node: whether losses count it."""
         return np.array([category_of(name) not in self.uncounted for name in self.nodes], dtype=np.uint8)
 
     @property
@@ -289,43 +289,43 @@ class Grammar:
 
     @property
     def n_rules(self) -> int:
-        """How many of the features are rules."""
+        """Number of features that are rules."""
         return len(self.features) - (len(self.start) if len(self.start) > 1 else 0)
 
     def symbol(self, item: str | Terminal) -> int:
-        """Number of a nonterminal or terminal."""
+        """Index of a nonterminal or terminal."""
         return (
             len(self.nodes) + self.terminal_number[item.name] if isinstance(item, Terminal) else self.node_number[item]
         )
 
     def end_key(self, lhs: str, rhs: tuple[str | Terminal, ...], k: int) -> tuple[Any, ...]:
-        """What the intermediate for children k, k + 1, ... of a rule is known by."""
+        """Key of the intermediate for children k, k + 1, ... of a rule."""
         return rhs[k:] if self.h is None else (lhs, rhs[max(0, k - self.h) : k])
 
     def sentence(self, words: Iterable[str]) -> NDArray[np.int32] | None:
-        """Numbers of terminals; None if one is not the grammar's."""
-        numbers = [self.terminal_number.get(word, -1) for word in words]
-        return None if -1 in numbers else np.array(numbers, dtype=np.int32)
+        """Indices of terminals; None if one is not in the grammar."""
+        terminal_ids = [self.terminal_number.get(word, -1) for word in words]
+        return None if -1 in terminal_ids else np.array(terminal_ids, dtype=np.int32)
 
     # ---- trees and derivations ------------------------------------------------------------------
 
     def encode(self, tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return a tree's terminals (n,) and its derivation (n_nodes, 6) as charts write them.
+        """Return a tree's terminals (n,) and its derivation (n_nodes, 6) in the format of charts.
 
         Raises
         ------
         ValueError
-            For a rule, a chain or a root that the grammar has not.
+            For a rule, a chain or a root that is not in the grammar.
         """
         words: list[int] = []
         rows: list[list[int]] = []
         if tree.label not in self.start:
             raise ValueError(f"the root {tree.label!r} is not a start symbol ({', '.join(self.start)})")
-        # Items are (symbol, children still to be derived, their parent's rule); an item's end is known afterwards.
+        # Items are (lhs, rhs, children, k) or a single node; the end of an item is filled in after its words.
         stack: list[Any] = [(tree,)]
         while stack:
             item = stack.pop()
-            if isinstance(item, int):  # all of the words of row `item` are there
+            if isinstance(item, int):  # all words of row `item` have been added
                 rows[item][2] = len(words)
                 continue
             row, at = [-1, len(words), -1, -1, -1, -1], len(rows)
@@ -374,7 +374,7 @@ class Grammar:
     def _push_pair(
         self, row: list[int], lhs: str, rhs: tuple[str | Terminal, ...], children: Any, k: int, stack: list[Any]
     ) -> None:
-        """Note the binary rule over children k, k + 1, ... and put its two sides on the stack."""
+        """Set the binary rule over children k, k + 1, ... and push its two sides on the stack."""
         try:
             left = self.symbol(rhs[k])
             is_last = k + 2 == len(rhs)
@@ -388,15 +388,17 @@ class Grammar:
 
     @staticmethod
     def _splits(rows: NDArray[np.int32]) -> list[int]:
-        """Where the binary rules of a derivation in preorder split: at the end of the node that follows."""
+        """Split points of the binary rules of a derivation in preorder: the end of the next node."""
         is_binary = np.zeros(len(rows), dtype=bool)
         is_binary[:-1] = rows[:-1, 2] - rows[:-1, 1] > 1
         return [int(rows[k + 1, 2]) if binary else -1 for k, binary in enumerate(is_binary)]
 
     def decode(self, rows: NDArray[np.int32], words: Iterable[Any]) -> Tree:
-        """The tree of a derivation over the words given (one for each terminal; trees may stand for words)."""
+        """The tree of a derivation over the given words (one per terminal; trees may replace words)."""
         words = list(words)
-        made: list[list[Any]] = []  # from the right: a list of children a node (one tree, or an intermediate's)
+        made: list[
+            list[Any]
+        ] = []  # from the right: a list of children per node (one tree, or those of an intermediate)
         for symbol, begin, _, chain, rule, split in rows[::-1].tolist():
             if rule < 0:
                 made.append([words[begin]])
@@ -422,7 +424,7 @@ def shortened(text: str) -> str:
 
 
 class _Compiler:
-    """Fills in the numbers and tables of a `Grammar`."""
+    """Sets the indices and tables of a `Grammar`."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
@@ -461,12 +463,12 @@ class _Compiler:
         return [number[category_of(name)] for name in self.grammar.nodes]
 
     def feature(self, lhs: str, rhs: tuple[str | Terminal, ...]) -> int:
-        """The number of a new feature."""
+        """Index of a new feature."""
         self.features.append(Rule(lhs, rhs))
         return len(self.features) - 1
 
     def intermediate(self, key: tuple[Any, ...]) -> tuple[int, str]:
-        """Number and name of an intermediate."""
+        """Index and name of an intermediate."""
         grammar = self.grammar
         if key not in self.intermediates:
             self.intermediates[key] = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
@@ -493,7 +495,7 @@ class _Compiler:
             parent, parent_name = right, name
 
     def binary_tables(self) -> dict[str, NDArray[np.int32]]:
-        """Rules by pair of children, pairs by left child; and the ways back."""
+        """Rules by pair of children, pairs by left child; and the inverse tables."""
         n = self.grammar.n_symbols
         rules = np.array([(l, r, p, f) for (p, l, r), f in self.binary.items()], dtype=np.int64).reshape(-1, 4)
         rules = rules[np.lexsort((rules[:, 2], rules[:, 1], rules[:, 0]))]
@@ -528,7 +530,7 @@ class _Compiler:
         }
 
     def chains(self, unary: dict[str, dict[str, int]]) -> dict[tuple[str, ...], int]:
-        """Chains without a category twice, shorter ones first, and the number of each one's top rule."""
+        """Chains without repeated categories, shorter ones first, and the feature of each one's top rule."""
         longer: dict[tuple[str, ...], int] = {(name,): -1 for name in self.grammar.nodes}
         found: dict[tuple[str, ...], int] = {}
         for _ in range(self.grammar.max_unary):
@@ -567,5 +569,5 @@ def _ints(values: Any) -> NDArray[np.int32]:
 
 
 def _pointers(keys: Any, n: int) -> NDArray[np.int32]:
-    """Where each key 0 .. n - 1 begins among sorted keys."""
+    """Start of each key 0 .. n - 1 among sorted keys."""
     return _ints(np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=n))]))

@@ -1,4 +1,4 @@
-"""Meaning representations: trees of relations and constants, their text, and the grammars that say which are valid.
+"""Meaning representations: trees of relations and constants, their text, and the grammars that define valid ones.
 
 A constant is a str, a relation a tuple of its name and its arguments: ``pass(purple9,purple2)`` is
 ``("pass", "purple9", "purple2")`` and ``ballstopped()`` is ``("ballstopped",)``.
@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+
+# A constant, or a relation: its name, then its arguments.
+Meaning = str | tuple[Any, ...]
 
 MAX_DEPTH = 100
 
@@ -17,27 +21,27 @@ _PLAIN = re.compile(r"""[^\s(),'"]+""")
 
 
 class Nonterminal(str):
-    """A place in a production where a tree of this category stands."""
+    """A place in a production, to be filled by a tree of this category."""
 
     __slots__ = ()
 
 
-def parse_meaning(text, nonterminal=None):
-    """Return the tree of a meaning representation's text.
+def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -> Meaning:
+    """Return the tree of the text of a meaning representation.
 
-    Blanks between its parts mean nothing; a name with blanks, brackets or commas stands in quotes, which belong to it
-    (``'south carolina'``). Raises ValueError, with the place, for brackets that do not match and the like.
+    Blanks between its parts are ignored; a name with blanks, brackets or commas is quoted, and the quotes are part of
+    it (``'south carolina'``). Raises ValueError, with the position, for unbalanced brackets and other errors.
 
     Parameters
     ----------
     text : str
     nonterminal : callable, optional
-        From a name to whether it is a nonterminal of a grammar.
+        Whether a name is a nonterminal of a grammar.
     """
-    stack: list[list] = []
+    stack: list[list[Any]] = []
     done: Any = None
     name: str | None = None
-    # `name` is one that an argument list, a comma or the end may follow; `done` the argument before this place.
+    # `name` may be followed by an argument list, a comma or the end; `done` is the argument before this position.
     for match in _TOKEN.finditer(text.rstrip()):
         mark, quoted, plain, other = match.groups()
         place = match.start(match.lastindex or 0)
@@ -79,19 +83,19 @@ def parse_meaning(text, nonterminal=None):
     return tree
 
 
-def _wrong(text, place, what):
+def _wrong(text: str, place: int, what: str) -> ValueError:
     return ValueError(f"{what}, at character {place + 1} of the meaning representation {text!r:.200}")
 
 
-def format_meaning(tree):
+def format_meaning(tree: Meaning) -> str:
     """Return the text of a tree, without blanks."""
     if isinstance(tree, str):
         return str(tree)
     return f"{tree[0]}({','.join(map(format_meaning, tree[1:]))})"
 
 
-def as_meaning(meaning):
-    """A tree from text or nested tuples; ValueError or TypeError for anything else."""
+def as_meaning(meaning: Meaning) -> Meaning:
+    """A tree from text or nested tuples; raises ValueError or TypeError for anything else."""
     if isinstance(meaning, str):
         return parse_meaning(meaning)
     if not isinstance(meaning, tuple):
@@ -100,7 +104,7 @@ def as_meaning(meaning):
     return meaning
 
 
-def _check_tree(tree, depth):
+def _check_tree(tree: tuple[Any, ...], depth: int) -> None:
     if depth > MAX_DEPTH:
         raise ValueError(f"a meaning representation is deeper than {MAX_DEPTH}")
     if not tree or not isinstance(tree[0], str):
@@ -117,13 +121,13 @@ def _check_tree(tree, depth):
 
 
 class Symbol(NamedTuple):
-    """What a word may mean: a relation with so many arguments, or a constant (arity None)."""
+    """What a word may mean: a relation with `arity` arguments, or a constant (arity None)."""
 
     name: str
     arity: int | None
 
 
-def symbol_of(tree):
+def symbol_of(tree: Meaning) -> Symbol:
     """The symbol at the root of a tree."""
     return Symbol(tree, None) if isinstance(tree, str) else Symbol(tree[0], len(tree) - 1)
 
@@ -134,27 +138,30 @@ class MeaningGrammar:
     Parameters
     ----------
     text : str
-        Productions, one a line, ``LHS -> RHS``; lines that begin with # and empty ones are skipped. Either terminals
-        stand in quotes and other names are nonterminals (``S -> 'kick' '(' Player ')'``), or nonterminals begin with @
-        and all other tokens are terminals (``City -> loc_2 ( @State )``, a count and a tab before it being allowed).
+        Productions, one per line, ``LHS -> RHS``; empty lines and lines that begin with # are skipped. Either terminals
+        are quoted and other names are nonterminals (``S -> 'kick' '(' Player ')'``), or nonterminals begin with @
+        and all other tokens are terminals (``City -> loc_2 ( @State )``; a count and a tab may precede it).
         The first production's left-hand side is the start symbol.
     name : str
-        What messages call it.
+        Its name in messages.
 
     Raises
     ------
     ValueError
-        With the number of the line, for one that is no production.
+        For a line that is not a production; the message names it.
     """
 
-    def __init__(self, text, name="grammar"):
+    def __init__(self, text: str, name: str = "grammar") -> None:
         self.text = text
         lines = [(k, line.strip()) for k, line in enumerate(text.splitlines(), start=1)]
         lines = [(k, line) for k, line in lines if line and not line.startswith("#")]
         marked = any("@" in line.split("->")[-1] for _, line in lines)
         self.start: str | None = None
-        self.by_symbol = defaultdict(list)  # symbol at the root -> (category, pattern)
-        self.units = defaultdict(set)  # category -> categories that consist of it alone
+        self.by_symbol: dict[Symbol, list[tuple[str, Meaning]]] = defaultdict(
+            list
+        )  # symbol at the root -> (category, pattern)
+        # category -> categories derived from it by unit productions
+        self.units: dict[str, set[str]] = defaultdict(set)
         for number, line in lines:
             try:
                 self._add(line, marked)
@@ -164,8 +171,8 @@ class MeaningGrammar:
             raise ValueError(f"{name}: holds no productions")
         self._heads: dict[tuple[Symbol, int], set[Symbol]] = self._find_heads()
 
-    def _add(self, line, marked):
-        left, arrow, right = line.split("\t")[-1].partition("->")
+    def _add(self, line: str, marked: bool) -> None:
+        left, arrow, right = line.rsplit("\t", maxsplit=1)[-1].partition("->")
         left, right = left.strip(), right.strip()
         if not arrow or not left or not right:
             raise ValueError(f"{line!r:.80} is no production LHS -> RHS")
@@ -184,12 +191,11 @@ class MeaningGrammar:
         else:
             self.by_symbol[symbol_of(pattern)].append((left, pattern))
 
-    def categories(self, tree):
-        """The categories that a tree belongs to, as a set."""
-        known: dict[Any, set[str]] = {}
-        return self._categories(tree, known)
+    def categories(self, tree: Meaning) -> set[str]:
+        """The set of categories that a tree belongs to."""
+        return self._categories(tree, {})
 
-    def _categories(self, tree, known):
+    def _categories(self, tree: Meaning, known: dict[Meaning, set[str]]) -> set[str]:
         if tree not in known:
             found = {
                 left for left, pattern in self.by_symbol.get(symbol_of(tree), ()) if self._fits(tree, pattern, known)
@@ -197,8 +203,8 @@ class MeaningGrammar:
             known[tree] = self._closed(found)
         return known[tree]
 
-    def _closed(self, categories):
-        """With all the categories that consist of one of them alone."""
+    def _closed(self, categories: Iterable[str]) -> set[str]:
+        """The categories, and all that unit productions derive from them."""
         waiting, closed = list(categories), set(categories)
         while waiting:
             new = self.units.get(waiting.pop(), set()) - closed
@@ -206,7 +212,7 @@ class MeaningGrammar:
             waiting += new
         return closed
 
-    def _fits(self, tree, pattern, known):
+    def _fits(self, tree: Meaning, pattern: Meaning, known: dict[Meaning, set[str]]) -> bool:
         if isinstance(pattern, Nonterminal):
             return str(pattern) in self._categories(tree, known)
         if isinstance(pattern, str) or isinstance(tree, str):
@@ -217,12 +223,12 @@ class MeaningGrammar:
             and all(self._fits(part, place, known) for part, place in zip(tree[1:], pattern[1:], strict=True))
         )
 
-    def accepts(self, tree):
+    def accepts(self, tree: Meaning) -> bool:
         """Whether a tree belongs to the start symbol."""
         return self.start in self.categories(tree)
 
-    def _find_heads(self):
-        """(relation, argument) -> the symbols that may stand at the root of that argument."""
+    def _find_heads(self) -> dict[tuple[Symbol, int], set[Symbol]]:
+        """(relation, argument) -> the symbols that may be the root of that argument."""
         roots: dict[str, set[Symbol]] = defaultdict(set)
         for symbol, productions in self.by_symbol.items():
             for category in self._closed({left for left, _ in productions}):
@@ -238,6 +244,6 @@ class MeaningGrammar:
                 waiting.append(part)
         return heads
 
-    def allows(self, relation, argument, symbol):
-        """Whether `symbol` may stand at the root of an argument (a number from 0) of a relation."""
+    def allows(self, relation: Symbol, argument: int, symbol: Symbol) -> bool:
+        """Whether `symbol` may be the root of an argument (an index from 0) of a relation."""
         return symbol in self._heads.get((relation, argument), ())

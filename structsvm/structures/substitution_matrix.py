@@ -1,10 +1,14 @@
-"""Matrices of substitution scores, and their text form as NCBI's tools and Biopython read it."""
+"""Matrices of substitution scores, and their text form as NCBI tools and Biopython read it."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 
 class SubstitutionMatrix:
@@ -13,7 +17,7 @@ class SubstitutionMatrix:
     Parameters
     ----------
     alphabet : str
-        Its letters, all different.
+        Its letters, without repetitions.
     values : array-like of shape (n_letters, n_letters)
         ``values[a, b]``: the score of letter a of x with letter b of z; finite.
 
@@ -25,12 +29,12 @@ class SubstitutionMatrix:
     (3.0, (2, 2))
     """
 
-    def __init__(self, alphabet, values):
+    def __init__(self, alphabet: str, values: ArrayLike) -> None:
         self.alphabet = str(alphabet)
         self.values = np.array(values, dtype=np.float64)
         n = len(self.alphabet)
         if n == 0 or len(set(self.alphabet)) != n:
-            raise ValueError(f"the alphabet {self.alphabet!r} must hold each of its letters once")
+            raise ValueError(f"the alphabet {self.alphabet!r} must contain each of its letters once")
         if self.values.shape != (n, n):
             raise ValueError(f"a matrix of {n} letters must be {n} x {n} numbers, got shape {self.values.shape}")
         if not np.isfinite(self.values).all():
@@ -38,24 +42,24 @@ class SubstitutionMatrix:
             raise ValueError(f"the score of {a} with {b} is not finite")
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self.values.shape
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype)
 
-    def __getitem__(self, pair):
+    def __getitem__(self, pair: Sequence[str]) -> float:
         a, b = pair
         for letter in pair:
             if letter not in self.alphabet or len(letter) != 1:
                 raise KeyError(letter)
         return float(self.values[self.alphabet.index(a), self.alphabet.index(b)])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SubstitutionMatrix({self.alphabet!r})"
 
-    def to_ncbi(self, *, digits=4, comments=()):
-        """The text form: comment lines with #, a line of letters, then one line a letter."""
+    def to_ncbi(self, *, digits: int = 4, comments: Iterable[str] = ()) -> str:
+        """The text form: comment lines with #, a line of letters, then one line per letter."""
         cells = [[f"{value:.{digits}f}" for value in row] for row in self.values + 0.0]
         width = 1 + max(len(cell) for row in cells for cell in row)
         lines = [f"# {comment}" for comment in comments]
@@ -64,8 +68,8 @@ class SubstitutionMatrix:
         return "\n".join(lines) + "\n"
 
     @classmethod
-    def from_ncbi(cls, text, name="the text"):
-        """The inverse of `to_ncbi`; ValueError, with the line's number, for what is not such a matrix."""
+    def from_ncbi(cls, text: str, name: str = "the text") -> SubstitutionMatrix:
+        """The inverse of `to_ncbi`; raises ValueError, with the line number, for any other text."""
         alphabet = ""
         rows: list[list[float]] = []
         for number, line in enumerate(text.splitlines(), start=1):
@@ -91,12 +95,12 @@ class SubstitutionMatrix:
         return cls(alphabet, rows)
 
     @classmethod
-    def read(cls, path):
+    def read(cls, path: str | os.PathLike[str]) -> SubstitutionMatrix:
         """Read a file in NCBI's text form (BLOSUM62 and the like)."""
         return cls.from_ncbi(Path(path).read_text(encoding="ascii"), str(path))
 
-    def over(self, alphabet, missing=0.0):
-        """The matrix over another alphabet; letters that it does not have score `missing` with all."""
+    def over(self, alphabet: str, missing: float = 0.0) -> SubstitutionMatrix:
+        """The matrix over another alphabet; its pairs with unknown letters score `missing`."""
         place = [self.alphabet.find(letter) for letter in alphabet]
         known = np.array(place) >= 0
         values = np.where(np.outer(known, known), self.values[np.ix_(place, place)], missing)

@@ -1,18 +1,23 @@
 """Taxonomies: classes that are the nodes of a rooted directed acyclic graph.
 
-A class may have several parents. Names are anything hashable; inside, a node is its place in `Taxonomy.nodes`.
+A class may have several parents. Names are any hashable objects; internally, a node is its index in `Taxonomy.nodes`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
 __all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
+
+Graph = dict[Any, list[Any]]  # from a node to its parents
 
 
 class Taxonomy:
@@ -21,7 +26,7 @@ class Taxonomy:
     Parameters
     ----------
     edges : iterable of (parent, child)
-        Each once; the one node without a parent is the root.
+        Without repetitions; the one node without a parent is the root.
 
     Attributes
     ----------
@@ -32,14 +37,14 @@ class Taxonomy:
     leaves : list
         Names of the nodes without children, in the order of `nodes`.
     depth : ndarray of shape (n_nodes,), int32
-        Edges on the shortest way down from the root.
+        Edges on the shortest path from the root.
     height : ndarray of shape (n_nodes,), int32
-        Edges on the longest way down to a leaf; 0 for leaves.
+        Edges on the longest path down to a leaf; 0 for leaves.
 
     Raises
     ------
     ValueError
-        For no edges, an edge that stands there twice, a cycle, several roots; the message names them.
+        For no edges, a repeated edge, a cycle, several roots; the message names them.
 
     Notes
     -----
@@ -57,11 +62,11 @@ class Taxonomy:
     (1.0, 2.0)
     """
 
-    def __init__(self, edges):
+    def __init__(self, edges: Iterable[tuple[Any, Any]]) -> None:
         self._build(_graph_of(edges))
 
-    def _build(self, graph, height=None):
-        """Number the nodes of a dict from node to the list of its parents, and find what is wrong with it."""
+    def _build(self, graph: Graph, height: dict[Any, int] | None = None) -> None:
+        """Number the nodes of a graph; raises ValueError unless it is a rooted DAG."""
         try:
             nodes = list(TopologicalSorter(graph).static_order())
         except CycleError as error:
@@ -73,27 +78,27 @@ class Taxonomy:
                 f"the taxonomy has {len(roots)} roots: {_some(roots)}; every node but one needs a parent, as a node of "
                 f"another root cannot be reached from {roots[0]!r} (edges go from parent to child)"
             )
-        self.nodes, self.root = nodes, nodes[0]
+        self.nodes: list[Any] = nodes
+        self.root: Any = nodes[0]
         self._number = {node: k for k, node in enumerate(nodes)}
         self._parents = [[self._number[p] for p in graph[node]] for node in nodes]
-        self.depth = np.zeros(len(nodes), dtype=np.int32)
+        self.depth: NDArray[np.int32] = np.zeros(len(nodes), dtype=np.int32)
         for k, parents in enumerate(self._parents[1:], start=1):
             self.depth[k] = 1 + min(self.depth[p] for p in parents)
+        self.height: NDArray[np.int32] = np.zeros(len(nodes), dtype=np.int32)
         if height is None:
-            height = np.zeros(len(nodes), dtype=np.int32)
             for k in range(len(nodes) - 1, 0, -1):
                 for p in self._parents[k]:
-                    height[p] = max(height[p], height[k] + 1)
-            self.height = height
+                    self.height[p] = max(self.height[p], self.height[k] + 1)
         else:
-            self.height = np.array([height[node] for node in nodes], dtype=np.int32)
+            self.height[:] = [height[node] for node in nodes]
         inner = {p for parents in self._parents for p in parents}
         self.leaves = [node for k, node in enumerate(nodes) if k not in inner]
         indptr = np.cumsum([0, *map(len, self._parents)], dtype=np.int32)
         self.lattice = Lattice(indptr, np.array([p for q in self._parents for p in q], dtype=np.int32), self.height)
 
     @classmethod
-    def _of(cls, graph, height=None):
+    def _of(cls, graph: Graph, height: dict[Any, int] | None = None) -> Self:
         self = cls.__new__(cls)
         self._build(graph, height)
         return self
@@ -101,14 +106,14 @@ class Taxonomy:
     # ---- other forms -----------------------------------------------------------------------------
 
     @classmethod
-    def from_parents(cls, parents, names=None):
-        """From an array that gives each node the place of its parent, -1 for the root.
+    def from_parents(cls, parents: ArrayLike, names: Sequence[Any] | None = None) -> Taxonomy:
+        """From an array with the index of each node's parent, -1 for the root.
 
         Parameters
         ----------
         parents : array-like of shape (n_nodes,), int
         names : sequence of length n_nodes, optional
-            By default the nodes are called 0, 1, and so on.
+            Default: 0, 1, and so on.
         """
         parents = np.asarray(parents)
         if parents.ndim != 1 or parents.dtype.kind not in "iu" or not len(parents):
@@ -116,9 +121,9 @@ class Taxonomy:
         names = list(range(len(parents))) if names is None else list(names)
         if len(names) != len(parents):
             raise ValueError(f"{len(parents)} parents and {len(names)} names")
-        graph: dict = {name: [] for name in names}
+        graph: Graph = {name: [] for name in names}
         if len(graph) != len(names):
-            raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} stands there twice")
+            raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} is repeated")
         for name, p in zip(names, parents.tolist()):
             if not -1 <= p < len(names):
                 raise ValueError(f"the parent of {name!r} is {p}, expected -1 for the root or 0 .. {len(names) - 1}")
@@ -127,20 +132,22 @@ class Taxonomy:
         return cls._of(graph)
 
     @classmethod
-    def from_paths(cls, paths, *, separator=None, root="ROOT"):
-        """From label paths such as ``["comp", "sys", "mac"]``; they begin below the root, which they do not name.
+    def from_paths(
+        cls, paths: Iterable[Iterable[Any]], *, separator: str | None = None, root: Any = "ROOT"
+    ) -> Taxonomy:
+        """From label paths such as ``["comp", "sys", "mac"]``, which begin below the root.
 
         Parameters
         ----------
         paths : iterable of sequences
-            Levels of each label, from the top; empty ones at the end (``""``, None) are left out. Paths may repeat.
+            Levels of each label, from the top; empty ones at the end (``""``, None) are ignored. Paths may repeat.
         separator : str, optional
-            Call a node by its whole path, joined by this. By default it is called by its last level alone, which
-            then must not stand below two different nodes.
+            Name a node by its whole path, joined by this. By default its name is its last level alone, which
+            then must not occur below two different nodes.
         root : hashable, default="ROOT"
             Name of the root.
         """
-        graph: dict = {root: []}
+        graph: Graph = {root: []}
         for path in paths:
             if isinstance(path, (str, bytes)) or not hasattr(path, "__iter__"):
                 raise ValueError(f"a label path must be a list of levels, got {path!r:.80}")
@@ -167,11 +174,11 @@ class Taxonomy:
         return cls._of(graph)
 
     @classmethod
-    def from_networkx(cls, graph):
+    def from_networkx(cls, graph: Any) -> Taxonomy:
         """From a `networkx.DiGraph` whose edges go from parent to child."""
         if not graph.is_directed():
             raise ValueError("the graph of a taxonomy must be directed, from parent to child: give a networkx.DiGraph")
-        parents: dict = {node: [] for node in graph.nodes}
+        parents: Graph = {node: [] for node in graph.nodes}
         for parent, child in graph.edges():
             _add_edge(parents, parent, child)
         if not parents:
@@ -179,11 +186,11 @@ class Taxonomy:
         return cls._of(parents)
 
     @classmethod
-    def flat(cls, classes):
-        """The taxonomy of classes that have nothing in common: all below one root, which is called None."""
+    def flat(cls, classes: Iterable[Any]) -> Taxonomy:
+        """The taxonomy of unrelated classes: all below one root, named None."""
         return cls._of({None: []} | {name: [None] for name in classes})
 
-    def to_networkx(self):
+    def to_networkx(self) -> Any:
         """As a `networkx.DiGraph`."""
         import networkx as nx
 
@@ -192,57 +199,57 @@ class Taxonomy:
         graph.add_edges_from(self.edges)
         return graph
 
-    def restricted(self, labels):
-        """These nodes and all their ancestors. Heights stay those of the whole, and so do losses."""
+    def restricted(self, labels: Iterable[Any]) -> Taxonomy:
+        """The taxonomy of these nodes and all their ancestors. Heights, and hence losses, stay those of the whole."""
         keep = sorted({a for label in labels for a in self._upward(self.number(label))})
         graph = {self.nodes[k]: [self.nodes[p] for p in self._parents[k]] for k in keep}
         return self._of(graph, height=dict(zip(self.nodes, self.height.tolist())))
 
     # ---- questions --------------------------------------------------------------------------------
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.nodes)
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._number
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Taxonomy):
             return NotImplemented
         return set(self.edges) == set(other.edges) and self.root == other.root
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Taxonomy({len(self.nodes)} nodes, {len(self.leaves)} leaves, height {self.height[0]})"
 
     @property
-    def edges(self):
+    def edges(self) -> list[tuple[Any, Any]]:
         """The edges as a list of (parent, child)."""
         return [(self.nodes[p], node) for node, parents in zip(self.nodes, self._parents) for p in parents]
 
     @property
-    def is_tree(self):
-        """Whether no node has several parents."""
+    def is_tree(self) -> bool:
+        """Whether every node has at most one parent."""
         return all(len(parents) <= 1 for parents in self._parents)
 
-    def number(self, name):
-        """Place of a node in `nodes`; ValueError for a name that is no node."""
+    def number(self, name: Any) -> int:
+        """Index of a node in `nodes`; raises ValueError for an unknown name."""
         try:
             return self._number[name]
         except (KeyError, TypeError):
             raise ValueError(f"{name!r:.80} is no node of the taxonomy") from None
 
-    def parents(self, name):
+    def parents(self, name: Any) -> list[Any]:
         """Names of a node's parents, in the order of the edges."""
         return [self.nodes[p] for p in self._parents[self.number(name)]]
 
-    def ancestors(self, name):
-        """The set of a node's ancestors, itself among them and the root not (but for the root: then the empty set)."""
+    def ancestors(self, name: Any) -> set[Any]:
+        """The set of a node and its ancestors without the root (empty for the root itself)."""
         return {self.nodes[k] for k in self._upward(self.number(name)) if k > 0}
 
-    def indicators(self, labels, *, normalized=False):
-        """Output attributes L(y) as rows: which nodes, root left out, are ancestors of each label or itself.
+    def indicators(self, labels: Sequence[Any], *, normalized: bool = False) -> NDArray[np.float64]:
+        """Output attributes L(y) as rows: indicators of each label and its ancestors without the root.
 
         Parameters
         ----------
@@ -261,8 +268,8 @@ class Taxonomy:
             row[[self._number[a] - 1 for a in self.ancestors(label)]] = 1.0
         return rows / np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1.0)) if normalized else rows
 
-    def _upward(self, k):
-        """Numbers of node k and its ancestors."""
+    def _upward(self, k: int) -> set[int]:
+        """Indices of node k and its ancestors."""
         found, due = {k}, [k]
         while due:
             for p in self._parents[due.pop()]:
@@ -271,27 +278,28 @@ class Taxonomy:
                     due.append(p)
         return found
 
-    def path(self, name):
-        """Names on a shortest way from the root, which is left out, to a node; of several the first in `nodes`."""
-        k, names = self.number(name), []
+    def path(self, name: Any) -> list[Any]:
+        """Names on the shortest path from the root (excluded) to a node; the first in `nodes` of several."""
+        k = self.number(name)
+        names: list[Any] = []
         while k > 0:
             names.append(self.nodes[k])
             k = min(self._parents[k], key=lambda p: (self.depth[p], p))
         return names[::-1]
 
-    def loss(self, kind, true, predicted):
-        """Loss of predicting one node where another is right: "zero_one", "tree" or "path" (see Notes)."""
+    def loss(self, kind: str, true: Any, predicted: Any) -> float:
+        """Loss of predicting one node where another is true: "zero_one", "tree" or "path" (see Notes)."""
         if kind not in NODE_LOSSES:
             raise ValueError(f"the loss must be one of {', '.join(map(repr, NODE_LOSSES))}, got {kind!r}")
         return float(self.lattice.losses(kind, self.number(true))[self.number(predicted)])
 
 
-def as_taxonomy(value):
+def as_taxonomy(value: Any) -> Taxonomy:
     """Return a `Taxonomy` from any of its forms.
 
-    A `Taxonomy`; a `networkx.DiGraph`; a list of tuples ``(parent, child)``; a 1-D array or list of the places of
-    parents (-1: root); a list of lists or a 2-D array, each row a label path from the top, short ones filled with ""
-    (see `Taxonomy.from_paths`).
+    A `Taxonomy`; a `networkx.DiGraph`; a list of tuples ``(parent, child)``; a 1-D array or list of the indices of
+    parents (-1: root); a list of lists or a 2-D array of label paths from the top, padded with "" (see
+    `Taxonomy.from_paths`).
     """
     if isinstance(value, Taxonomy):
         return value
@@ -314,13 +322,13 @@ def as_taxonomy(value):
     )
 
 
-def read_taxonomy(path):
+def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
     """Read a taxonomy from a text file of lines ``child<TAB>parent``; names are strings.
 
-    Empty lines and lines that begin with ``#`` are left out. ValueError names the file, and the line if there is one.
+    Empty lines and lines that begin with ``#`` are skipped. ValueError names the file and, if possible, the line.
     """
     path = os.fspath(path)
-    graph: dict = {}
+    graph: Graph = {}
     with open(path, encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             line = line.rstrip("\r\n")
@@ -335,16 +343,16 @@ def read_taxonomy(path):
             except ValueError as error:
                 raise ValueError(f"{path}, line {number}: {error}") from None
     if not graph:
-        raise ValueError(f"{path}: holds no edges")
+        raise ValueError(f"{path}: contains no edges")
     try:
-        return Taxonomy._of(graph)  # noqa: SLF001 (this module's own)
+        return Taxonomy._of(graph)  # noqa: SLF001 (of this module)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _graph_of(edges):
+def _graph_of(edges: Iterable[Any]) -> Graph:
     """A dict from each node to the list of its parents."""
-    graph: dict = {}
+    graph: Graph = {}
     for edge in edges:
         if isinstance(edge, (str, bytes)) or not hasattr(edge, "__len__") or len(edge) != 2:
             raise ValueError(f"an edge must be a pair (parent, child), got {edge!r:.80}")
@@ -357,15 +365,15 @@ def _graph_of(edges):
     return graph
 
 
-def _add_edge(graph, parent, child):
+def _add_edge(graph: Graph, parent: Any, child: Any) -> None:
     graph.setdefault(parent, [])
     parents = graph.setdefault(child, [])
     if parent in parents:
-        raise ValueError(f"the edge from {parent!r} to {child!r} stands there twice")
+        raise ValueError(f"the edge from {parent!r} to {child!r} is repeated")
     parents.append(parent)
 
 
-def _some(names, limit=5):
+def _some(names: list[Any], limit: int = 5) -> str:
     """A few names for a message."""
     shown = ", ".join(repr(name) for name in names[:limit])
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown

@@ -32,7 +32,7 @@ _BRACKET = re.compile(r"[()]")
 
 
 class TreeFileError(ValueError):
-    """Bracketed text that is no tree; the message names file and line."""
+    """Bracketed text that is not a tree; the message names file and line."""
 
 
 class Tree:
@@ -48,7 +48,7 @@ class Tree:
     Raises
     ------
     ValueError
-        For a label or a word that text cannot hold, or no children.
+        For a label or a word that the text form cannot represent, or no children.
 
     Notes
     -----
@@ -73,10 +73,10 @@ class Tree:
         object.__setattr__(self, "children", children)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("trees do not change; make a new one")
+        raise AttributeError("trees are immutable; make a new one")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError("trees do not change; make a new one")
+        raise AttributeError("trees are immutable; make a new one")
 
     @property
     def is_preterminal(self) -> bool:
@@ -140,9 +140,9 @@ class Tree:
         return spans
 
     def map(self, make: Callable[[Tree, list[Any]], Any]) -> Any:
-        """Fold the tree from the leaves up: ``make(node, made)`` with what the children were made into.
+        """Fold the tree from the leaves up: ``make(node, made)`` with the values made of the children.
 
-        Words are passed on as they are.
+        Words are passed unchanged.
         """
         made: list[Any] = []
         for node in self.postorder():
@@ -202,7 +202,7 @@ class Tree:
         return self
 
     def pretty(self) -> str:
-        """The tree as indented text: one constituent a line, flat ones on one line."""
+        """The tree as indented text: one constituent per line, flat ones on one line."""
         lines: list[str] = []
         stack: list[tuple[Tree | str, int] | None] = [(self, 0)]
         while stack:
@@ -244,7 +244,7 @@ class Tree:
 
 
 def escaped(word: str) -> str:
-    """The word with its brackets as text has them."""
+    """The word with escaped brackets."""
     return _BRACKET.sub(lambda match: _ESCAPES[match[0]], word)
 
 
@@ -279,7 +279,7 @@ def _from_flat(flat: list[Any]) -> Tree:
 
 
 def parse_tree(text: str) -> Tree:
-    """The tree of one bracketed text; TreeFileError if it is not exactly one."""
+    """The tree of a bracketed text; raises TreeFileError unless there is exactly one."""
     trees = list(parse_trees(text))
     if len(trees) != 1:
         raise TreeFileError(f"expected one tree, found {len(trees)} in {text!r:.80}")
@@ -287,7 +287,7 @@ def parse_tree(text: str) -> Tree:
 
 
 def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[Tree]:
-    """Read a file of bracketed trees: one a line, or over several lines as in the treebank's ``.mrg`` files.
+    """Read a file of bracketed trees: one per line, or over several lines as in the treebank's ``.mrg`` files.
 
     Parameters
     ----------
@@ -301,10 +301,10 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
     Raises
     ------
     TreeFileError
-        Unbalanced brackets, an empty tree, a node without children, text outside of brackets, no tree at all,
-        damaged compression, bytes that are not UTF-8: the message names file and line.
+        For unbalanced brackets, an empty tree, a node without children, text outside of brackets, no trees,
+        damaged compression, bytes that are not UTF-8; the message names file and line.
     OSError
-        The file cannot be opened.
+        If the file cannot be opened.
     """
     try:
         text, name = load_text(source, TreeFileError)
@@ -317,7 +317,7 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
 
 
 def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
-    """Write trees to a file, one a line, UTF-8."""
+    """Write trees to a file, one per line, UTF-8."""
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{tree}\n" for tree in trees)
 
@@ -362,14 +362,14 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
 
 
 def merge_repeats(tree: Tree) -> Tree:
-    """The tree in which no chain of only children has a label twice: of the equal nodes and what is between them the
-    lowest node is kept.
+    """The tree without repeated labels in chains of only children: of equal nodes and those between them, the lowest
+    is kept.
 
-    ``(NP (NP x))`` becomes ``(NP x)``, and so does ``(NP (S (NP x)))``. No chain of unary rules is then a cycle.
+    ``(NP (NP x))`` becomes ``(NP x)``, and so does ``(NP (S (NP x)))``. Hence no chain of unary rules is a cycle.
     """
 
     def make(node: Tree, children: list[Any]) -> tuple[Tree, dict[str, Tree]]:
-        """The node's tree, and by label the nodes of the chain that it is the top of, lowest first."""
+        """The node's tree, and by label the nodes of the chain below it (inclusive), lowest first."""
         chain: dict[str, Tree] = {}
         if len(children) == 1 and not isinstance(children[0], str):
             chain = children[0][1]
@@ -384,11 +384,11 @@ def merge_repeats(tree: Tree) -> Tree:
 
 
 def clean_tree(tree: Tree, start: str = "TOP") -> Tree | None:
-    """A treebank tree as parsers are trained and scored on: without traces, empty nodes and functions.
+    """A treebank tree for training and scoring parsers: without traces, empty nodes and functions.
 
-    Nodes ``-NONE-`` and those that they leave empty go; labels end before the first ``-`` or ``=`` (but those that
-    begin with one); equal labels in a chain are merged (`merge_repeats`); an outermost node without a label is called
-    `start`.
+    Nodes ``-NONE-`` and nodes left empty by them are removed; labels end before the first ``-`` or ``=`` (except
+    labels that begin with one); equal labels in a chain are merged (`merge_repeats`); an outermost node without
+    a label is named `start`.
 
     Returns
     -------

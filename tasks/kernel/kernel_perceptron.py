@@ -63,6 +63,6 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
-    def fit(self, X, y):
+    def fit(self, X, y):  # type: ignore[override]
         """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
         return self._train(X, y)

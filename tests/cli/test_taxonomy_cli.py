@@ -156,7 +156,7 @@ def test_bad_input(data, tmp_path):
     good = {"docs": data / "train.txt", "edges": data / "edges.tsv"}
     for message, files in (
         ("the taxonomy has a cycle", {"edges": "cycle.tsv"}),
-        ("stands there twice", {"edges": "twice.tsv"}),
+        ("is repeated", {"edges": "twice.tsv"}),
         ("2 roots", {"edges": "roots.tsv"}),
         ("needs at least 2 classes", {"docs": "one.txt"}),
         ("'1.0' is an inner node", {"docs": "inner.txt"}),

@@ -144,10 +144,10 @@ def test_lone_surrogates_survive():
         ([[["a"]], 7], TypeError, "sequence 1 must be a list of tokens, got int"),
         ([{"a": "b"}], TypeError, "sequence 0 must be a list of tokens, got dict"),
         ([[{b"\xff": "b"}]], ValueError, "not UTF-8"),
-        ("abc", TypeError, "X must hold sequences"),
-        (5, TypeError, "X must hold sequences"),
-        ([], ValueError, "X holds no sequences"),
-        (iter([]), ValueError, "X holds no sequences"),
+        ("abc", TypeError, "X must contain sequences"),
+        (5, TypeError, "X must contain sequences"),
+        ([], ValueError, "X contains no sequences"),
+        (iter([]), ValueError, "X contains no sequences"),
     ],
 )
 def test_bad_attributes(X, error, message):

@@ -238,10 +238,10 @@ def test_indexed_as_a_list_is(sequences, data):
         ((0, 1), TypeError, "by sequences only"),
         (([0], [1]), TypeError, "by sequences only"),
         ([2], IndexError, "out of bounds"),
-        ([[0, 1]], IndexError, "wanted a vector"),
+        ([[0, 1]], IndexError, "expected a vector"),
         ([True], IndexError, "a mask of 1 entries for 2 sequences"),
         ([0.5], TypeError, "Cannot cast"),
-        ("a", IndexError, "wanted a vector"),
+        ("a", IndexError, "expected a vector"),
         (["a"], TypeError, "Cannot cast"),
     ],
 )
@@ -312,7 +312,7 @@ def test_columns_check_their_arrays():
     vocabulary = Vocabulary.from_strings(["a"])
     ids = np.zeros((2, 1), dtype=np.int32)
     offsets = np.array([0, 2])
-    with pytest.raises(ValueError, match="one column for each vocabulary"):
+    with pytest.raises(ValueError, match="one column per vocabulary"):
         Columns(offsets, ids, ())
     with pytest.raises(ValueError, match="int32"):
         Columns(offsets, ids.astype(np.int64), (vocabulary,))

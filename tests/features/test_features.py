@@ -65,7 +65,7 @@ def test_templates_need_columns(X, where):
     for other in (encoder.fit([[("a", "b")]]), fitted):
         with pytest.raises(ValueError, match=message):
             other.transform(X)
-    with pytest.raises(ValueError, match=r"templates need columns.* X holds numeric"):
+    with pytest.raises(ValueError, match=r"templates need columns.* X contains numeric"):
         encoder.transform(np.ones((2, 2)), lengths=[2])
 
 
@@ -96,9 +96,9 @@ def test_kind_must_match():
     with pytest.raises(ValueError, match="not fitted"):
         FeatureEncoder().transform([[["a"]]])
     encoder = FeatureEncoder().fit([[["a"]]])
-    with pytest.raises(ValueError, match="fitted on attributes, X holds numeric"):
+    with pytest.raises(ValueError, match="fitted on attributes, X contains numeric"):
         encoder.transform([np.ones((2, 2))])
-    with pytest.raises(ValueError, match="fitted on attributes, X holds columns"):
+    with pytest.raises(ValueError, match="fitted on attributes, X contains columns"):
         encoder.transform(Columns.from_sequences([[("a",)]]))
     assert len(encoder.transform([])) == 0
 

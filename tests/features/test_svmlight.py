@@ -56,11 +56,11 @@ def test_written_is_read(seed, tmp_path_factory):
         ("1 1:2:3\n", "line 1: expected"),
         ("1 0:2\n", "line 1: an index that is not in 1"),
         ("1 1:2\n1 3000000000:2\n", "line 2: an index that is not in 1"),
-        ("1 2:2 2:3\n", "line 1: an index stands there twice"),
-        ("1 1:2 2:3\n1\n1 1:1 2:nan\n", "line 3: a value that is no finite"),
-        ("1 1:1e300\n", "line 1: a value that is no finite"),
-        ("# only this\n", "holds no examples"),
-        ("", "holds no examples"),
+        ("1 2:2 2:3\n", "line 1: a repeated index"),
+        ("1 1:2 2:3\n1\n1 1:1 2:nan\n", "line 3: a value that is not a finite"),
+        ("1 1:1e300\n", "line 1: a value that is not a finite"),
+        ("# only this\n", "contains no examples"),
+        ("", "contains no examples"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path, text, message):

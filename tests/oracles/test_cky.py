@@ -283,7 +283,7 @@ def test_rules_can_be_read_back(lhs, name, word):
 
 def test_words_that_text_cannot_hold():
     for word in ("'\"", "a b", ""):
-        with pytest.raises(ValueError, match="a grammar's text cannot hold the terminal"):
+        with pytest.raises(ValueError, match="a grammar's text cannot contain the terminal"):
             format_rule(Rule("S", (Terminal(word),)))
 
 
@@ -297,7 +297,7 @@ def test_words_that_text_cannot_hold():
         ("S 'a'", "line 1: expected a rule such as S -> NP VP"),
         ("S -> 'a", "line 1: a quote that does not close"),
         ("S T -> 'a'", "line 1: expected a rule"),
-        ("S -> ''", "line 1: a quote that does not close or holds nothing"),
+        ("S -> ''", "line 1: a quote that is empty or not closed"),
         ("S -> NP VP [0.25]", "line 1: expected a rule without weights"),
         ("S -> A -> 'a'", "line 1: expected a rule without weights"),
     ],
@@ -364,7 +364,7 @@ def test_parameters():
         for search in (oracle.parse, oracle.kbest, oracle.argmax):
             with pytest.raises(ValueError, match="w has values that are not finite"):
                 search(["a"], [0.0, value])
-    with pytest.raises(ValueError, match="tree 0 has other words than the sentence"):
+    with pytest.raises(ValueError, match="tree 0 does not have the words of the sentence"):
         oracle.bind([["a", "a"]], [parse_tree("(S a)")])
     assert oracle.parse(["b"], np.zeros(2)) is None
     with pytest.raises(ValueError, match="at least one word"):

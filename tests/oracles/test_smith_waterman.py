@@ -198,11 +198,11 @@ def test_references_that_do_not_fit():
     bind(b"MM", (0, 1), mode="semi_global")
     bind(b"M", (1, 1), mode="local")
     for operations, start, options, message in [
-        (b"MM", (0, 0), {}, "example 0: a global alignment must take both strings whole"),
+        (b"MM", (0, 0), {}, "example 0: a global alignment must cover both strings whole"),
         (b"MMZZ", (0, 0), {}, r"example 0: the alignment takes letters 0\.\.2 and 0\.\.4 of strings of 2 and 3"),
         (b"XXZZZ", (0, 0), {}, "example 0: the alignment has no pair"),
         (b"MZXZ", (0, 0), {}, "X must come before Z"),
-        (b"M?", (0, 0), {}, r"operations must be of M, m, X and Z, got b'M\?'"),
+        (b"M?", (0, 0), {}, r"operations must be M, m, X or Z, got b'M\?'"),
         (b"mZm", (0, 0), {}, "example 0: its reference alignment has no pair that the loss assesses"),
         (b"ZZMX", (0, 0), {"band": 0}, r"leaves the band \(j - i in 0..1\)"),
         (b"M", (1, 1), {"mode": "semi_global"}, "must begin with the first letter"),
@@ -229,7 +229,7 @@ def test_bad_parameters_and_strings():
     good = np.array([[2, 1], [0, 0]])
     for bad, message in [
         (np.empty((0, 2), int), "a string is empty"),
-        (np.array([0, 1]), "an integer array of 2 numbers a position"),
+        (np.array([0, 1]), "an integer array of 2 numbers per position"),
         (np.array([[0, 2]]), "values outside"),
         (np.array([[-1, 0]]), "values outside"),
         (np.array([[0.0, 1.0]]), "an integer array"),
@@ -244,7 +244,7 @@ def test_bad_parameters_and_strings():
     with pytest.raises(ValueError, match="example 1 has no decoys"):
         SmithWatermanOracle(3).bind_references(references)
     references = References.of(Strings.of([[0], [1], [2]]), [[0, 1]], [Alignment(0, 0, b"M")], [[-1]])
-    with pytest.raises(IndexError, match=r"decoys names strings outside 0\.\.2"):
+    with pytest.raises(IndexError, match=r"decoys refers to strings outside 0\.\.2"):
         SmithWatermanOracle(3).bind_references(references)
     # One letter against a thousand.
     found = SmithWatermanOracle(3).argmax((np.zeros(1, int), np.zeros(1000, int)), np.ones(11))

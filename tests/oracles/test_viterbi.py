@@ -234,7 +234,7 @@ def test_weights_that_are_not_finite_do_no_harm():
         ({"n_token_features": 0}, "'n_token_features' parameter"),
         ({"order": 3}, "'order' parameter of ViterbiOracle must be 1 or 2. Got 3"),
         ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'"),
-        ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must hold 2 positive finite numbers"),
+        ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must be 2 positive finite numbers"),
         ({"label_costs": [1.0, np.nan]}, "'label_costs'"),
         ({"label_costs": [1.0]}, "'label_costs'"),
         ({"allowed_first": [1, 0]}, r"'allowed_first' parameter must be a boolean array of shape \(2,\)"),

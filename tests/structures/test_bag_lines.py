@@ -55,5 +55,5 @@ def test_lines_that_are_none(line, message):
 
 def test_nothing(tmp_path):
     (tmp_path / "empty").write_text("\n\n")
-    with pytest.raises(ValueError, match="empty: holds no sentences"):
+    with pytest.raises(ValueError, match="empty: contains no sentences"):
         read_bags(tmp_path / "empty")

@@ -26,7 +26,7 @@ def test_split(rows, wanted):
         (("AC", "A"), "the rows have 2 and 1 columns"),
         (("A-C", "A-C"), "column 2 is a gap in both rows"),
         (("", ""), "a row is empty"),
-        (("--", "AC"), "nothing but gaps"),
+        (("--", "AC"), "contains only gaps"),
     ],
 )
 def test_rows_that_are_none(rows, message):

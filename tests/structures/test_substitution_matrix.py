@@ -42,7 +42,7 @@ def test_biopython_reads_it(tmp_path):
         ("  A C\nA 1 x\nC 1 2\n", "line 2: expected the row of 'A'"),
         ("  A\nA 1\nC 1\n", "line 3: expected the row of ''"),
         ("  A C\nA 1 2\n", "1 rows for 2 letters"),
-        ("  A A\nA 1 2\nA 1 2\n", "must hold each of its letters once"),
+        ("  A A\nA 1 2\nA 1 2\n", "must contain each of its letters once"),
         ("  A\nA nan\n", "finite"),
     ],
 )

@@ -129,9 +129,9 @@ def test_files(tmp_path):
     for text, message in (
         ("a\tb\na b\n", "edges.tsv, line 2: expected child<TAB>parent, found 'a b'"),
         ("a\t\n", "edges.tsv, line 1: expected child<TAB>parent"),
-        ("a\tb\nc\tb\na\tb\n", "edges.tsv, line 3: the edge from 'b' to 'a' stands there twice"),
+        ("a\tb\nc\tb\na\tb\n", "edges.tsv, line 3: the edge from 'b' to 'a' is repeated"),
         ("a\tb\nb\ta\n", "edges.tsv: the taxonomy has a cycle"),
-        ("# nothing\n", "edges.tsv: holds no edges"),
+        ("# nothing\n", "edges.tsv: contains no edges"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=re.escape(message)):
@@ -145,7 +145,7 @@ def test_files(tmp_path):
     ("make", "message"),
     [
         (lambda: Taxonomy([]), "needs at least one edge"),
-        (lambda: Taxonomy([("a", "b"), ("a", "b")]), "the edge from 'a' to 'b' stands there twice"),
+        (lambda: Taxonomy([("a", "b"), ("a", "b")]), "the edge from 'a' to 'b' is repeated"),
         (lambda: Taxonomy([("r", "a"), ("a", "b"), ("b", "c"), ("c", "a")]), r"a cycle: '\w' -> '\w' -> '\w' -> '\w'$"),
         (lambda: Taxonomy([("a", "a")]), "a cycle: 'a' -> 'a'"),
         (lambda: Taxonomy([("a", "b"), ("x", "y")]), "2 roots: 'a', 'x'; .* cannot be reached from 'a'"),
@@ -158,14 +158,14 @@ def test_files(tmp_path):
         (lambda: Taxonomy.from_parents([-1, -1]), "2 roots: 0, 1"),
         (lambda: Taxonomy.from_parents([0.5]), "must be a 1-D array of integers"),
         (lambda: Taxonomy.from_parents([-1, 0], ["a"]), "2 parents and 1 names"),
-        (lambda: Taxonomy.from_parents([-1, 0], ["a", "a"]), "the name 'a' stands there twice"),
+        (lambda: Taxonomy.from_parents([-1, 0], ["a", "a"]), "the name 'a' is repeated"),
         (lambda: Taxonomy.from_paths(["ab"]), "must be a list of levels, got 'ab'"),
         (lambda: Taxonomy.from_paths([["a", "", "b"]]), "an empty level before its end"),
         (lambda: Taxonomy.from_paths([["ROOT", "b"]]), "names the root, 'ROOT'"),
         (lambda: Taxonomy.from_paths([]), "there are no label paths"),
         (lambda: Taxonomy.from_networkx(nx.Graph(EDGES)), "must be directed"),
         (lambda: Taxonomy.from_networkx(nx.DiGraph()), "has no nodes"),
-        (lambda: Taxonomy.from_networkx(nx.MultiDiGraph([("a", "b")] * 2)), "stands there twice"),
+        (lambda: Taxonomy.from_networkx(nx.MultiDiGraph([("a", "b")] * 2)), "is repeated"),
         (lambda: as_taxonomy("abc"), "a taxonomy must be a Taxonomy, a networkx.DiGraph"),
         (lambda: as_taxonomy([["a"], ("a", "b")]), "a taxonomy must be a Taxonomy"),
         (lambda: Taxonomy(EDGES).number("linux"), "'linux' is no node of the taxonomy"),

@@ -664,7 +664,7 @@ def test_errors_in_threads_count_sequences_from_the_first():
 @pytest.mark.parametrize(
     ("X", "y", "error", "message"),
     [
-        ([], [], ValueError, "X holds no sequences"),
+        ([], [], ValueError, "X contains no sequences"),
         ([[["a"]], []], [["A"], []], ValueError, "sequence 1 is empty"),
         ([[["a"]], [["a"], ["b"]]], [["A"], ["A"]], ValueError, "sequence 1 has 2 tokens but 1 labels"),
         ([[["a"]], [["a"]]], [["A"]], ValueError, "X has 2 sequences, y has 1"),
@@ -683,7 +683,7 @@ def test_errors_in_threads_count_sequences_from_the_first():
         ([[3.5]], [["A"]], TypeError, "sequence 0, token 0"),
         ([["word"]], [["A"]], TypeError, "sequence 0, token 0"),
         (["words"], [["A"]], TypeError, "sequence 0 must be a list of tokens"),
-        ("words", [["A"]], TypeError, "X must hold sequences of tokens"),
+        ("words", [["A"]], TypeError, "X must contain sequences of tokens"),
         (np.eye(3), [["A"] * 3], ValueError, "X is one matrix: lengths="),
         ([np.eye(2), np.eye(3)], [["A"] * 2, ["A"] * 3], ValueError, "sequence 1 has 3 columns, expected 2"),
         ([[{}]], [["A"]], ValueError, "the tokens have no features at all"),
@@ -764,7 +764,7 @@ def test_bad_input_does_no_harm():
 
 
 def test_other_kinds_of_data_than_in_training():
-    with pytest.raises(ValueError, match="fitted on attributes, X holds numeric"):
+    with pytest.raises(ValueError, match="fitted on attributes, X contains numeric"):
         fitted(names(X)).predict(rows(X_test))
     with pytest.raises(ValueError, match="sequence 0 has 2 columns, expected"):
         fitted(rows(X)).predict([np.ones((1, 2))])

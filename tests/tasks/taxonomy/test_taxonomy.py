@@ -677,7 +677,7 @@ def test_damaged_files(tmp_path):
         ({}, y[:-1], "inconsistent numbers of samples"),
         ({"taxonomy": [("a", "b"), ("b", "a")]}, y, "the taxonomy has a cycle"),
         ({"taxonomy": [("a", "b"), ("c", "d")]}, y, "the taxonomy has 2 roots"),
-        ({"taxonomy": [("a", "b"), ("a", "b")]}, y, "stands there twice"),
+        ({"taxonomy": [("a", "b"), ("a", "b")]}, y, "is repeated"),
         ({"taxonomy": None, "leaf_only": False}, y, "leaf_only=False needs a taxonomy"),
         ({"loss": "hamming"}, y, "The 'loss' parameter of TaxonomyClassifier must be 'tree' or 'path' or 'zero_one'"),
         ({"loss": np.ones((5, 5))}, y, "must be 0 on the diagonal"),

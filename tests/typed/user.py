@@ -1,0 +1,137 @@
+"""A user's typed program: `.ci/run types` checks it with ``mypy --strict`` and pyright, the suite runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import structsvm
+from structsvm import ConvergenceWarning, LaRank, ModelFileError, OracleError, Result, StructuredSVM, Taxonomy
+from structsvm.datasets import make_sequences, make_taxonomy
+from structsvm.features.columns import Columns
+from structsvm.metrics import chunk_f1, tree_loss
+from structsvm.progress import Monitor
+from structsvm.protocol import Rescaling
+from structsvm.solvers.base import Run
+from structsvm.structures.trees import Tree, parse_tree
+from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+from structsvm.testing import check_oracle
+
+Vector = NDArray[np.float64]
+
+
+class SignOracle(structsvm.Oracle):
+    """Vectors of signs: x is an array (n, n_features), y an array of n numbers -1 or 1."""
+
+    rescalings = ("margin",)
+    penalties = ("linear",)
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+
+    def joint_feature(self, x: Vector, y: Vector) -> Vector:
+        feature: Vector = y @ x
+        return feature
+
+    def loss(self, y_true: Vector, y: Vector) -> float:
+        return float((y_true != y).sum())
+
+    def argmax(self, x: Vector, w: Vector, y_true: Vector | None = None, rescaling: Rescaling | None = None) -> Vector:
+        scores = x @ w if y_true is None else x @ w - 0.5 * y_true
+        return np.where(scores > 0.0, 1.0, -1.0)
+
+
+class PlainOracle(structsvm.Oracle):
+    """One label of two, with plain types and an inexact argmax."""
+
+    n_features = 2
+    is_exact = False
+
+    def joint_feature(self, x: float, y: int) -> tuple[list[int], list[float]]:
+        return [y], [x]
+
+    def loss(self, y_true: int, y: int) -> int:
+        return int(y_true != y)
+
+    def argmax(self, x: float, w: Vector, y_true: int | None = None, rescaling: str | None = None) -> int:
+        scores = [float(w[y]) * x + (y_true is not None and y != y_true) for y in range(2)]
+        return scores.index(max(scores))
+
+
+class FirstPasses(Monitor):
+    """Stops a run after some passes."""
+
+    def __init__(self, n_passes: int) -> None:
+        self.n_passes = n_passes
+
+    def end_pass(self, run: Run) -> bool:
+        return run.n_iter >= self.n_passes
+
+
+def signs(n_samples: int, random_state: int) -> tuple[list[Vector], list[Vector]]:
+    rng = np.random.default_rng(random_state)
+    X = [rng.normal(size=(int(rng.integers(2, 6)), 3)) for _ in range(n_samples)]
+    return X, [np.where(x @ np.array([1.0, -2.0, 0.5]) > 0.0, 1.0, -1.0) for x in X]
+
+
+def own_oracle() -> float:
+    X, Y = signs(40, 0)
+    oracle = SignOracle(3)
+    check_oracle(oracle, X, Y, n_trials=5, random_state=0)
+    check_oracle(PlainOracle(), [1.0, -1.0], [0, 1])
+    problem = oracle.bind(X, Y, rescaling="margin", penalty="linear")
+    b, psi = problem.separate(0, np.zeros(3))
+    assert problem.n_samples == 40 and b > 0.0 and psi.shape == (3,)
+
+    model = StructuredSVM(oracle=oracle, solver=LaRank(C=1.0, tol=0.1, random_state=0)).fit(X, Y)
+    result: Result = model.result_
+    gap: float = result.relative_gap
+    line: str = result.certificate()
+    seconds: NDArray[np.float64] = result.history["seconds"]
+    assert gap <= 0.1 and line.startswith("primal") and len(seconds) > 0
+    return float(np.mean([oracle.loss(y, z) for y, z in zip(Y, model.predict(X), strict=True)]))
+
+
+def chunks(path: Path) -> float:
+    X, y = make_sequences(60, n_words=200, random_state=0)
+    train = Columns.from_sequences(X)
+    labeler = SequenceLabeler(C=0.1, constraints="bio", random_state=0).fit(train, y)
+    labeler.save(path)
+    try:
+        loaded = structsvm.load(path, mmap=True)
+    except ModelFileError as error:
+        raise SystemExit(str(error)) from error
+    predicted: list[list[str]] = loaded.predict(train[:20])
+    score: float = chunk_f1(y[:20], predicted)
+    return score
+
+
+def documents() -> float:
+    X, y, taxonomy = make_taxonomy(200, n_leaves=4, depth=2, n_words=100, random_state=0)
+    names: dict[str, int] = {}
+    rows = np.zeros((len(X), 100))
+    for row, text in zip(rows, X, strict=True):
+        for word in text.split():
+            row[names.setdefault(word, len(names))] += 1.0
+    classifier = TaxonomyClassifier(taxonomy, C=1.0, random_state=0).fit(rows, y)
+    guessed = classifier.predict(rows)
+    parents: list[str] = taxonomy.parents(str(guessed[0]))
+    leaves: int = len(Taxonomy([("top", "a"), ("top", "b")]).leaves)
+    assert len(parents) == 1 and leaves == 2
+    return float(tree_loss(y, guessed, taxonomy))
+
+
+def words(text: str) -> list[str]:
+    tree: Tree = parse_tree(text)
+    return [word for word, tag in tree.tokens() if tag is not None]
+
+
+def failures() -> list[type[Exception]]:
+    return [ConvergenceWarning, OracleError, ModelFileError, structsvm.UnsupportedFormulation]
+
+
+def main(path: Path) -> None:
+    print(own_oracle(), chunks(path), documents(), words("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"))
+    print([error.__name__ for error in failures()], FirstPasses(1).n_passes)
