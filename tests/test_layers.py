@@ -56,6 +56,8 @@ def layers_of(contract):
 
 
 def is_allowed(importer, imported, contract):
+    if f"{importer} -> {imported}" in contract.get("ignore_imports", ()):
+        return True
     layers = layers_of(contract)
     n_parts = contract["containers"][0].count(".") + 2
     above, below = (".".join(name.split(".")[:n_parts]) for name in (importer, imported))
@@ -85,7 +87,7 @@ def test_what_is_refused():
     assert is_allowed("structsvm._adapter", "structsvm._problem", downwards)
     assert is_allowed("structsvm.tasks.linear._x", "structsvm.tasks.common.x", tasks)
     for importer, imported, contract in (
-        ("structsvm.dual._schedules", "structsvm.kernel._lasvm", downwards),
+        ("structsvm.dual._dual", "structsvm.kernel._lasvm", downwards),
         ("structsvm._problem", "structsvm.features._tokens", downwards),
         ("structsvm.oracles._cky", "structsvm.solvers.base", downwards),
         ("structsvm.solvers.base", "structsvm.oracles._cky", downwards),
