@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pickle
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from structsvm.oracles.viterbi import ViterbiOracle
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm/oracles", "tasks": "structsvm/tasks"}
+CYTHONS_OWN = "structsvm._shared"  # what all compiled modules share
+MAX_WHEEL = 3_000_000  # bytes
 NOT_IN_SDIST = (".ci/", ".github/", ".gitattributes", ".gitignore", ".pre-commit-config.yaml")
 in_checkout = pytest.mark.skipif(
     not (ROOT / ".git").exists() or shutil.which("git") is None, reason="needs git and a checkout"
@@ -40,9 +43,7 @@ def compiled_modules():
     found = pkgutil.walk_packages(structsvm.__path__, "structsvm.")
     origins = {info.name: importlib.util.find_spec(info.name).origin for info in found}
     return [
-        name
-        for name, origin in origins.items()
-        if origin.endswith(tuple(EXTENSION_SUFFIXES)) and name != "structsvm._shared"  # Cython's own
+        name for name, origin in origins.items() if origin.endswith(tuple(EXTENSION_SUFFIXES)) and name != CYTHONS_OWN
     ]
 
 
@@ -135,17 +136,26 @@ def test_command_line_entry_point():
     assert callable(entry.load())
 
 
+def folder_of(package):
+    """Where its files are: in the sources, for an editable install."""
+    return Path(importlib.import_module(package).__file__).parent
+
+
 def test_type_information_and_headers_are_installed():
-    folder = Path(structsvm.__file__).parent
-    for name in ("py.typed", "__init__.pxd", "_problem.pxd", "_dual.pxd", "_typedefs.pxd", "rows.h"):
-        assert (folder / name).is_file()
+    for name in ("py.typed", "__init__.pxd", "_problem.pxd", "_typedefs.pxd", "dual/__init__.pxd", "dual/_dual.pxd"):
+        assert (folder_of("structsvm") / name).is_file()
+    assert (folder_of("structsvm.oracles") / "simd" / "rows.h").is_file()
 
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_modules_have_stubs(name):
-    folder, _, leaf = name.rpartition(".")
-    (path,) = importlib.import_module(folder).__path__
-    assert (Path(path) / f"{leaf}.pyi").is_file()
+    package, _, leaf = name.rpartition(".")
+    assert (folder_of(package) / f"{leaf}.pyi").is_file()
+
+
+def test_compiled_modules_share_what_cython_generates():
+    assert importlib.util.find_spec(CYTHONS_OWN).origin.endswith(tuple(EXTENSION_SUFFIXES))
+    assert CYTHONS_OWN in sys.modules
 
 
 # ---- an oracle of another project ---------------------------------------------------------------
@@ -282,7 +292,7 @@ def test_sdist_has_all_and_no_litter(checkout, distributions):
     tracked = {name for name in files_of(checkout) if not name.startswith((".git/", *NOT_IN_SDIST))}
     wanted = {name for name in tracked if "__pycache__" not in name}
     assert {name.removeprefix(top) for name in names} == wanted | {"PKG-INFO"}
-    assert {"LICENSE", "README.md", "meson.build", "oracles/simd/kernels.c", "tests/test_packaging.py"} <= wanted
+    assert {"LICENSE", "README.md", "meson.build", "build-aux/translate.py", "oracles/simd/kernels.c"} <= wanted
 
 
 @in_checkout
@@ -291,7 +301,7 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, distributions):
     with zipfile.ZipFile(distributions[1]) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
         metadata = archive.read(f"structsvm-{structsvm.__version__}.dist-info/METADATA").decode()
-    wanted = {f"structsvm/_shared{sysconfig.get_config_var('EXT_SUFFIX')}"}
+    wanted = {CYTHONS_OWN.replace(".", "/") + sysconfig.get_config_var("EXT_SUFFIX")}
     for folder, package in PACKAGES.items():
         for name in files_of(checkout / folder):
             if name.endswith((".py", ".pyi", ".pxd", "py.typed", "simd/rows.h")):
@@ -303,6 +313,17 @@ def test_wheel_holds_the_package_and_nothing_else(checkout, distributions):
         assert f"structsvm-{structsvm.__version__}.dist-info/{name}" in names
     assert "License-Expression: BSD-3-Clause" in metadata
     assert "Requires-Python: >=3.11" in metadata
+
+
+@in_checkout
+@pytest.mark.slow
+def test_wheel_is_small_and_stripped(distributions):
+    assert distributions[1].stat().st_size <= MAX_WHEEL
+    with zipfile.ZipFile(distributions[1]) as archive:
+        compiled = [name for name in archive.namelist() if name.endswith(tuple(EXTENSION_SUFFIXES))]
+        assert len(compiled) == len(COMPILED) + 1
+        if sys.platform == "linux":
+            assert not [name for name in compiled if re.search(rb"\.(symtab|debug_info)\0", archive.read(name))]
 
 
 @in_checkout

@@ -7,7 +7,7 @@
 # Codes of a column: 0 .. left-1 stand for _B-1 .. _B-left (before the sequence),
 # left .. left+right-1 for _B+1 .. _B+right, and left + right + id for the string id.
 # A code of -1 is an absent or unknown string: its features do not exist.
-"""Tables of template features, for :mod:`structsvm.features.templates` and :mod:`structsvm.features.template_features`."""
+"""Tables of template features, for :mod:`structsvm.features.templates` and ``template_features`` beside it."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint64_t

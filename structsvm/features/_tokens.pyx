@@ -1,4 +1,4 @@
-"""Sparse tokens put into canonical order, for :mod:`structsvm.features.attributes` and :mod:`structsvm.features.matrices`."""
+"""Sparse tokens in canonical order, for :mod:`structsvm.features.attributes` and :mod:`structsvm.features.matrices`."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.tokens import Tokens
-from structsvm.oracles.chain import LabelChain
+from structsvm.protocol import Oracle
 
 class LabelDecoder:
     @property
@@ -18,8 +18,8 @@ class LabelDecoder:
     @property
     def tokens(self) -> Tokens: ...
     @property
-    def structure(self) -> LabelChain: ...
-    def __init__(self, structure: LabelChain, tokens: Tokens) -> None: ...
+    def structure(self) -> Oracle: ...
+    def __init__(self, structure: Oracle, tokens: Tokens) -> None: ...
     def decode(
         self,
         w: ArrayLike,

@@ -4,15 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from command_line import run_here as run
+from command_line import run
 
 import structsvm
 from structsvm.datasets import make_banana
 from structsvm.features.svmlight import write_svmlight
 from structsvm.tasks import HullerClassifier, LaSVMClassifier, SGDQNClassifier, TrackingClassifier
-
-# Click 8.4 says so; how output is written is tested with the command line for sequences.
-pytestmark = pytest.mark.filterwarnings("ignore:'get_text_stream' is deprecated:DeprecationWarning")
 
 
 def banana(seed):

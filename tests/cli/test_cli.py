@@ -1,4 +1,4 @@
-"""The command line, end to end in processes of its own."""
+"""The command line and its commands for sequences: in this process, and in one of its own where that matters."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from command_line import COMMAND, run
+from command_line import COMMAND, run, run_process
 
 import structsvm
 from structsvm.datasets import fetch_conll2000, make_sequences
@@ -28,7 +28,7 @@ def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     for name, n, seed in (("train.txt", 150, 0), ("test.txt", 40, 1)):
         write_columns(folder / name, *make_sequences(n, n_labels=5, n_words=300, mean_length=8.0, random_state=seed))
-    run("train", "sequence", "train.txt", "--model", "chunk.model", "--quiet", cwd=folder)
+    run(folder, "train", "sequence", "train.txt", "--model", "chunk.model", "--quiet")
     return folder
 
 
@@ -49,7 +49,7 @@ def python_model(folder, **params):
 
 
 def test_train_says_what_it_did(work):
-    out, err = run("train", "sequence", "train.txt", "--model", "m", cwd=work)
+    out, err = run_process(work, "train", "sequence", "train.txt", "--model", "m")
     assert "150 sequences" in out and "5 labels" in out
     assert "primal" in out and "dual" in out and "gap" in out
     assert "model: m" in out
@@ -61,7 +61,7 @@ def test_train_says_what_it_did(work):
 
 
 def test_predict_writes_the_columns_and_the_label(work):
-    out, _ = run("predict", "chunk.model", "test.txt", cwd=work)
+    out, _ = run(work, "predict", "chunk.model", "test.txt")
     predicted = [[line.split("\t") for line in s.splitlines()] for s in out.strip("\n").split("\n\n")]
     columns = read_columns(work / "test.txt")
     model = structsvm.load(work / "chunk.model")
@@ -73,17 +73,17 @@ def test_predict_writes_the_columns_and_the_label(work):
     assert [[token[-1] for token in s] for s in predicted] == labels
     # Without labels in the input it is the same but for their column.
     bare = "\n\n".join("\n".join(" ".join(token[:2]) for token in s) for s in predicted) + "\n"
-    again, _ = run("predict", "chunk.model", "-", "--jobs", "2", cwd=work, input=bare.encode())
+    again, _ = run(work, "predict", "chunk.model", "-", "--jobs", "2", text=bare)
     assert [line.split("\t")[-1] for line in again.split("\n")] == [line.split("\t")[-1] for line in out.split("\n")]
 
 
 def test_predict_to_a_file(work):
-    out, _ = run("predict", "chunk.model", "test.txt", cwd=work)
-    told, _ = run("predict", "chunk.model", "test.txt", "--output", "labels.txt", cwd=work)
+    out, _ = run(work, "predict", "chunk.model", "test.txt")
+    told, _ = run(work, "predict", "chunk.model", "test.txt", "--output", "labels.txt")
     assert told == ""
     assert (work / "labels.txt").read_text() == out
     if os.path.exists("/dev/stdout"):
-        piped, _ = run("predict", "chunk.model", "test.txt", "-o", "/dev/stdout", cwd=work)
+        piped, _ = run_process(work, "predict", "chunk.model", "test.txt", "-o", "/dev/stdout")
         assert piped == out
     assert sorted(os.listdir(work)) == ["chunk.model", "labels.txt", "test.txt", "train.txt"]
 
@@ -91,15 +91,15 @@ def test_predict_to_a_file(work):
 def test_output_is_all_or_nothing(work):
     (work / "labels.txt").write_text("old")
     (work / "bad.txt").write_text("one\n")
-    run("predict", "chunk.model", "bad.txt", "-o", "labels.txt", cwd=work, status=1)
+    run_process(work, "predict", "chunk.model", "bad.txt", "-o", "labels.txt", status=1)
     assert (work / "labels.txt").read_text() == "old"
-    _, err = run("predict", "chunk.model", "test.txt", "-o", "none/labels.txt", cwd=work, status=1)
+    _, err = run(work, "predict", "chunk.model", "test.txt", "-o", "none/labels.txt", status=1)
     assert "there is no folder" in err
     assert sorted(os.listdir(work)) == ["bad.txt", "chunk.model", "labels.txt", "test.txt", "train.txt"]
 
 
 def test_kbest(work):
-    out, _ = run("predict", "chunk.model", "test.txt", "--kbest", "3", cwd=work)
+    out, _ = run(work, "predict", "chunk.model", "test.txt", "--kbest", "3")
     columns = read_columns(work / "test.txt")
     found = structsvm.load(work / "chunk.model").predict_kbest(columns.drop_last(), 3)
     blocks = iter(out.strip("\n").split("\n\n"))
@@ -109,13 +109,13 @@ def test_kbest(work):
             assert head == f"# {rank} {score:.6f}"
             assert [line.split("\t")[-1] for line in lines] == labels
     assert next(blocks, None) is None
-    run("train", "sequence", "train.txt", "--model", "greedy", "--inference", "greedy", "-q", cwd=work)
-    _, err = run("predict", "greedy", "test.txt", "-k", "2", cwd=work, status=1)
+    run(work, "train", "sequence", "train.txt", "--model", "greedy", "--inference", "greedy", "-q")
+    _, err = run(work, "predict", "greedy", "test.txt", "-k", "2", status=1)
     assert "exact inference" in err
 
 
 def test_evaluate(work):
-    out, _ = run("evaluate", "chunk.model", "test.txt", "--json", cwd=work)
+    out, _ = run(work, "evaluate", "chunk.model", "test.txt", "--json")
     scores = json.loads(out)
     columns = read_columns(work / "test.txt")
     predicted = structsvm.load(work / "chunk.model").predict(columns.drop_last())
@@ -123,48 +123,54 @@ def test_evaluate(work):
     assert scores["accuracy"] == token_accuracy(gold, predicted)
     assert scores["f1"] == chunk_f1(gold, predicted) > 0.5
     assert scores["n_sequences"] == 40
-    report, _ = run("evaluate", "chunk.model", "test.txt", "-j", "2", cwd=work)
+    report, _ = run(work, "evaluate", "chunk.model", "test.txt", "-j", "2")
     assert f"FB1: {100 * scores['f1']:6.2f}" in report
-    plotted, err = run("evaluate", "chunk.model", "test.txt", "--json", "--plot", "c.png", cwd=work)
+    plotted, err = run(work, "evaluate", "chunk.model", "test.txt", "--json", "--plot", "c.png")
     assert json.loads(plotted) == scores and "c.png" in err
     assert (work / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_labels_never_seen_count_as_errors(work):
     text = (work / "test.txt").read_text()
-    before = json.loads(run("evaluate", "chunk.model", "-", "--json", cwd=work, input=text.encode())[0])
+    before = json.loads(run(work, "evaluate", "chunk.model", "-", "--json", text=text)[0])
     unseen = text.replace(" B-NP\n", " B-NEVER\n").replace(" I-NP\n", " I-NEVER\n")
     assert unseen != text
-    after = json.loads(run("evaluate", "chunk.model", "-", "--json", cwd=work, input=unseen.encode())[0])
+    after = json.loads(run(work, "evaluate", "chunk.model", "-", "--json", text=unseen)[0])
     assert after["accuracy"] < before["accuracy"] and after["f1"] < before["f1"]
-    report, _ = run("evaluate", "chunk.model", "-", cwd=work, input=unseen.encode())
+    report, _ = run(work, "evaluate", "chunk.model", "-", text=unseen)
     assert "NEVER: precision:   0.00%; recall:   0.00%; FB1:   0.00" in report
 
 
 def test_inspect(work):
-    out, _ = run("inspect", "chunk.model", "--top", "2", cwd=work)
+    out, _ = run(work, "inspect", "chunk.model", "--top", "2")
     assert "exact inference of order 1" in out and "parameters: defaults" in out and "primal" in out
     for label in structsvm.load(work / "chunk.model").classes_:
         assert f"\n{label}\n" in out
-    one, _ = run("inspect", "chunk.model", "--label", "O", "--plot", "i.png", cwd=work)
+    one, _ = run(work, "inspect", "chunk.model", "--label", "O", "--plot", "i.png")
     assert "\nO\n" in one and "\nB-NP\n" not in one
     assert (work / "i.png").read_bytes().startswith(b"\x89PNG")
-    _, err = run("inspect", "chunk.model", "--label", "X", cwd=work, status=1)
+    _, err = run(work, "inspect", "chunk.model", "--label", "X", status=1)
     assert "'X' is not one of the labels" in err
-    run(
-        "train", "sequence", "train.txt", "-m", "m", "-C", "0.5", "--order", "2", "--constraints", "bio", "-q", cwd=work
-    )
-    out, _ = run("inspect", "m", cwd=work)
+    run(work, "train", "sequence", "train.txt", "-m", "m", "-C", "0.5", "--order", "2", "--constraints", "bio", "-q")
+    out, _ = run(work, "inspect", "m")
     assert "order=2" in out and "C=0.5" in out and "constraints='bio'" in out
     assert structsvm.load(work / "m").get_params()["constraints"] == "bio"
 
 
-def test_demo(work):
-    out, _ = run("demo", "sequence", cwd=work)
+def test_demo(work, monkeypatch):
+    asked = []
+
+    def fewer_sequences(n, random_state):
+        asked.append((n, random_state))
+        return make_sequences(n // 20, random_state=random_state)
+
+    monkeypatch.setattr(structsvm.datasets, "make_sequences", fewer_sequences)
+    out, _ = run(work, "demo", "sequence")
     assert "FB1" in out and "gap" in out and "picture: structsvm-demo.png" in out
     assert (work / "structsvm-demo.png").read_bytes().startswith(b"\x89PNG")
-    out, _ = run("demo", "sequence", "-o", "d.svg", "--seed", "3", cwd=work)
+    run(work, "demo", "sequence", "-o", "d.svg", "--seed", "3")
     assert "<svg" in (work / "d.svg").read_text()
+    assert asked == [(3000, 0), (1000, 1), (3000, 3), (1000, 4)]
 
 
 def test_every_option_of_train(work):
@@ -178,7 +184,7 @@ def test_every_option_of_train(work):
         (["--templates", "templates"], {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nB\n"}),
         (["--constraints", "bio", "--tol", "0.2"], {"constraints": "bio", "tol": 0.2}),
     ]:
-        run("train", "sequence", "train.txt", "-m", "m", *options, cwd=work)
+        run(work, "train", "sequence", "train.txt", "-m", "m", *options)
         ours = python_model(work, **params)
         model = structsvm.load(work / "m")
         np.testing.assert_array_equal(model.model_.weights, ours.model_.weights)
@@ -187,29 +193,27 @@ def test_every_option_of_train(work):
 
 
 def test_quiet_and_plot(work):
-    out, err = run("train", "sequence", "train.txt", "-m", "m", "-q", "--plot", "t.png", cwd=work)
+    out, err = run(work, "train", "sequence", "train.txt", "-m", "m", "-q", "--plot", "t.png")
     assert out == err == ""
     assert (work / "t.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_warm_start_goes_on(work):
-    run("train", "sequence", "train.txt", "-m", "whole", "--max-iter", "5", "-C", "0.3", "-q", cwd=work)
-    run("train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q", cwd=work)
-    run("train", "sequence", "train.txt", "-m", "part", "--warm-start", "part", "--max-iter", "3", "-q", cwd=work)
+    run(work, "train", "sequence", "train.txt", "-m", "whole", "--max-iter", "5", "-C", "0.3", "-q")
+    run(work, "train", "sequence", "train.txt", "-m", "part", "--max-iter", "2", "-C", "0.3", "-q")
+    run(work, "train", "sequence", "train.txt", "-m", "part", "--warm-start", "part", "--max-iter", "3", "-q")
     whole, part = structsvm.load(work / "whole"), structsvm.load(work / "part")
     np.testing.assert_array_equal(whole.model_.weights, part.model_.weights)
     assert part.C == 0.3 and part.n_iter_ == 5
-    _, err = run(
-        "train", "sequence", "train.txt", "-m", "x", "--warm-start", "part", "--order", "2", cwd=work, status=1
-    )
+    _, err = run(work, "train", "sequence", "train.txt", "-m", "x", "--warm-start", "part", "--order", "2", status=1)
     assert "another 'order'" in err
-    _, err = run("train", "sequence", "test.txt", "-m", "x", "--warm-start", "part", cwd=work, status=1)
+    _, err = run(work, "train", "sequence", "test.txt", "-m", "x", "--warm-start", "part", status=1)
     assert "the training data differ" in err
     assert not (work / "x").exists()
 
 
 def test_not_converged_is_a_line_not_a_warning_of_python(work):
-    out, err = run("train", "sequence", "train.txt", "-m", "m", "--tol", "1e-9", "--max-iter", "2", cwd=work)
+    out, err = run_process(work, "train", "sequence", "train.txt", "-m", "m", "--tol", "1e-9", "--max-iter", "2")
     assert err.startswith("warning: LaRank stopped after 2 passes") and err.count("\n") == 1
     assert "model: m" in out
 
@@ -219,11 +223,11 @@ def test_compressed_files_are_read_as_they_are(work, suffix, open_):
     for name in ("train.txt", "test.txt"):
         with open_(work / f"{name}{suffix}", "wb") as file:
             file.write((work / name).read_bytes())
-    run("train", "sequence", f"train.txt{suffix}", "-m", "m", "-q", cwd=work)
+    run(work, "train", "sequence", f"train.txt{suffix}", "-m", "m", "-q")
     np.testing.assert_array_equal(structsvm.load(work / "m").emission_, structsvm.load(work / "chunk.model").emission_)
-    out, _ = run("evaluate", "m", f"test.txt{suffix}", "--json", cwd=work)
-    assert out == run("evaluate", "m", "test.txt", "--json", cwd=work)[0]
-    piped, _ = run("evaluate", "m", "-", "--json", cwd=work, input=(work / f"test.txt{suffix}").read_bytes())
+    out, _ = run(work, "evaluate", "m", f"test.txt{suffix}", "--json")
+    assert out == run(work, "evaluate", "m", "test.txt", "--json")[0]
+    piped, _ = run_process(work, "evaluate", "m", "-", "--json", text=(work / f"test.txt{suffix}").read_bytes())
     assert piped == out
 
 
@@ -234,8 +238,8 @@ def test_unicode_in_any_locale(work):
     (work / "u.txt").write_text(text, encoding="utf-8")
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     environment = os.environ | plain
-    run("train", "sequence", "u.txt", "-m", "m", cwd=work, env=environment)
-    out, _ = run("predict", "m", "u.txt", cwd=work, env=environment)
+    run_process(work, "train", "sequence", "u.txt", "-m", "m", env=environment)
+    out, _ = run_process(work, "predict", "m", "u.txt", env=environment)
     assert "東京\tN\tB-場所\tB-場所\n" in out
 
 
@@ -252,9 +256,10 @@ def test_a_reader_that_has_seen_enough(work):
 
 
 def test_version_and_help(work):
-    assert structsvm.__version__ in run("--version", cwd=work)[0]
+    assert structsvm.__version__ in run_process(work, "--version")[0]
+    assert "Error: No such command" in run_process(work, "fly", status=2)[1]
     for args in ([], ["train"], ["train", "sequence"], ["predict"], ["evaluate"], ["inspect"], ["demo"]):
-        out, _ = run(*args, "--help", cwd=work)
+        out, _ = run(work, *args, "--help")
         assert out.startswith("Usage:")
 
 
@@ -274,7 +279,7 @@ def test_version_and_help(work):
 )
 def test_bad_training_files(work, text, message):
     (work / "bad.txt").write_bytes(text)
-    _out, err = run("train", "sequence", "bad.txt", "-m", "m", cwd=work, status=1)
+    _out, err = run(work, "train", "sequence", "bad.txt", "-m", "m", status=1)
     assert err == f"Error: {message}\n"
     assert not (work / "m").exists()
 
@@ -282,17 +287,17 @@ def test_bad_training_files(work, text, message):
 def test_blank_lines_in_a_row_are_one(work):
     text = (work / "train.txt").read_text()
     (work / "airy.txt").write_text("\n\n" + text.replace("\n\n", "\n \n\t\n\n") + "\n\n")
-    run("train", "sequence", "airy.txt", "-m", "m", "-q", cwd=work)
+    run(work, "train", "sequence", "airy.txt", "-m", "m", "-q")
     np.testing.assert_array_equal(structsvm.load(work / "m").emission_, structsvm.load(work / "chunk.model").emission_)
 
 
 def test_one_label_one_sentence_and_long_ones(work):
     (work / "one.txt").write_text("a O\n")
-    run("train", "sequence", "one.txt", "-m", "m", cwd=work)
-    assert run("predict", "m", "one.txt", cwd=work)[0] == "a\tO\tO\n\n"
+    run(work, "train", "sequence", "one.txt", "-m", "m")
+    assert run(work, "predict", "m", "one.txt")[0] == "a\tO\tO\n\n"
     (work / "long.txt").write_text("a A\nb B\n" * 20_000 + "x" * 100_000 + " A\n")
-    run("train", "sequence", "long.txt", "-m", "m", "--templates", "U:%x[0,0]\nB\n", "--max-iter", "1", cwd=work)
-    assert json.loads(run("evaluate", "m", "long.txt", "--json", cwd=work)[0])["accuracy"] > 0.99
+    run(work, "train", "sequence", "long.txt", "-m", "m", "--templates", "U:%x[0,0]\nB\n", "--max-iter", "1")
+    assert json.loads(run(work, "evaluate", "m", "long.txt", "--json")[0])["accuracy"] > 0.99
 
 
 @pytest.mark.parametrize(
@@ -314,7 +319,7 @@ def test_one_label_one_sentence_and_long_ones(work):
     ],
 )
 def test_bad_options_of_train(work, options, message):
-    _, err = run("train", "sequence", "train.txt", "--model", "m", *options, cwd=work, status=1)
+    _, err = run(work, "train", "sequence", "train.txt", "--model", "m", *options, status=1)
     assert message in err
     assert not (work / "m").exists()
 
@@ -336,43 +341,43 @@ def test_bad_options_of_train(work, options, message):
     ],
 )
 def test_usage_errors(work, args):
-    _, err = run(*args, cwd=work, status=2)
+    _, err = run(work, *args, status=2)
     assert err.startswith("Usage:") and "Error: " in err
 
 
 def test_data_that_breaks_the_constraints(work):
     (work / "iob1.txt").write_text("a O\nb I-X\n\nc O\n")
-    _, err = run("train", "sequence", "iob1.txt", "-m", "m", "--constraints", "bio", cwd=work, status=1)
+    _, err = run(work, "train", "sequence", "iob1.txt", "-m", "m", "--constraints", "bio", status=1)
     assert "sequence 0: the constraints do not allow its label 'I-X' at token 1, after 'O'" in err
 
 
 def test_files_that_do_not_fit_the_model(work):
     (work / "four.txt").write_text("a b c d\n")
-    _, err = run("predict", "chunk.model", "four.txt", cwd=work, status=1)
+    _, err = run(work, "predict", "chunk.model", "four.txt", status=1)
     assert "has 4 columns; the model was trained on 2 and a label" in err
     (work / "two.txt").write_text("a N\n")
-    _, err = run("evaluate", "chunk.model", "two.txt", cwd=work, status=1)
+    _, err = run(work, "evaluate", "chunk.model", "two.txt", status=1)
     assert "no labels to compare with" in err
-    _, err = run("predict", "test.txt", "test.txt", cwd=work, status=1)
+    _, err = run(work, "predict", "test.txt", "test.txt", status=1)
     assert "is not a structsvm model file" in err
     file = read_model(work / "chunk.model")
     write_model(work / "other", "cookery", file.meta, file.arrays)
-    _, err = run("predict", "other", "test.txt", cwd=work, status=1)
+    _, err = run(work, "predict", "other", "test.txt", status=1)
     assert "a model of the task 'cookery'" in err
     whole = (work / "chunk.model").read_bytes()
     (work / "cut").write_bytes(whole[: len(whole) // 2])
     for command in (["predict", "cut", "test.txt"], ["evaluate", "cut", "test.txt"], ["inspect", "cut"]):
-        _, err = run(*command, cwd=work, status=1)
+        _, err = run(work, *command, status=1)
         assert "cut: is truncated" in err
     SequenceLabeler().fit([[["a"]]], [["A"]]).save(work / "python")
-    _, err = run("predict", "python", "test.txt", cwd=work, status=1)
+    _, err = run(work, "predict", "python", "test.txt", status=1)
     assert "trained on Python data, not on columns" in err
 
 
 def test_an_old_model_survives_a_failed_training(work):
     (work / "m").write_bytes((work / "chunk.model").read_bytes())
     (work / "bad.txt").write_text("a N O\nb O\n")
-    run("train", "sequence", "bad.txt", "-m", "m", cwd=work, status=1)
+    run(work, "train", "sequence", "bad.txt", "-m", "m", status=1)
     assert (work / "m").read_bytes() == (work / "chunk.model").read_bytes()
 
 
@@ -410,8 +415,8 @@ def test_ctrl_c_leaves_a_usable_model(work):
     assert seconds < 5.0
     model = structsvm.load(work / "m")
     assert model.result_.status == "interrupted"
-    assert json.loads(run("evaluate", "m", "test.txt", "--json", cwd=work)[0])["f1"] > 0.5
-    run("train", "sequence", "train.txt", "-m", "m", "--warm-start", "m", "--max-iter", "1", "-q", cwd=work)
+    assert json.loads(run(work, "evaluate", "m", "test.txt", "--json")[0])["f1"] > 0.5
+    run(work, "train", "sequence", "train.txt", "-m", "m", "--warm-start", "m", "--max-iter", "1", "-q")
     assert structsvm.load(work / "m").n_iter_ == model.n_iter_ + 1
 
 
@@ -467,7 +472,7 @@ assert not heavy, heavy
 @pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 def test_conll2000(tmp_path):
     paths = fetch_conll2000()
-    out, _ = run("train", "sequence", paths.train_path, "--model", "chunk.model", cwd=tmp_path)
+    out, _ = run(tmp_path, "train", "sequence", paths.train_path, "--model", "chunk.model")
     assert "8936 sequences, 211727 tokens" in out and "22 labels" in out
-    scores = json.loads(run("evaluate", "chunk.model", paths.test_path, "--json", cwd=tmp_path)[0])
+    scores = json.loads(run(tmp_path, "evaluate", "chunk.model", paths.test_path, "--json")[0])
     assert scores["f1"] > 0.93

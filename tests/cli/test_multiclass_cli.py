@@ -6,15 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import run_here as run
+from command_line import run
 
 import structsvm
 from structsvm.cli.multiclass import clouds
 from structsvm.features.svmlight import write_svmlight
 from structsvm.tasks import CrammerSingerClassifier, LaRankClassifier
-
-# Click 8.4 says so; how output is written is tested with the command line for sequences.
-pytestmark = pytest.mark.filterwarnings("ignore:'get_text_stream' is deprecated:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")

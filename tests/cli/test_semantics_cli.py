@@ -1,4 +1,4 @@
-"""The commands for semantic parsing, end to end."""
+"""The commands for semantic parsing: in this process, and in one of its own where that matters."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def data(tmp_path_factory):
     write_bags(folder / "train.jsonl", house.sentences, house.bags)
     house = make_ambig_house(100, 0, random_state=1)
     write_bags(folder / "test.jsonl", house.sentences, house.meanings, house.alignment)
-    out, _ = run("train", "semantics", "train.jsonl", "--model", "house.model", cwd=folder)
+    out, _ = run(folder, "train", "semantics", "train.jsonl", "--model", "house.model")
     assert "600 sentences" in out and "58 symbols" in out and "1 pass (max_iter)" in out and "house.model" in out
     return folder
 
@@ -38,35 +38,35 @@ def test_the_model_is_that_of_the_estimator(data):
 
 
 def test_evaluate(data):
-    scores = json.loads(run("evaluate", "house.model", "test.jsonl", "--json", cwd=data)[0])
+    scores = json.loads(run(data, "evaluate", "house.model", "test.jsonl", "--json")[0])
     lines = read_bags(data / "test.jsonl")
     expected = meaning_scores(lines.bags, structsvm.load(data / "house.model").predict(lines.sentences))
     assert scores["f1"] == expected.f1 > 0.9 and scores["precision"] == expected.precision
     assert 0.0 <= scores["alignment_error"] < 0.2 and scores["n_sentences"] == 100
-    assert f"F1 {100 * expected.f1:.2f}; alignment error" in run("evaluate", "house.model", "test.jsonl", cwd=data)[0]
+    assert f"F1 {100 * expected.f1:.2f}; alignment error" in run(data, "evaluate", "house.model", "test.jsonl")[0]
     bare = "\n".join(json.dumps({"sentence": s, "bag": b}) for s, b in zip(lines.sentences, lines.bags, strict=True))
-    again = json.loads(run("evaluate", "house.model", "-", "--json", cwd=data, input=bare.encode())[0])
+    again = json.loads(run(data, "evaluate", "house.model", "-", "--json", text=bare)[0])
     assert again == scores | {"alignment_error": None}
 
 
 def test_predict(data, tmp_path):
     lines = read_bags(data / "test.jsonl")
     text = "\n".join(json.dumps({"sentence": s}) for s in lines.sentences) + "\n"
-    out, _ = run("predict", "house.model", "-", cwd=data, input=text.encode())
+    out, _ = run(data, "predict", "house.model", "-", text=text)
     rows = [json.loads(line) for line in out.splitlines()]
     parser = structsvm.load(data / "house.model")
     assert [row["meaning"] for row in rows] == parser.predict(lines.sentences)
     assert [row["alignment"] for row in rows] == [
         [symbol for _, symbol in pairs] for pairs in parser.predict_alignment(lines.sentences)
     ]
-    run("predict", data / "house.model", data / "test.jsonl", "-o", "p.jsonl", cwd=tmp_path)
+    run(tmp_path, "predict", data / "house.model", data / "test.jsonl", "-o", "p.jsonl")
     assert (tmp_path / "p.jsonl").read_text() == out
 
 
 def test_inspect(data):
-    out, _ = run("inspect", "house.model", "--label", "move", "--label", "john", cwd=data)
+    out, _ = run(data, "inspect", "house.model", "--label", "move", "--label", "john")
     assert "58 symbols" in out and "move (2 arguments): " in out and "goes 0." in out and "john: john" in out
-    _, err = run("inspect", "house.model", "--label", "nothing", cwd=data, status=1)
+    _, err = run(data, "inspect", "house.model", "--label", "nothing", status=1)
     assert "'nothing' is not one of the symbols" in err
 
 
@@ -74,7 +74,7 @@ def test_options(data, tmp_path):
     (tmp_path / "g").write_text("S -> 'eat' '(' A ',' B ')'\nA -> 'john'\nB -> 'cake'")
     options = ["--grammar", "g", "--strategy", "random", "--max-iter", "2", "--average", "--refine", "1", "-C", "0.5"]
     options += ["--ngrams", "2", "--window", "1", "--role-window", "1", "--max-meanings", "1", "--no-complete"]
-    out, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-q", *options, cwd=tmp_path)
+    out, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-q", *options)
     assert (out, err) == ("", "")
     parser = structsvm.load(tmp_path / "m")
     given = {
@@ -92,7 +92,7 @@ def test_options(data, tmp_path):
 
 def test_the_demo_is_the_house(tmp_path):
     pytest.importorskip("matplotlib")
-    out, _ = run("demo", "-o", "house.png", cwd=tmp_path)
+    out, _ = run(tmp_path, "demo", "-o", "house.png")
     errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
     assert len(errors) == 3 and max(errors) < 5.0
     assert (tmp_path / "house.png").read_bytes().startswith(b"\x89PNG")
@@ -115,7 +115,7 @@ def test_the_demo_is_the_house(tmp_path):
 )
 def test_bad_lines(tmp_path, line, message):
     (tmp_path / "bad.jsonl").write_text('{"sentence": "a", "bag": ["f(a)"]}\n' + line + "\n")
-    _, err = run("train", "semantics", "bad.jsonl", "-m", "m", cwd=tmp_path, status=1)
+    _, err = run(tmp_path, "train", "semantics", "bad.jsonl", "-m", "m", status=1)
     assert message in err
     assert os.listdir(tmp_path) == ["bad.jsonl"]
 
@@ -135,25 +135,25 @@ def test_odd_bags_are_learnt_from(tmp_path, bag):
         "\n".join(json.dumps({"sentence": s, "bag": b}) for s, b in [("anna runs", bag), ("bo runs", ["run(bo)"])] * 5),
         encoding="utf-8",
     )
-    run("train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3", cwd=tmp_path)
+    run(tmp_path, "train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3")
     text = '{"sentence": "bo runs"}\n{"sentence": "zoë 漢字 jumps"}'  # words never seen
-    out, _ = run("predict", "m", "-", cwd=tmp_path, input=text.encode())
+    out, _ = run(tmp_path, "predict", "m", "-", text=text)
     known, unseen = map(json.loads, out.splitlines())
     assert known["meaning"] == ["run(bo)"]
     assert unseen["alignment"] == ["-", "-", "-"] and unseen["sentence"] == "zoë 漢字 jumps"
 
 
 def test_what_there_is_not(data, tmp_path):
-    _, err = run("predict", "house.model", "test.jsonl", "-k", "2", cwd=data, status=1)
+    _, err = run(data, "predict", "house.model", "test.jsonl", "-k", "2", status=1)
     assert "one parse of a sentence" in err
     for args in (["inspect", "house.model"], ["evaluate", "house.model", "test.jsonl"]):
-        out, err = run(*args, "--plot", "p.png", cwd=data, status=1)
+        out, err = run(data, *args, "--plot", "p.png", status=1)
         assert out == "" and "nothing to show" in err
-    _, err = run("train", "semantics", data / "train.jsonl", "-m", "none/m", cwd=tmp_path, status=1)
+    _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "none/m", status=1)
     assert "there is no folder" in err
-    _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", cwd=tmp_path, status=1)
+    _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", status=1)
     assert "The 'C' parameter of Ospas must be a float in the range (0.0, inf). Got 0.0 instead." in err
-    _, err = run("train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", cwd=tmp_path, status=2)
+    _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", status=2)
     assert "No such option" in err and not os.listdir(tmp_path)
 
 
@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
     assert "interrupted after" in err and "passes: m holds the partial model" in err and "Traceback" not in err
     parser = structsvm.load(tmp_path / "m")
     assert parser.result_.status == "interrupted" and parser.n_iter_ > 0
-    assert json.loads(run("evaluate", tmp_path / "m", "test.jsonl", "--json", cwd=data)[0])["f1"] > 0.9
+    assert json.loads(run(data, "evaluate", tmp_path / "m", "test.jsonl", "--json")[0])["f1"] > 0.9
 
 
 def test_scikit_learn_is_never_imported(data):

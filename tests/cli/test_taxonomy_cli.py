@@ -8,16 +8,13 @@ import time
 
 import numpy as np
 import pytest
-from command_line import run_here as run
+from command_line import run
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import structsvm
 from structsvm.datasets import make_taxonomy, write_documents
 from structsvm.metrics import hierarchical_scores, tree_loss
 from structsvm.tasks import TaxonomyClassifier
-
-# Click 8.4 says so; how output is written is tested with the command line for sequences.
-pytestmark = pytest.mark.filterwarnings("ignore:'get_text_stream' is deprecated:DeprecationWarning")
 
 SIZE = {"n_leaves": 12, "depth": 2, "n_words": 300}
 

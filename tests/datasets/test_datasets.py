@@ -161,13 +161,13 @@ def test_treebank_conversion(real_data, tmp_path):
 def test_ocr_conversion(real_data, tmp_path):
     """letter.data written from our file gives our file."""
     data = datasets.fetch_ocr_letters()
-    with gzip.open(tmp_path / "letter.data.gz", "wt") as file:
+    with gzip.open(tmp_path / "letter.data.gz", "wt", compresslevel=1) as file:
         number = 0
         for word, (x, letters, fold) in enumerate(zip(data.X, data.y, data.folds, strict=True), 1):
             for t, letter in enumerate(letters):
                 number += 1
                 following = number + 1 if t + 1 < len(letters) else -1
-                fields = [number, letter, following, word, t + 1, fold, *x[t].astype(int)]
+                fields = [number, letter, following, word, t + 1, fold, *x[t].astype(int).tolist()]
                 file.write("\t".join(map(str, fields)) + "\t\n")
     source = _sources.SOURCES["ocr_letters"]
     made = source.convert(tmp_path / "letter.data.gz")

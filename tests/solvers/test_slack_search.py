@@ -42,8 +42,9 @@ def test_the_best_corner_is_found(seed):
     for x, y_true in zip(data.X, data.Y, strict=True):
         scores = w.reshape(data.oracle.n_classes, -1) @ x
         m, D = scores - scores[y_true], data.oracle.costs[y_true]
-        corners = {int(np.argmax(np.cos(a) * m + np.sin(a) * D)) for a in np.linspace(1e-6, np.pi / 2 - 1e-6, 2001)}
-        expected = max(max(D[y] * (1.0 + m[y]) for y in corners), 0.0)
+        angles = np.linspace(1e-6, np.pi / 2 - 1e-6, 2001)[:, None]
+        corners = np.unique(np.argmax(np.cos(angles) * m + np.sin(angles) * D, axis=1))
+        expected = max(np.max(D[corners] * (1.0 + m[corners])), 0.0)
         assert SlackSearch(data.oracle, max_calls=1000).search(x, w, y_true)[1] >= expected - 1e-6 * (1 + expected)
 
 

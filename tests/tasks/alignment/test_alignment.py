@@ -181,7 +181,7 @@ def test_solvers_and_formulations(homologues):
     X, y = data.X[:8], data.y[:8]
     primal = SequenceAligner(C=0.5, tol=1e-3, random_state=0).fit(X, y).result_.primal
     for solver in ("cutting_plane", "frank_wolfe"):
-        model = SequenceAligner(C=0.5, solver=solver, tol=5e-3, max_iter=2000, random_state=0).fit(X, y)
+        model = SequenceAligner(C=0.5, solver=solver, tol=9e-3, max_iter=2000, random_state=0).fit(X, y)
         assert model.result_.primal == pytest.approx(primal, rel=1e-2)
     for options in ({"rescaling": "slack"}, {"penalty": "quadratic"}, {"rescaling": "slack", "penalty": "quadratic"}):
         solver = CuttingPlane(C=0.5, tol=0.05, random_state=0, **options)

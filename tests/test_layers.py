@@ -1,0 +1,118 @@
+"""The rooms: what each holds, and that compiled modules import and cimport downwards only.
+
+The order of the layers stands in pyproject.toml, where import-linter reads it for the modules in Python.
+"""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"structsvm": "structsvm", "oracles": "structsvm.oracles", "tasks": "structsvm.tasks"}
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+IMPORT = re.compile(r"^ *(?:from +([\w.]+) +c?import|c?import +([\w.]+))\b", re.MULTILINE)
+FILES = [path for top in PACKAGES for path in sorted((ROOT / top).rglob("*")) if path.suffix in (".py", ".pyx", ".pxd")]
+CYTHON = [path for path in FILES if path.suffix != ".py"]
+LEAVES = [path for path in CYTHON if not path.is_relative_to(ROOT / "structsvm")]
+
+
+def in_root(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def rooms():
+    """``{folder: names of its modules}``; `_cky` and `cky`, a compiled module and the Python around it, are one."""
+    found = {}
+    for path in FILES:
+        if not path.stem.startswith("__"):
+            found.setdefault(path.parent, set()).add(path.stem.lstrip("_"))
+    return found
+
+
+ROOMS = rooms()
+
+
+def module_of(path):
+    top, *parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join([PACKAGES[top], *parts])
+
+
+def imported_by(source):
+    """Names of the modules that a source imports or cimports."""
+    return [first or second for first, second in IMPORT.findall(source)]
+
+
+def layers_of(contract):
+    """``{module: (depth of its layer, whether the layer's modules may import one another)}``."""
+    (container,) = contract["containers"]
+    return {
+        f"{container}.{name}": (depth, "|" not in layer)
+        for depth, layer in enumerate(contract["layers"])
+        for name in re.findall(r"\w+", layer)
+    }
+
+
+def is_allowed(importer, imported, contract):
+    if f"{importer} -> {imported}" in contract.get("ignore_imports", ()):
+        return True
+    layers = layers_of(contract)
+    n_parts = contract["containers"][0].count(".") + 2
+    above, below = (".".join(name.split(".")[:n_parts]) for name in (importer, imported))
+    if above not in layers or below not in layers or above == below:
+        return True
+    (depth, may_share), (depth_below, _) = layers[above], layers[below]
+    return depth < depth_below or (depth == depth_below and may_share)
+
+
+@pytest.mark.parametrize("path", CYTHON, ids=in_root)
+def test_compiled_modules_import_downwards(path):
+    for imported in imported_by(path.read_text()):
+        for contract in CONTRACTS:
+            assert is_allowed(module_of(path), imported, contract), f"{in_root(path)} imports {imported}"
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=in_root)
+def test_oracles_and_tasks_are_leaves(path):
+    assert path.suffix == ".pyx", "each .pxd stands below structsvm/"
+    lines = [line for line in path.read_text().splitlines() if "cimport" in line]
+    assert not [line for line in lines if re.search(r"(from|cimport) +(\.|structsvm\.(oracles|tasks)\b)", line)]
+
+
+def test_what_is_refused():
+    downwards, tasks = CONTRACTS
+    assert is_allowed("structsvm.kernel._lasvm", "structsvm.dual._state", downwards)
+    assert is_allowed("structsvm._adapter", "structsvm._problem", downwards)
+    assert is_allowed("structsvm.tasks.linear._x", "structsvm.tasks.common.x", tasks)
+    for importer, imported, contract in (
+        ("structsvm.dual._dual", "structsvm.kernel._lasvm", downwards),
+        ("structsvm._problem", "structsvm.features._tokens", downwards),
+        ("structsvm.oracles._cky", "structsvm.solvers.base", downwards),
+        ("structsvm.solvers.base", "structsvm.oracles._cky", downwards),
+        ("structsvm.tasks.common._x", "structsvm.tasks.linear.x", tasks),
+        ("structsvm.tasks.linear._x", "structsvm.tasks.kernel.x", tasks),
+    ):
+        assert not is_allowed(importer, imported, contract)
+    source = "from a.b cimport (\n    c,\n)\ncdef f():\n    from d import e\n    import g\ncimport h.i as j\n"
+    assert imported_by(source) == ["a.b", "d", "g", "h.i"]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=in_root)
+def test_a_room_holds_one_idea(room):
+    said = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    assert said.partition("\n\n")[0].endswith("."), "its __init__ says in a sentence what belongs there"
+    assert 2 <= len(ROOMS[room]) <= 16, sorted(ROOMS[room])
+
+
+@pytest.mark.parametrize(
+    "room", sorted({path.parent for path in CYTHON} - {path.parent for path in LEAVES}), ids=in_root
+)
+def test_other_rooms_can_cimport_from_it(room):
+    assert (room / "__init__.pxd").read_text() == ""
+
+
+def test_every_room_has_a_layer():
+    listed = {name for contract in CONTRACTS for name in layers_of(contract)}
+    assert {module_of(room) for room in ROOMS} - set(PACKAGES.values()) <= listed
