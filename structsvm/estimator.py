@@ -176,7 +176,7 @@ class StructuredSVM(TaskEstimator):
             raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
         with unsound(path, model.kind):
             self = cls(oracle, **model.params)
-            self._validate_params()
+            self._check_params()
         model.oracle = oracle
         self._adopt(model)
         return self

@@ -112,9 +112,9 @@ def inspect(model_path, top, only, plot):
     """Print what the model is, and the heaviest weights of its nodes."""
     drawable(plot)
     model = TaxonomyClassifier.load(model_path)
-    oracle, taxonomy = model.model_.oracle, model.taxonomy_
+    targets, taxonomy = model.model_.targets, model.taxonomy_
     nodes = model.nodes_.tolist()
-    nodes = nodes[1:] if len(nodes) > oracle.attributes.n_attributes else nodes
+    nodes = nodes[1:] if len(nodes) > targets.attributes.n_attributes else nodes
     names = {str(node): k for k, node in enumerate(nodes)}
     unknown = [label for label in only if label not in names]
     if unknown:
@@ -131,6 +131,7 @@ def inspect(model_path, top, only, plot):
     click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in told.items()) or "defaults"))
     kind = f"{model.n_features_in_} features{' of texts' if hasattr(model, 'vectorizer_') else ''}, "
     if model.kernel is None:
+        oracle = model.model_.oracle
         click.echo(f"{kind}{oracle.n_features} weights, {oracle.n_full} features with all of them")
     else:
         click.echo(f"{kind}{len(model.support_)} support patterns, kernel {model.kernel}")

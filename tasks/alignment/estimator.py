@@ -209,7 +209,7 @@ class SequenceAligner(TaskEstimator):
 
     def _fit_unaligned(self, X, sample_weight, decoys):
         """Align the homologues by the costs at hand and learn from that, in turn, until the alignments stay."""
-        self._validate_params()
+        self._check_params()
         if decoys is None:
             raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
         if self.prior is None:
@@ -262,7 +262,7 @@ class SequenceAligner(TaskEstimator):
             Parameters of the class.
         """
         self = cls(**({"gaps": "linear"} if gap_extend is None else {}) | params)
-        self._validate_params()
+        self._check_params()
         model = AlignmentModel.of(self)
         model.set_costs(matrix, gap_open, gap_open if gap_extend is None else gap_extend)
         self._adopt(model)

@@ -47,7 +47,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """
         raise NotImplementedError
 
-    def _validate_params(self):
+    def _check_params(self):
         """Raise ValueError for the first parameter that its constraint does not accept."""
         known = self.get_params(deep=False)
         validate(self, {name: allowed for name, allowed in self._constraints.items() if name in known})
@@ -82,7 +82,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         options : dict
             Further arguments of `_prepare`.
         """
-        self._validate_params()
+        self._check_params()
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         goes_on = passes is not None or getattr(self, "warm_start", False)
@@ -176,7 +176,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         known = cls().get_params()
         self = cls(**{name: value for name, value in model.params.items() if name in known})
         try:
-            self._validate_params()
+            self._check_params()
             self._adopt(model)
         except ValueError as error:
             raise ModelFileError(f"{path}: not a sound {model.kind} model: {error}") from error

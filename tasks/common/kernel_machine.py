@@ -54,6 +54,15 @@ class KernelMachine:
 
     # ---- training -------------------------------------------------------------------------------
 
+    def check_kernel(self, params, X):
+        """Raise ValueError if parameters ask for another kernel; gamma="scale" stays that of the first data."""
+        wanted, mine = kernel_of(params, X), self.kernel
+        gamma = mine.gamma if params.gamma == "scale" else wanted.gamma
+        if (wanted.name, gamma, wanted.degree, wanted.coef0) != (mine.name, mine.gamma, mine.degree, mine.coef0):
+            raise ValueError(
+                "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
+            )
+
     def problem(self, X, label_ids):
         """The problem of these examples."""
         gram = Gram(self.kernel, Rows(precise(self.kernel, X)))

@@ -77,21 +77,9 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
             model.columns = columns
         else:
             model = before
-            self._check_kernel(model.kernel, X)
+            model.check_kernel(self, X)
         weight = checked_sample_weight(sample_weight, len(label_ids))
         return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
-
-    def _check_kernel(self, kernel, X):
-        """Raise ValueError if the parameters ask for another kernel; gamma="scale" stays that of the first data."""
-        wanted = kernel_of(self, X)
-        gamma = kernel.gamma if self.gamma == "scale" else wanted.gamma
-        if (wanted.name, gamma, wanted.degree, wanted.coef0) != (
-            kernel.name,
-            kernel.gamma,
-            kernel.degree,
-            kernel.coef0,
-        ):
-            raise ValueError("training began with another kernel; set its parameters back, or fit a new model")
 
     def _check_labels(self, labels):
         """Raise ValueError for classes that this machine cannot tell apart."""

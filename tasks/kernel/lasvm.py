@@ -180,7 +180,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         ValueError
             There is no pool, it has run dry, ``selection="gradient"`` (it looks at labels), or a bad X.
         """
-        self._validate_params()
+        self._check_params()
         self._check_stream()
         if self.selection == "gradient":
             raise ValueError("selection='gradient' looks at labels, which a pool does not have; use 'active'")

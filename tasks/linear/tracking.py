@@ -111,7 +111,7 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         return self._follow(X, y, classes, sample_weight, going_on=True)
 
     def _follow(self, X, y, classes, sample_weight, *, going_on):
-        self._validate_params()
+        self._check_params()
         before = self.model_ if going_on and hasattr(self, "model_") else None
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)

@@ -5,29 +5,24 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
-import os
-from numbers import Integral, Real
+from numbers import Integral
 from types import SimpleNamespace
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from structsvm.callbacks import CallbackSupportMixin, with_callbacks
-from structsvm.model_file import ModelFileError, read_model
-from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
-from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.callbacks import with_callbacks
+from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers.kernel import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
-from structsvm.tasks.common.estimator import checked_sample_weight
-from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.solver import SOLVERS, make_solver
-from structsvm.tasks.common.stored_estimator import monitor_for
-from structsvm.tasks.kernel.classifier import KERNEL_PARAMETERS, Callable
-from structsvm.tasks.taxonomy.file import params_from_file, params_to_file, vectorizer_from_file, vectorizer_to_file
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.labels import check_classes, check_stream_weight
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
-from structsvm.tasks.taxonomy.model import KIND, TaxonomyModel
+from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
+from structsvm.tasks.taxonomy.model import TaxonomyModel
 
 
 def as_texts(X):
@@ -47,7 +42,7 @@ class AnyMatrix:
         return "a matrix"
 
 
-class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     """Support vector machine for classes in a taxonomy; without one, a linear multiclass machine.
 
     A document goes to the class y of the highest ``<w, Phi(x) (x) L(y)>``, where the attributes L(y) say which nodes
@@ -175,25 +170,16 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _constraints = {
+    _model_class = TaxonomyModel
+    _constraints = SOLVER_CHOICE | {
         "loss": (Options("tree", "path", "zero_one"), AnyMatrix()),
         "attributes": (Options("ancestors", "normalized", "flat"), AnyMatrix()),
         "leaf_only": FLAG,
-        "C": (POSITIVE, Options(None)),
-        "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
         "fit_intercept": FLAG,
         "kernel": (Options("linear", "poly", "rbf", "sigmoid", None), Callable()),
-        **{name: KERNEL_PARAMETERS[name] for name in ("gamma", "degree", "coef0")},
-        "class_weight": (Options("balanced", None), Kind(dict, "a dict")),
+        **{name: KERNEL[name] for name in ("gamma", "degree", "coef0")},
+        "class_weight": CLASS_WEIGHT,
         "max_weights": Interval(Integral, 1),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "random_state": RANDOM_STATE,
-        "n_jobs": N_JOBS,
-        "checkpoint": CHECKPOINT,
-        "checkpoint_every": Interval(Integral, 1),
-        "warm_start": FLAG,
-        "verbose": FLAG,
     }
 
     # ---- training -------------------------------------------------------------------------------
@@ -222,12 +208,10 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        validate(self, self._constraints)
-        before = self.model_ if self.warm_start and hasattr(self, "model_") else None
-        return self._train(X, y, sample_weight, before)
+        return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y, sample_weight=None, *, classes=None):
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One pass over a batch, starting from the present model.
 
         The first call fixes labels (`classes` names those that come later), the vectorizer's words, and where there
@@ -241,16 +225,8 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         classes : array-like, optional
             All labels, in the first call; default: those of its y. A label that is none of them is an error.
         """
-        validate(self, self._constraints)
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' needs the counts of all labels, which a stream does not tell; "
-                "give partial_fit a dict"
-            )
-        before = getattr(self, "model_", None)
-        if before is not None and classes is not None and set(classes) != set(before.labels.tolist()):
-            raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {before.labels}")
-        return self._train(X, y, sample_weight, before, classes=classes, passes=1)
+        check_stream_weight(self.class_weight)
+        return self._train(X, y, sample_weight, passes=1, classes=classes)
 
     def _make_solver(self):
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
@@ -258,71 +234,41 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"The 'kernel' parameter is None, and {type(solver).__name__} solves problems with kernels"
             )
-        solver.validate()
         return solver
 
-    def _train(self, X, y, sample_weight, before, *, classes=None, passes=None):
-        solver = self._make_solver()
+    def _prepare(self, X, y, sample_weight, before, *, classes=None):
         params = SimpleNamespace(**self.get_params(deep=False))
         params.taxonomy = None if self.taxonomy is None else as_taxonomy(self.taxonomy)
-        # Checked on another object, so that an error leaves a fitted model as it is; a batch on that of the first.
-        of_stream = before is not None and passes is not None
-        fresh = self if of_stream else type(self)()
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        texts = X
-        if of_stream and hasattr(self, "vectorizer_"):
-            X = self.vectorizer_.transform(as_texts(X))
+        kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
+        vectorizer = None
+        if before is not None:
+            check_classes(classes, before.labels.tolist())
+            if type(before) is not kind:
+                raise ValueError(
+                    "The 'kernel' parameter of TaxonomyClassifier is not that of the model to go on from; set it back, "
+                    "or train afresh."
+                )
+            vectorizer = before.vectorizer
+        if vectorizer is not None:
+            X = vectorizer.transform(as_texts(X))
         elif self.vectorizer is not None:
-            fresh.vectorizer_ = clone(self.vectorizer)
-            X = fresh.vectorizer_.fit_transform(as_texts(X))
-        X, y = validate_data(fresh, X, y, accept_sparse="csr", dtype=np.float32, reset=not of_stream)
+            vectorizer = clone(self.vectorizer)
+            X = vectorizer.fit_transform(as_texts(X))
+        X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if self.taxonomy is None:
             check_classification_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
-        kind = TaxonomyModel if self.kernel is None else KernelTaxonomyModel
-        if before is not None and type(before) is not kind:
-            raise ValueError(
-                "The 'kernel' parameter of TaxonomyClassifier is not that of the model to go on from; set it back, or "
-                "train afresh."
-            )
-        model, documents, numbers = kind.prepare(params, X, y, classes=classes, before=before if of_stream else None)
-        if before is not None:
-            model.check_same(before)
-        costs = label_costs(self.class_weight, model.labels.tolist(), numbers)
-        if costs is not None:
-            weight = costs[numbers] * (1.0 if weight is None else weight)
-
-        def fitted(run):
-            model.take(run, documents)
-            return {"model_": model, "classes_": model.classes, "n_features_in_": fresh.n_features_in_}
-
-        monitor = monitor_for(self, texts, y, passes or solver.n_passes, fitted if passes is None else None)
-        options = {"sample_weight": weight, "monitor": monitor, "before": before, "passes": passes}
-        run = model.train(documents, numbers, solver, **options)
-        self._adopt(model, fresh)
-        raise_if_interrupted(run)
-        return self
-
-    def _adopt(self, model, fresh):
-        """Take over a trained model, and what was found out about X."""
-        self.model_ = model
-        self.classes_ = model.classes
-        for name in ("n_features_in_", "feature_names_in_", "vectorizer_"):
-            if hasattr(fresh, name):
-                setattr(self, name, getattr(fresh, name))
-            elif hasattr(self, name):
-                delattr(self, name)
-        self.result_ = model.result
-        self.n_iter_ = 0 if model.result is None else model.result.n_iter
+        model, data = kind.prepare(params, X, y, classes=classes, before=before)
+        if before is None:
+            model.columns, model.vectorizer = columns, vectorizer
+        return model, data, weighted_by_class(weight, self.class_weight, model.labels.tolist(), data[1])
 
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X):
         """Return the best node for each document: array (n_documents,)."""
-        check_is_fitted(self)
-        X = self._checked(X)
-        return self.model_.predict(X, n_jobs=(os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1)
+        model = self._fitted()
+        return model.predict(self._documents(model, X), n_jobs=self._threads)
 
     def predict_path(self, X):
         """Return for each document the nodes on the way from the root (not in it) to the predicted node.
@@ -339,28 +285,40 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         With a taxonomy of shape (n_documents, n_nodes), in the order of `nodes_`. Without, of shape (n_documents,
         n_classes), or (n_documents,) for two classes: the second one's minus the first one's.
         """
-        check_is_fitted(self)
-        X = self._checked(X)
-        if self.taxonomy_.root is not None:
-            return self.model_.scores(X)
-        scores = self.model_.label_scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        model = self._fitted()
+        X = self._documents(model, X)
+        if model.taxonomy.root is not None:
+            return model.scores(X)
+        scores = model.label_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _checked(self, X):
-        if hasattr(self, "vectorizer_"):
-            X = self.vectorizer_.transform(as_texts(X))
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False)
+    def _documents(self, model, X):
+        if model.vectorizer is not None:
+            X = model.vectorizer.transform(as_texts(X))
+        return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
 
-    # ---- views, files ---------------------------------------------------------------------------
+    # ---- views ---------------------------------------------------------------------------
+
+    @property
+    def classes_(self):
+        return self._fitted().classes
+
+    @property
+    def vectorizer_(self):
+        vectorizer = self._fitted().vectorizer
+        if vectorizer is None:
+            raise AttributeError("there is no vectorizer: the model was trained on a matrix")
+        return vectorizer
 
     @property
     def taxonomy_(self):
-        return self.model_.taxonomy
+        return self._fitted().taxonomy
 
     @property
     def nodes_(self):
-        array = np.empty(len(self.model_.nodes), dtype=object)
-        array[:] = self.model_.nodes
+        nodes = self._fitted().nodes
+        array = np.empty(len(nodes), dtype=object)
+        array[:] = nodes
         return array
 
     @property
@@ -377,68 +335,32 @@ class TaxonomyClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def _machine(self):
-        if not isinstance(self.model_, KernelTaxonomyModel):
+        model = self._fitted()
+        if not isinstance(model, KernelTaxonomyModel):
             raise AttributeError("there are no support vectors: the model has weights (kernel=None)")
-        return self.model_.machine
+        return model.machine
+
+    @property
+    def _weighted(self):
+        model = self._fitted()
+        if not isinstance(model, LinearTaxonomyModel):
+            raise AttributeError("there are no weights: the model has support vectors of a kernel")
+        return model
 
     @property
     def coef_(self):
-        matrix = self.model_.weight_matrix()
-        return matrix[:, :-1] if self.model_.intercept else matrix
+        model = self._weighted
+        matrix = model.weight_matrix()
+        return matrix[:, :-1] if model.intercept else matrix
 
     @property
     def intercept_(self):
-        matrix = self.model_.weight_matrix()
-        if not self.model_.intercept:
+        model = self._weighted
+        matrix = model.weight_matrix()
+        if not model.intercept:
             return np.zeros(matrix.shape[0], dtype=np.float32)
         last = matrix[:, [-1]]
         return (last.toarray() if hasattr(last, "toarray") else last).ravel()
-
-    def save(self, path):
-        """Write the model to one file: arrays and a JSON header, no pickle. `structsvm.load` opens it.
-
-        Raises
-        ------
-        TypeError
-            For names of nodes that JSON cannot hold, and a vectorizer other than scikit-learn's `CountVectorizer`
-            and `TfidfVectorizer` with plain parameters. No file has been touched.
-        """
-        check_is_fitted(self)
-        extra: dict = {"n_features": int(self.n_features_in_), "vectorizer": None, "feature_names": None}
-        params, arrays = params_to_file(self.get_params(deep=False))
-        if hasattr(self, "feature_names_in_"):
-            extra["feature_names"] = [str(name) for name in self.feature_names_in_]
-        if hasattr(self, "vectorizer_"):
-            extra["vectorizer"], more = vectorizer_to_file(self.vectorizer_)
-            arrays |= more
-        self.model_.save(path, params, extra, arrays)
-
-    @classmethod
-    def load(cls, path, *, mmap=False):
-        """Open a file of `save`; ModelFileError if it is not a whole, sound model."""
-        kind = KernelTaxonomyModel if "machine" in read_model(path, kind=KIND, mmap=True).meta else TaxonomyModel
-        model, file = kind.load(path, mmap=mmap)
-        known = cls().get_params()
-        try:
-            params = params_from_file(file, model)
-            self = cls(**{name: value for name, value in params.items() if name in known})
-            fresh = cls()
-            fresh.n_features_in_ = int(file.meta["n_features"])
-            if fresh.n_features_in_ != model.n_input_features:
-                raise ValueError(f"{fresh.n_features_in_} features, and the model is of {model.n_input_features}")
-            if file.meta["feature_names"] is not None:
-                fresh.feature_names_in_ = np.array(file.meta["feature_names"], dtype=object)
-            if file.meta["vectorizer"] is not None:
-                fresh.vectorizer_ = vectorizer_from_file(file.meta["vectorizer"], file.arrays)
-                self.vectorizer = clone(fresh.vectorizer_)
-            validate(self, cls._constraints)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelFileError(f"{path}: not a sound taxonomy model: {error}") from error
-        self._adopt(model, fresh)
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return hasattr(self, "model_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,28 +10,30 @@ and F are the scores of a multiclass kernel machine.
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from scipy.sparse import csr_array
 
+from structsvm.model_file import under
 from structsvm.oracles._taxonomy import OutputAttributes
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel_larank import KernelLaRank
-from structsvm.tasks.kernel.model import KernelModel, kernel_of
+from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
-from structsvm.tasks.taxonomy.rows import WeightRows
 
 
 class KernelTaxonomyModel(TaxonomyModel):
-    """Taxonomy, labels, and a kernel machine in the place of weights.
+    """Taxonomy, labels, and a kernel machine.
 
     Attributes
     ----------
-    machine : KernelModel
+    machine : KernelMachine
     """
 
     def __init__(self, taxonomy, labels, kernel, **structure):
-        super().__init__(taxonomy, labels, WeightRows(1), **structure)
-        attributes = self.oracle.attributes
+        super().__init__(taxonomy, labels, **structure)
+        attributes = self.targets.attributes
         vectors = csr_array([attributes.vector(k) for k in range(attributes.n_outputs)])
         # Scores of positions are those of labels times <vector of the position, L(label)>.
         base, first, attribute, value, scale, _ = attributes.arrays
@@ -39,48 +41,41 @@ class KernelTaxonomyModel(TaxonomyModel):
         everywhere = OutputAttributes(base, first, attribute, value, scale, every, attributes.n_attributes)
         positions = csr_array([everywhere.vector(z) for z in range(attributes.n_positions)])
         self._mixing = csr_array(vectors @ positions.T)
-        self.machine = KernelModel(self.labels, kernel, loss=self._label_losses(), attributes=vectors)
+        self.machine = KernelMachine(len(labels), kernel, loss=self._label_losses(), attributes=vectors)
 
     def _label_losses(self):
         """Losses of true labels (rows) and predicted ones; None: zero-one."""
-        oracle = self.oracle
-        if oracle.loss_matrix is not None or oracle.loss_name == "zero_one":
-            return oracle.loss_matrix
-        lattice = oracle.taxonomy.lattice
-        return np.stack([lattice.losses(oracle.loss_name, node)[oracle.outputs] for node in oracle.outputs])
+        if self.targets.loss_name == "zero_one":
+            return None
+        return np.stack([self.targets.losses(k) for k in range(len(self.labels))])
 
     @classmethod
     def prepare(cls, params, X, y, *, classes=None, before=None):
-        labels, numbers = numbered(y, classes if before is None else before.labels)
+        """Return ``(model, (X, label_ids))``; see `LinearTaxonomyModel.prepare`."""
+        labels, label_ids = numbered(y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
-        model = cls(taxonomy, labels, kernel_of(params, X) if before is None else before.machine.kernel, **structure)
-        return model, X, numbers.astype(np.int32)
-
-    def check_same(self, other):
-        super().check_same(other)
-        if self.machine.kernel.__reduce__() != other.machine.kernel.__reduce__():
-            raise ValueError(
-                "The 'kernel' parameter of TaxonomyClassifier, or one of the kernel's own, is not that of the model to "
-                "go on from; set it back, or train afresh."
-            )
-
-    def train(self, documents, numbers, solver, *, sample_weight=None, monitor=None, before=None, passes=None):
-        """Fit the kernel machine; see `TaxonomyModel.train`. A pass over a batch keeps the support patterns so far."""
-        options = {"sample_weight": sample_weight, "monitor": monitor}
-        if passes is None:
-            resume = None if before is None else before.machine
-            if resume is not None:  # a file keeps these with the whole model
-                resume.state, resume.fingerprint = before.state, before.fingerprint
-            run = self.machine.train(documents, numbers, solver, resume=resume, **options)
+        if before is None:
+            model = cls(taxonomy, labels, kernel_of(params, X), **structure)
         else:
-            self.machine = self.machine if before is None else before.machine
-            run = self.machine.train_on(documents, numbers, solver, **options)
-        self.result = self.machine.result
-        self.state, self.fingerprint = self.machine.state, self.machine.fingerprint
-        return run
+            model = before
+            model.check_same(taxonomy, structure)
+            model.machine.check_kernel(params, X)
+        return model, (X, label_ids.astype(np.int32))
 
-    def take(self, run, documents):
-        self.machine.take(run)
+    def bind(self, data, solver, sample_weight=None):
+        """The machine's problem of ``(X, label_ids)``."""
+        return self.machine.problem(*data), sample_weight
+
+    def bind_around(self, data, solver, sample_weight=None):
+        return self.machine.problem_around(*data, sample_weight, solver.C)
+
+    def learn(self, run):
+        self.machine.learn(run)
+
+    def again(self):
+        other = super().again()
+        other.machine = copy.copy(self.machine)
+        return other
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -93,35 +88,29 @@ class KernelTaxonomyModel(TaxonomyModel):
     def scores_of(self, block):
         return self.machine.decision_function(block) @ self._mixing
 
-    def weight_matrix(self):
-        raise AttributeError("there are no weights: the model has support vectors of a kernel")
-
     # ---- model files ----------------------------------------------------------------------------
 
     @property
     def n_input_features(self):
+        """Columns of X."""
         return self.machine.n_features
 
-    def learnt(self):
-        meta, arrays = self.machine.learnt()
-        return {"machine": meta}, {f"machine.{name}": array for name, array in arrays.items()}
+    def to_file(self):
+        header, arrays = super().to_file()
+        machine, more = self.machine.to_file()
+        return header | {"machine": machine}, arrays | {f"machine.{name}": array for name, array in more.items()}
 
     @classmethod
-    def with_learnt(cls, taxonomy, labels, structure, meta, arrays):
-        machine = {name.removeprefix("machine."): array for name, array in arrays.items() if name[:8] == "machine."}
-        found = KernelModel.with_learnt(np.array(labels), meta["machine"], machine)
-        model = cls(taxonomy, labels, found.kernel, **structure)
-        found.loss, found.attributes = model.machine.loss, model.machine.attributes
-        model.machine = found
+    def with_learnt(cls, taxonomy, labels, structure, header, arrays):
+        model = cls(taxonomy, labels, kernel_from_json(header["machine"]["kernel"]), **structure)
+        model.machine.set_from_file(header["machine"], under(arrays, "machine."))
         return model
 
 
 def make_kernel_solver(params):
     """The solver that parameters with a kernel ask for: `KernelLaRank`, whose parameters they set, or an object."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state")}
+    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     given = {name: value for name, value in given.items() if value is not None}
-    if params.checkpoint is not None:
-        raise ValueError("The 'checkpoint' parameter has no meaning with a kernel: such runs keep none")
     if isinstance(params.solver, Solver) and given:
         raise ValueError(f"The {min(given)!r} parameter is set beside a solver object, which has its own; set it there")
     if isinstance(params.solver, KernelLaRank):
@@ -130,4 +119,4 @@ def make_kernel_solver(params):
         raise ValueError(
             f"With a kernel the 'solver' parameter must be 'larank' or a KernelLaRank. Got {params.solver!r} instead."
         )
-    return KernelLaRank(**{"C": 1.0} | given)
+    return KernelLaRank(**{"C": 1.0, "checkpoint_every": params.checkpoint_every} | given)

@@ -1,175 +1,95 @@
-"""A trained classifier of documents in a taxonomy: structure, rows of weights, weights; and its file."""
+"""A classifier of documents in a taxonomy: its structure and what it predicts, whatever scores its nodes."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-
 import numpy as np
 
-from structsvm.checkpoint import must_resume, resumed
-from structsvm.features.tokens import Tokens
-from structsvm.model_file import ModelFileError, read_model, write_model
-from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
-from structsvm.result import Result, read_result, result_arrays
-from structsvm.solvers.base import DualSolver
+from structsvm.dual.parallel import parallel_map
+from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.labels import label_array, label_from_json, label_to_json, sort_labels
-from structsvm.tasks.taxonomy.rows import WeightRows
-
-KIND = "taxonomy"
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.taxonomy.vectorizer import vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
+MATRICES = ("loss", "attributes")
 
 
-class TaxonomyModel:
-    """Taxonomy, labels, oracle and weights.
+class TaxonomyModel(TaskModel):
+    """Taxonomy and labels. A subclass scores nodes, by weights or by a kernel.
 
     Attributes
     ----------
     taxonomy : Taxonomy
-        The whole one. The oracle's is what lies above the labels.
+        The whole one. That of `targets` is what lies above the labels.
     labels : ndarray
-        The labels seen in training, sorted; the oracle's output k is ``labels[k]``.
+        The labels seen in training, sorted; output k is ``labels[k]``.
     leaf_only : bool
         Whether labels alone are predicted, or the nodes above them too.
-    oracle : TaxonomyOracle
-    rows : WeightRows
+    targets : TaxonomyOutputs
     intercept : bool
         Whether documents get one more feature, of value 1.
     loss, attributes : str or array
-        As the parameters, matrices for the labels alone (without `leaf_only` the loss for ``oracle.taxonomy.nodes``).
-    weights : ndarray of shape (oracle.n_features,), float32
-    result : Result or None
-    state : dict of ndarray, or None
-        Where training stands, for another model's `train(before=...)`.
-    fingerprint : int
-        Tells the training data of `state` from others.
+        As the parameters, matrices for the labels alone (without `leaf_only` the loss for ``targets.taxonomy.nodes``).
+    vectorizer : vectorizer or None
+        The fitted one that makes documents of texts.
     """
 
-    def __init__(self, taxonomy, labels, rows, *, leaf_only, intercept, loss, attributes):
-        self.taxonomy, self.labels, self.rows = taxonomy, label_array(labels), rows
+    kind = "taxonomy"
+    estimator = "TaxonomyClassifier"
+
+    def __init__(self, taxonomy, labels, *, leaf_only, intercept, loss, attributes):
+        super().__init__()
+        self.taxonomy, self.labels = taxonomy, label_array(labels)
         self.leaf_only, self.intercept, self.loss, self.attributes = leaf_only, intercept, loss, attributes
         part = taxonomy.restricted(labels)
         outputs = [part.number(label) for label in labels]
         if not (leaf_only or isinstance(loss, str)):
             loss = loss[outputs][:, outputs]
-        self.oracle = TaxonomyOracle(
-            part, rows.n_rows, outputs=outputs, loss=loss, attributes=attributes, lists=rows.lists
-        )
-        self.weights = np.zeros(self.oracle.n_features, dtype=np.float32)
-        self.result: Result | None = None
-        self.state: dict[str, np.ndarray] | None = None
-        self.fingerprint = 0
+        self.targets = TaxonomyOutputs(part, outputs, loss=loss, attributes=attributes)
+        self.vectorizer = None
 
-    @classmethod
-    def prepare(cls, params, X, y, *, classes=None, before=None):
-        """Return ``(model, documents, numbers)``: an untrained model as parameters ask for it, X and y encoded.
-
-        Parameters
-        ----------
-        params : object with `TaxonomyClassifier`'s parameters as attributes
-        X : float32 array or CSR matrix of shape (n_documents, n_features)
-        y : ndarray of shape (n_documents,)
-            Names of nodes.
-        classes : array-like, optional
-            All labels. None: those of y.
-        before : TaxonomyModel, optional
-            A model of earlier batches, whose labels and rows of weights are taken over.
-        """
-        labels, numbers = numbered(y, classes if before is None else before.labels)
-        taxonomy, structure = structure_of(params, labels)
-        documents = with_intercept(as_documents(X), structure["intercept"])
-        if before is None:
-            # The attributes of labels do not depend on the rows of features.
-            attributes = cls(taxonomy, labels, WeightRows(1), **structure).oracle.attributes
-            rows = WeightRows.fit(documents, numbers, attributes, params.max_weights)
-        else:
-            rows = before.rows
-        return cls(taxonomy, labels, rows, **structure), rows.encode(documents), numbers
-
-    def check_same(self, other):
-        """Raise ValueError, naming the parameter, if `other` was made of other labels or another structure."""
-        if self.labels.tolist() != other.labels.tolist():
-            raise ValueError("warm_start=True goes on with the same classes; these data have others")
-        for name, mine, its in (
-            ("taxonomy", self.taxonomy, other.taxonomy),
-            ("leaf_only", self.leaf_only, other.leaf_only),
-            ("fit_intercept", self.intercept, other.intercept),
-            ("loss", self.loss, other.loss),
-            ("attributes", self.attributes, other.attributes),
+    def check_same(self, taxonomy, structure):
+        """Raise ValueError, naming the parameter, if parameters ask for another structure."""
+        for name, wanted, mine in (
+            ("taxonomy", taxonomy, self.taxonomy),
+            ("leaf_only", structure["leaf_only"], self.leaf_only),
+            ("fit_intercept", structure["intercept"], self.intercept),
+            ("loss", structure["loss"], self.loss),
+            ("attributes", structure["attributes"], self.attributes),
         ):
-            if not _equal(mine, its):
+            if not _equal(wanted, mine):
                 raise ValueError(
                     f"The {name!r} parameter of TaxonomyClassifier is not that of the model to go on from; set "
                     "it back, or train afresh."
                 )
 
-    def train(self, documents, numbers, solver, *, sample_weight=None, monitor=None, before=None, passes=None):
-        """Fit the weights to encoded documents.
-
-        To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
-        several times, or once with the sum of their weights.
-
-        Parameters
-        ----------
-        documents, numbers : as `prepare` returns them
-        solver : Solver
-        sample_weight, monitor : see `Solver.solve`
-        before : TaxonomyModel, optional
-            One of the same structure to go on from: with its run, on the same documents; or with `passes` from its
-            weights.
-        passes : int, optional
-            So many over a batch, which leave no state to go on from.
-
-        Returns
-        -------
-        Run
-            Which may have been interrupted.
-        """
-        if isinstance(solver, DualSolver):
-            documents, numbers, sample_weight = distinct(documents, numbers, sample_weight)
-        problem = self.oracle.bind(documents, numbers, **solver.formulation())
-        run = base = None
-        if before is not None and passes is None:
-            run = must_resume(resumed(solver, problem, before.state, before.fingerprint, sample_weight=sample_weight))
-        elif before is not None:
-            base = before.weights
-        run = solver.solve(problem, sample_weight=sample_weight, base=base, run=run, monitor=monitor, passes=passes)
-        self.weights, self.result = run.weights, run.result()
-        if passes is None:
-            self.state, self.fingerprint = run.get_state(), problem.fingerprint()
-        return run
-
-    def take(self, run, documents):
-        """Take over what a run on these documents has learnt so far."""
-        self.weights = run.weights
-
-    # ---- prediction -----------------------------------------------------------------------------
+    # ---- what a subclass scores -----------------------------------------------------------------
 
     def blocks(self, X):
         """A matrix of documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
-        return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept))).parts(BLOCK)
+        raise NotImplementedError
 
     def best(self, block):
-        """Numbers of the labels of highest score."""
-        return block.decode(self.weights)
+        """Ids of the labels of highest score."""
+        raise NotImplementedError
 
     def scores_of(self, block):
         """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
-        return block.scores(self.weights)
+        raise NotImplementedError
+
+    # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X, *, n_jobs=1):
         """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
         decide = self.best if self.leaf_only else self._nearest_safe
-        with ThreadPoolExecutor(n_jobs) as pool:
-            chosen = list(pool.map(decide, self.blocks(X)))
+        chosen = parallel_map(decide, list(self.blocks(X)), n_jobs)
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
 
     @property
     def classes(self):
         """Names of what is predicted, sorted."""
-        return self.labels if self.leaf_only else label_array(sort_labels(self.oracle.taxonomy.nodes))
+        return self.labels if self.leaf_only else label_array(sort_labels(self.targets.taxonomy.nodes))
 
     def _nearest_safe(self, block):
         """For each document the place in `classes` of its best label, or of the node above that is safest.
@@ -181,7 +101,7 @@ class TaxonomyModel:
         which is s(z) itself for a label that keeps its margins; of the best label and its ancestors the one of least
         risk is chosen, of several the lowest.
         """
-        taxonomy, outputs = self.oracle.taxonomy, self.oracle.outputs
+        taxonomy, outputs = self.targets.taxonomy, self.targets.outputs
         scores = self._of_labels(self.scores_of(block))
         best = scores.argmax(axis=1)
         place = {name: k for k, name in enumerate(self.classes.tolist())}
@@ -196,11 +116,11 @@ class TaxonomyModel:
 
     def _losses_if(self, z):
         """Loss of predicting node z, by the true node."""
-        return self.oracle.taxonomy.lattice.losses(self.loss, z) if isinstance(self.loss, str) else self.loss[:, z]
+        return self.targets.taxonomy.lattice.losses(self.loss, z) if isinstance(self.loss, str) else self.loss[:, z]
 
     def scores(self, X):
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
-        empty = np.empty((0, self.oracle.attributes.n_positions))
+        empty = np.empty((0, self.targets.attributes.n_positions))
         return np.concatenate([empty, *map(self.scores_of, self.blocks(X))])
 
     def label_scores(self, X):
@@ -208,113 +128,87 @@ class TaxonomyModel:
         return self._of_labels(self.scores(X))
 
     def _of_labels(self, scores):
-        return scores[:, self.oracle.attributes.arrays[5]]
+        return scores[:, self.targets.attributes.arrays[5]]
 
     @property
     def nodes(self):
         """Names of what `scores` scores: nodes, or labels alone where attributes are not those of ancestors."""
         of_ancestors = isinstance(self.attributes, str) and self.attributes != "flat"
-        return self.oracle.taxonomy.nodes if of_ancestors else self.labels.tolist()
-
-    def weight_matrix(self):
-        """Weights of all attributes (rows) and features (columns); sparse if there are lists."""
-        oracle, n = self.oracle, self.oracle.attributes.n_attributes
-        full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
-        if self.rows.row is None:
-            return full.T
-        from scipy.sparse import csr_array, vstack
-
-        shape = (self.rows.n_rows - oracle.n_full, n)
-        lists = csr_array(
-            (self.weights[oracle.n_full * oracle.stride :], self.rows.lists[1], self.rows.lists[0]), shape
-        )
-        rows = vstack([csr_array(full), lists, csr_array((1, n))], format="csr")
-        return rows[self.rows.row].T.tocsr()  # row -1 is the last one, of zeros
+        return self.targets.taxonomy.nodes if of_ancestors else self.labels.tolist()
 
     # ---- model files ----------------------------------------------------------------------------
 
-    @property
-    def n_input_features(self):
-        """Columns of X."""
-        return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
+    def stored_params(self):
+        return {name: value for name, value in self.params.items() if name not in ("taxonomy", "vectorizer")}
 
-    def learnt(self):
-        """What training has made, for a file: a dict for its header, and arrays."""
-        rows, arrays = self.rows, {"weights": self.weights}
-        if rows.row is not None:
-            arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
-        return {"n_rows": rows.n_rows}, arrays
+    def restored_params(self, params):
+        params = {name: value for name, value in params.items() if name not in ("taxonomy", "vectorizer")}
+        if self.taxonomy.root is not None:
+            params["taxonomy"] = self.taxonomy
+        if self.vectorizer is not None:
+            params["vectorizer"] = unfitted(self.vectorizer)
+        return params
 
-    def save(self, path, params, extra, arrays):
-        """Write the model file; `params` and `extra` go to its header, `arrays` beside its own."""
+    def to_file(self):
         lattice = self.taxonomy.lattice
-        learnt, mine = self.learnt()
-        arrays = dict(arrays) | mine | {"taxonomy.indptr": lattice.indptr, "taxonomy.parents": lattice.parents}
+        arrays = {"taxonomy.indptr": lattice.indptr, "taxonomy.parents": lattice.parents}
         structure = {"leaf_only": self.leaf_only, "intercept": self.intercept}
-        for name in ("loss", "attributes"):
+        for name in MATRICES:
             value = getattr(self, name)
             structure[name] = value if isinstance(value, str) else None
             if not isinstance(value, str):
                 arrays[f"structure.{name}"] = value if isinstance(value, np.ndarray) else value.toarray()
-        arrays |= result_arrays(self.result, self.state)
-        meta = {
-            "params": params,
+        header = {
             "nodes": [label_to_json(node) for node in self.taxonomy.nodes],
             "labels": [label_to_json(label) for label in self.labels.tolist()],
             "structure": structure,
-            **learnt,
-            "fingerprint": self.fingerprint,
-            "result": None if self.result is None else self.result.to_dict(),
+            "n_features": int(self.columns["n_features_in_"]),
+            "vectorizer": None,
         }
-        write_model(path, KIND, meta | extra, arrays)
+        if self.vectorizer is not None:
+            header["vectorizer"], more = vectorizer_to_file(self.vectorizer)
+            arrays |= more
+        return header, arrays
 
     @classmethod
-    def load(cls, path, *, mmap=False):
-        """Return ``(model, file)``; ModelFileError if it is not a whole, sound model."""
-        file = read_model(path, kind=KIND, mmap=mmap)
-        try:
-            return cls._from_file(file), file
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            raise ModelFileError(f"{path}: not a sound taxonomy model: {error}") from error
+    def from_file(cls, header, arrays):
+        from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel
+        from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 
-    @classmethod
-    def _from_file(cls, file):
-        meta, arrays = file.meta, file.arrays
-        nodes = [label_from_json(node) for node in meta["nodes"]]
-        labels = [label_from_json(label) for label in meta["labels"]]
+        nodes = [label_from_json(node) for node in header["nodes"]]
+        labels = [label_from_json(label) for label in header["labels"]]
         taxonomy = _taxonomy_from(nodes, arrays["taxonomy.indptr"], arrays["taxonomy.parents"])
-        structure = {name: meta["structure"][name] for name in ("leaf_only", "intercept", "loss", "attributes")}
-        for name in ("loss", "attributes"):
+        structure = {name: header["structure"][name] for name in ("leaf_only", "intercept", *MATRICES)}
+        for name in MATRICES:
             if structure[name] is None:
                 structure[name] = arrays[f"structure.{name}"]
         if [type(structure["leaf_only"]), type(structure["intercept"])] != [bool, bool] or not labels:
-            raise TypeError(f"{len(labels)} labels, structure {meta['structure']!r:.80}")
-        model = cls.with_learnt(taxonomy, labels, structure, meta, arrays)
-        if meta["result"] is not None:
-            model.result, model.state = read_result(file)
-            if model.state is not None:
-                model.fingerprint = int(meta["fingerprint"])
+            raise TypeError(f"{len(labels)} labels, structure {header['structure']!r:.80}")
+        kind = KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
+        model = kind.with_learnt(taxonomy, labels, structure, header, arrays)
+        n_features = header["n_features"]
+        if n_features != model.n_input_features:
+            raise ValueError(f"{n_features!r:.80} features, and the model is of {model.n_input_features}")
+        model.columns["n_features_in_"] = n_features
+        if header["vectorizer"] is not None:
+            model.vectorizer = vectorizer_from_file(header["vectorizer"], arrays)
         return model
 
     @classmethod
-    def with_learnt(cls, taxonomy, labels, structure, meta, arrays):
-        """A model with what `learnt` returned; ValueError or TypeError for what it cannot have."""
-        n_rows, row = meta["n_rows"], arrays.get("rows.row")
-        if type(n_rows) is not int:
-            raise TypeError(f"{n_rows!r:.80} rows")
-        if row is not None and (row.dtype != np.int32 or row.ndim != 1 or not -1 <= row.min() <= row.max() < n_rows):
-            raise ValueError("numbers of rows that are out of range")
-        rows = WeightRows(n_rows, row, None if row is None else (arrays["rows.indptr"], arrays["rows.indices"]))
-        model = cls(taxonomy, labels, rows, **structure)
-        weights = arrays["weights"]
-        if weights.shape != model.weights.shape or weights.dtype != np.float32 or not np.isfinite(weights).all():
-            raise ValueError(f"weights of shape {weights.shape} and type {weights.dtype}, or not finite")
-        model.weights = weights
-        return model
+    def with_learnt(cls, taxonomy, labels, structure, header, arrays):
+        """A model with what a file holds of its scores; ValueError or TypeError for what it cannot have."""
+        raise NotImplementedError
+
+
+def unfitted(vectorizer):
+    """A vectorizer with the same parameters."""
+    from sklearn.base import clone
+
+    return clone(vectorizer)
 
 
 def numbered(y, classes=None):
-    """The labels, sorted, and the number of each of y; ValueError for one that is none of `classes`."""
+    """The labels, sorted, and the id of each of y; ValueError for one that is none of `classes`."""
     labels = np.unique(y if classes is None else classes)
     numbers = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
     unknown = np.flatnonzero(labels[numbers] != y)
@@ -358,40 +252,6 @@ def checked_taxonomy(params, labels):
             f"the label {inner[0]!r} is an inner node of the taxonomy; set leaf_only=False for labels above the leaves"
         )
     return taxonomy
-
-
-def with_intercept(documents, wanted):
-    """Documents with one more feature of value 1, if wanted."""
-    if not wanted:
-        return documents
-    n, ends = len(documents), documents.indptr[1:]
-    values = documents.values
-    return Tokens(
-        documents.offsets,
-        documents.indptr + np.arange(n + 1),
-        np.insert(documents.indices, ends, np.int32(documents.n_features)),
-        None if values is None else np.insert(values, ends, np.float32(1.0)),
-        documents.n_features + 1,
-    )
-
-
-def distinct(documents, numbers, weight):
-    """Documents, labels and weights (None: 1) with equal ones put together, in an order that depends on them alone."""
-    bounds, values = documents.indptr.tolist(), documents.values
-    parts = [documents.indices] if values is None else [documents.indices, values]
-    views = [memoryview(part).cast("B") for part in parts]
-    keys = [
-        (label, b"".join(view[4 * a : 4 * b] for view in views))
-        for label, (a, b) in zip(numbers.tolist(), pairwise(bounds))
-    ]
-    total: dict = {}
-    for i, (key, w) in enumerate(zip(keys, [1.0] * len(keys) if weight is None else weight.tolist())):
-        if w > 0.0:
-            first, sum_ = total.get(key, (i, 0.0))
-            total[key] = (first, sum_ + w)
-    chosen = [total[key] for key in sorted(total)]
-    places = np.array([first for first, _ in chosen])
-    return documents.take(places), numbers[places], np.array([w for _, w in chosen])
 
 
 def _rows_of(params, name, names, chosen):

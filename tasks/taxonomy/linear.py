@@ -1,0 +1,157 @@
+"""A classifier of documents in a taxonomy with a weight per feature and attribute of nodes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from structsvm.features.tokens import Tokens
+from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
+from structsvm.solvers.base import DualSolver
+from structsvm.tasks.common.model import checked_weights
+from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
+from structsvm.tasks.taxonomy.rows import WeightRows
+
+
+class LinearTaxonomyModel(TaxonomyModel):
+    """Taxonomy, labels, and weights.
+
+    Attributes
+    ----------
+    rows : WeightRows
+    oracle : TaxonomyOracle
+    weights : ndarray of shape (oracle.n_features,), float32
+    """
+
+    def set_rows(self, rows):
+        """Set which weights there are, all of them 0."""
+        self.rows = rows
+        self.oracle = TaxonomyOracle.over(self.targets, rows.n_rows, rows.lists)
+        self.weights = np.zeros(self.oracle.n_features, dtype=np.float32)
+
+    @classmethod
+    def prepare(cls, params, X, y, *, classes=None, before=None):
+        """Return ``(model, (documents, label_ids))``: a model as parameters ask for it, X and y encoded.
+
+        Parameters
+        ----------
+        params : object with `TaxonomyClassifier`'s parameters as attributes
+        X : float32 array or CSR matrix of shape (n_documents, n_features)
+        y : ndarray of shape (n_documents,)
+            Names of nodes.
+        classes : array-like, optional
+            All labels. None: those of y.
+        before : LinearTaxonomyModel, optional
+            The model to go on from; ValueError if the parameters ask for another structure.
+        """
+        labels, label_ids = numbered(y, classes if before is None else before.labels)
+        taxonomy, structure = structure_of(params, labels)
+        documents = with_intercept(as_documents(X), structure["intercept"])
+        model = before
+        if before is None:
+            model = cls(taxonomy, labels, **structure)
+            model.set_rows(WeightRows.fit(documents, label_ids, model.targets.attributes, params.max_weights))
+        else:
+            before.check_same(taxonomy, structure)
+        return model, (model.rows.encode(documents), label_ids)
+
+    def bind(self, data, solver, sample_weight=None):
+        """The oracle bound to ``(documents, label_ids)``.
+
+        To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
+        several times, or once with the sum of their weights.
+        """
+        documents, label_ids = data
+        if isinstance(solver, DualSolver):
+            documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
+        return self.oracle.bind(documents, label_ids, **solver.formulation()), sample_weight
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def blocks(self, X):
+        return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept))).parts(BLOCK)
+
+    def best(self, block):
+        return block.decode(self.weights)
+
+    def scores_of(self, block):
+        return block.scores(self.weights)
+
+    def weight_matrix(self):
+        """Weights of all attributes (rows) and features (columns); sparse if there are lists."""
+        oracle, n = self.oracle, self.oracle.attributes.n_attributes
+        full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
+        if self.rows.row is None:
+            return full.T
+        from scipy.sparse import csr_array, vstack
+
+        shape = (self.rows.n_rows - oracle.n_full, n)
+        lists = csr_array(
+            (self.weights[oracle.n_full * oracle.stride :], self.rows.lists[1], self.rows.lists[0]), shape
+        )
+        rows = vstack([csr_array(full), lists, csr_array((1, n))], format="csr")
+        return rows[self.rows.row].T.tocsr()  # row -1 is the last one, of zeros
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    @property
+    def n_input_features(self):
+        """Columns of X."""
+        return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
+
+    def to_file(self):
+        header, arrays = super().to_file()
+        rows = self.rows
+        arrays["weights"] = self.weights
+        if rows.row is not None:
+            arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
+        return header | {"n_rows": rows.n_rows}, arrays
+
+    @classmethod
+    def with_learnt(cls, taxonomy, labels, structure, header, arrays):
+        n_rows, row = header["n_rows"], arrays.get("rows.row")
+        if type(n_rows) is not int:
+            raise TypeError(f"{n_rows!r:.80} rows")
+        if row is not None and (row.dtype != np.int32 or row.ndim != 1 or not -1 <= row.min() <= row.max() < n_rows):
+            raise ValueError("indices of rows that are out of range")
+        model = cls(taxonomy, labels, **structure)
+        model.set_rows(
+            WeightRows(n_rows, row, None if row is None else (arrays["rows.indptr"], arrays["rows.indices"]))
+        )
+        model.weights = checked_weights(arrays["weights"], model.weights.shape, np.float32)
+        return model
+
+
+def with_intercept(documents, wanted):
+    """Documents with one more feature of value 1, if wanted."""
+    if not wanted:
+        return documents
+    n, ends = len(documents), documents.indptr[1:]
+    values = documents.values
+    return Tokens(
+        documents.offsets,
+        documents.indptr + np.arange(n + 1),
+        np.insert(documents.indices, ends, np.int32(documents.n_features)),
+        None if values is None else np.insert(values, ends, np.float32(1.0)),
+        documents.n_features + 1,
+    )
+
+
+def distinct(documents, label_ids, weight):
+    """Documents, labels and weights (None: 1) with equal ones put together, in an order that depends on them alone."""
+    bounds, values = documents.indptr.tolist(), documents.values
+    parts = [documents.indices] if values is None else [documents.indices, values]
+    views = [memoryview(part).cast("B") for part in parts]
+    keys = [
+        (label, b"".join(view[4 * a : 4 * b] for view in views))
+        for label, (a, b) in zip(label_ids.tolist(), pairwise(bounds))
+    ]
+    total: dict = {}
+    for i, (key, w) in enumerate(zip(keys, [1.0] * len(keys) if weight is None else weight.tolist())):
+        if w > 0.0:
+            first, sum_ = total.get(key, (i, 0.0))
+            total[key] = (first, sum_ + w)
+    chosen = [total[key] for key in sorted(total)]
+    places = np.array([first for first, _ in chosen])
+    return documents.take(places), label_ids[places], np.array([w for _, w in chosen])
