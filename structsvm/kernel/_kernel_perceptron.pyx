@@ -10,7 +10,7 @@ from structsvm.kernel._kernels cimport Gram
 from structsvm.kernel._row_cache cimport RowCache
 
 from structsvm.dual._weights import checked_counters, checked_random
-from structsvm.kernel._expansion import checked_vectors
+from structsvm.kernel._expansion import check_vectors, checked_vectors
 
 
 cdef class KernelPerceptronState(State):
@@ -77,6 +77,12 @@ cdef class KernelPerceptronState(State):
     def settle(self):
         """Put the vectors of each class in the order of their slots, as `set_state` does."""
         self.lay_out(*self.vectors.listed())
+
+    def restart(self, members, slots, labels, beta):
+        """Go on from an expansion: arrays as `coefficients` returns them."""
+        check_vectors(members, slots, labels, self.n_samples, self.n_labels)
+        self.cache.restart(members)
+        self.lay_out(slots, labels, beta, np.zeros_like(beta))
 
     def lay_out(self, slots, labels, beta, u):
         self.vectors = Expansion(self.n_labels, self.n_samples)

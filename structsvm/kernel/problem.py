@@ -51,7 +51,10 @@ class KernelProblem(BoundProblem):
         return frozenset({"kernel"} | {name for name, is_so in given.items() if is_so})
 
     def fingerprint(self):
-        """A checksum that tells these training data, their losses and their kernel from others."""
+        """A checksum that tells these training data, their losses and their kernel from others.
+
+        Similarities of labels are in `structure_fingerprint` alone: files of 0.1.0 hold this one without them.
+        """
         kernel = self.gram.kernel
         numbers = np.array([kernel.gamma, kernel.degree, kernel.coef0], dtype=np.float64)
         data = self.gram.rows.data
@@ -62,8 +65,6 @@ class KernelProblem(BoundProblem):
             parts.append(kernel.block(self.gram.rows, some, self.gram.rows, some))
         else:
             parts.append(np.frombuffer(repr(kernel.name).encode(), dtype=np.uint8))
-        if self.similarity is not None:
-            parts += [self.similarity.data, self.similarity.indices, self.similarity.indptr]
         return checksum(parts if self.loss is None else [*parts, self.loss])
 
     def structure_fingerprint(self):

@@ -264,6 +264,7 @@ class Solver(Parameters):
     }
     max_iter: int | None
     tol: float | None = None
+    takes_base = True  # whether `start` takes a point to start from
     random_state: Any
     checkpoint: Any
     checkpoint_every: int

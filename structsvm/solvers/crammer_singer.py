@@ -34,6 +34,7 @@ class CrammerSinger(KernelSolver):
         As for `LaRank`.
     """
 
+    takes_base = False
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})
 
     _constraints = KernelSolver._constraints | {

@@ -39,6 +39,7 @@ class KernelPerceptron(Solver):
 
     needs = frozenset({"kernel", "independent labels"})
     tol = None
+    C = None  # steps are of length 1
 
     _constraints = Solver._constraints | {
         "average": FLAG,
@@ -67,7 +68,7 @@ class KernelPerceptron(Solver):
         return KernelProblem.formulation
 
     def start(self, problem, *, sample_weight=None, base=None):
-        if sample_weight is not None or base is not None:
+        if sample_weight is not None:
             raise ValueError("KernelPerceptron takes no sample_weight: its steps have no weight to scale")
         state = KernelPerceptronState(
             problem.gram,
@@ -76,4 +77,6 @@ class KernelPerceptron(Solver):
             cache_size=self.cache_size,
             seed=seed_from(self.random_state),
         )
+        if base is not None:
+            state.restart(*base)
         return KernelPerceptronRun(self, problem, state, SubgradientSchedule(state))

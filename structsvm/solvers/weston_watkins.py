@@ -64,6 +64,7 @@ class WestonWatkins(KernelSolver):
         As for `LaRank`.
     """
 
+    takes_base = False
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})
 
     _constraints = {name: allowed for name, allowed in KernelSolver._constraints.items() if name != "random_state"} | {

@@ -76,12 +76,13 @@ class KernelMachine:
         problem, weight, base
             The `KernelProblem`, its rows' factors on C, and the point to start from, None for 0.
         """
-        weight, base = np.ones(X.shape[0]) if sample_weight is None else sample_weight, None
-        n = len(self.support)
+        weight, base, n = sample_weight, None, len(self.support)
         if n > 0:
             X = stack(self.vectors, X)
             label_ids = np.concatenate([self.support_labels, label_ids])
-            weight = np.concatenate([self.box / C, weight])
+            if C is not None:
+                weight = np.ones(len(label_ids) - n) if sample_weight is None else sample_weight
+                weight = np.concatenate([self.box / C, weight])
             coef = self.coef.T.tocoo()
             base = (np.arange(n), coef.row, coef.col, coef.data)
         problem = self.problem(X, label_ids)

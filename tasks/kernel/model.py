@@ -28,7 +28,8 @@ class KernelModel(KernelMachine, TaskModel):
         return self.problem(*data), sample_weight
 
     def bind_around(self, data, solver, sample_weight=None):
-        return self.problem_around(*data, sample_weight, solver.C)
+        problem, weight, base = self.problem_around(*data, sample_weight, solver.C)
+        return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
     def predict(self, X):
         """Labels of highest score."""

@@ -1,0 +1,303 @@
+"""One contract for all estimators (DESIGN, section 3): signatures, warm starts, files, Ctrl-C, checkpoints, threads."""
+
+import copy
+import inspect
+import pickle
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from python_oracles import Multiclass
+from sklearn.base import clone
+
+import structsvm
+from structsvm import LaRank, StructuredSVM, tasks
+from structsvm.datasets import make_alignment, make_ambig_house, make_treebank
+from structsvm.solvers.base import Run, Solver
+
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+
+rng = np.random.default_rng(0)
+ROWS = rng.normal(size=(60, 4))
+CLASSES = np.where(ROWS[:, 0] > 0.5, "a", np.where(ROWS[:, 1] > 0.0, "b", "c"))
+TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
+WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
+TAGS = [["D", "A", "N"], ["D", "N"], ["V", "D"]] * 4
+TREES = [str(tree) for tree in make_treebank(12, max_length=7, random_state=0)]
+HOUSE = make_ambig_house(40, 1, random_state=0)
+PAIRS = make_alignment(8, random_state=0)
+ORACLE = Multiclass(3, 4)
+
+
+@dataclass
+class Case:
+    """An estimator class with quick parameters, and data for it."""
+
+    kind: Any
+    params: dict
+    X: Any
+    y: Any
+    strange: Any = None  # labels of X[:2], one of them unseen; None: there are no labels
+    shared: tuple = ("warm_start", "n_jobs", "checkpoint", "checkpoint_every", "verbose")
+    is_iterative: bool = True  # `max_iter` passes, the rest of which a warm start does bit for bit
+    load: dict = field(default_factory=dict)
+
+    def make(self, **params):
+        return self.kind(**self.params | params)
+
+    def fit(self, **params):
+        return self.make(**params).fit(self.X, self.y)
+
+    def part(self, start, stop):
+        return self.X[start:stop], None if self.y is None else self.y[start:stop]
+
+
+def kernel(kind, y, **params):
+    return Case(kind, {"gamma": 0.5} | params, ROWS, y, np.array(["zz", y[0]]))
+
+
+CASES = {
+    "sequence": Case(tasks.SequenceLabeler, {"random_state": 0}, WORDS, TAGS, [["zz", "A", "N"], ["D", "N"]]),
+    "greedy": Case(
+        tasks.SequenceLabeler,
+        {"inference": "greedy", "random_state": 0},
+        WORDS,
+        TAGS,
+        [["zz", "A", "N"], ["D", "N"]],
+    ),
+    "grammar": Case(tasks.GrammarParser, {"C": 0.1, "random_state": 0}, TREES, None),
+    "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y),
+    "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
+    "kernel taxonomy": Case(
+        tasks.TaxonomyClassifier, {"kernel": "rbf", "random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])
+    ),
+    "ambiguous": Case(
+        tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c, "b"} for c in CLASSES], [{"zz"}, {"a"}]
+    ),
+    "semantics": Case(tasks.SemanticParser, {"random_state": 0}, HOUSE.sentences, HOUSE.bags),
+    "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
+    "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),
+    "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES),
+    "kernel perceptron": kernel(tasks.KernelPerceptronClassifier, CLASSES, random_state=0),
+    "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, finishing=False),
+    "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
+    "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    "tracking": Case(
+        tasks.TrackingClassifier,
+        {"random_state": 0},
+        ROWS,
+        TWO,
+        np.array(["zz", "p"]),
+        shared=("warm_start",),
+        is_iterative=False,
+    ),
+    "structured": Case(
+        StructuredSVM,
+        {"oracle": ORACLE, "solver": LaRank(random_state=0)},
+        ROWS,
+        (CLASSES == "a") + 2 * (CLASSES == "b"),
+        shared=("warm_start", "verbose"),
+        load={"oracle": ORACLE},
+    ),
+}
+BATCH = (tasks.CrammerSingerClassifier, tasks.WestonWatkinsClassifier)  # which run until a tolerance is met
+STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
+ITERATIVE = {name: case for name, case in CASES.items() if case.is_iterative}
+
+
+def each(cases):
+    return pytest.mark.parametrize("case", cases.values(), ids=cases.keys())
+
+
+def predicted(case, model, X=None):
+    """What a model says of the data, as something to compare."""
+    X = case.X if X is None else X
+    if case.kind is tasks.GrammarParser:
+        X = [structsvm.structures.trees.parse_tree(tree).leaves() for tree in X]
+    return repr([*model.predict(X)])
+
+
+def passes(case, n, **params):
+    """Parameters for so many passes."""
+    if case.kind is StructuredSVM:
+        return {"solver": LaRank(max_iter=n, random_state=0)} | params
+    return {"max_iter": n} | ({"tol": 1e-9} if case.kind in BATCH else {}) | params
+
+
+@each(CASES)
+def test_signatures(case):
+    fit = list(inspect.signature(case.kind.fit).parameters)
+    assert fit[:4] == ["self", "X", "y", "sample_weight"][: len(fit)]
+    if hasattr(case.kind, "partial_fit"):
+        parameters = inspect.signature(case.kind.partial_fit).parameters
+        assert list(parameters)[:5] == ["self", "X", "y", "classes", "sample_weight"][: len(parameters)]
+        assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[5:])
+    assert set(case.shared) <= case.make().get_params().keys()
+
+
+@each(CASES)
+def test_copies_and_files(case, tmp_path):
+    model = case.fit()
+    said = predicted(case, model)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m", **case.load)
+    assert type(loaded) is case.kind
+    others = [loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), clone(model).fit(case.X, case.y)]
+    for other in others:
+        assert predicted(case, other) == said
+    stored, given = loaded.get_params(deep=False), model.get_params(deep=False)
+    assert {k: v for k, v in stored.items() if k != "solver"} == {k: v for k, v in given.items() if k != "solver"}
+    if case.kind is not tasks.TrackingClassifier:
+        assert loaded.result_.certificate() == model.result_.certificate()
+        assert loaded.n_iter_ == model.n_iter_
+
+
+@each(ITERATIVE)
+def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
+    whole = case.fit(**passes(case, 3))
+    model = case.fit(**passes(case, 1, warm_start=True))
+    model.save(tmp_path / "m")
+    for again in (model, structsvm.load(tmp_path / "m", **case.load)):
+        again.set_params(**passes(case, 2)).fit(case.X, case.y)
+        assert again.n_iter_ == whole.n_iter_
+        assert predicted(case, again) == predicted(case, whole)
+        np.testing.assert_equal(again.result_.dual, whole.result_.dual)
+
+
+@each(CASES)
+def test_a_warm_start_goes_on_with_other_data(case):
+    model = case.fit(warm_start=True)
+    labels = model.classes_.tolist() if hasattr(model, "classes_") else None
+    model.fit(*case.part(len(case.X) // 2, None))
+    assert labels is None or model.classes_.tolist() == labels
+    predicted(case, model)
+
+
+@each(STREAMS)
+def test_a_warm_start_goes_on_after_a_stream(case):
+    model = case.make(warm_start=True)
+    half = len(case.X) // 2
+    if case.strange is None or case.kind is tasks.SemanticParser:
+        model.partial_fit(*case.part(0, half))
+    else:
+        model.partial_fit(*case.part(0, half), classes=case.fit().classes_)
+    model.partial_fit(*case.part(half, None))
+    model.fit(case.X, case.y)
+    predicted(case, model)
+
+
+@each({name: case for name, case in CASES.items() if case.strange is not None})
+def test_other_labels_are_refused(case):
+    model = case.fit(warm_start=True)
+    said = predicted(case, model)
+    for method in ("fit", "partial_fit"):
+        if hasattr(model, method):
+            with pytest.raises(ValueError, match="zz"):
+                getattr(model, method)(case.X[:2], case.strange)
+    assert predicted(case, model) == said
+
+
+@each(CASES)
+def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
+    model = case.fit()
+    before, said = dict(vars(model)), predicted(case, model)
+
+    def fail(*_args, **_kwargs):
+        raise RuntimeError("in the middle")
+
+    if case.kind is tasks.TrackingClassifier:
+        monkeypatch.setattr("structsvm.tasks.linear.tracking.TrackingModel.follow", fail)
+    else:
+        monkeypatch.setattr(Run, "start_pass", fail)
+        for subclass in all_subclasses(Run):
+            if "start_pass" in vars(subclass):
+                monkeypatch.setattr(subclass, "start_pass", fail)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        model.fit(*case.part(0, len(case.X) - 1))
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    assert predicted(case, model) == said
+
+
+def all_subclasses(kind):
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from all_subclasses(subclass)
+
+
+@each(ITERATIVE)
+def test_prediction_goes_on_during_a_refit(case, monkeypatch):
+    model = case.fit()
+    said, found = predicted(case, model), []
+    solve = Solver.solve
+
+    def watched(self, *args, **kwargs):
+        found.append(predicted(case, model))
+        run = solve(self, *args, **kwargs)
+        found.append(predicted(case, model))
+        return run
+
+    monkeypatch.setattr(Solver, "solve", watched)
+    model.fit(*case.part(0, len(case.X) - 2))
+    assert found
+    assert set(found) == {said}
+
+
+@each(ITERATIVE)
+def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
+    model, end_pass, n = case.make(**passes(case, 50)), structsvm.callbacks.CallbackMonitor.end_pass, [0]
+
+    def interrupt(self, run):
+        n[0] += 1
+        if n[0] == 2:
+            raise KeyboardInterrupt
+        return end_pass(self, run)
+
+    monkeypatch.setattr(structsvm.callbacks.CallbackMonitor, "end_pass", interrupt)
+    with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
+        model.fit(case.X, case.y)
+    assert model.result_.status == "interrupted"
+    assert model.n_iter_ == 2
+    predicted(case, model)
+
+
+@each({name: case for name, case in ITERATIVE.items() if "checkpoint" in case.shared})
+def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
+    whole = case.fit(**passes(case, 4))
+    end_pass, n = structsvm.callbacks.CallbackMonitor.end_pass, [0]
+
+    def kill(self, run):
+        n[0] += 1
+        if n[0] == 3:
+            raise SystemExit
+        return end_pass(self, run)
+
+    monkeypatch.setattr(structsvm.callbacks.CallbackMonitor, "end_pass", kill)
+    model = case.make(**passes(case, 4, checkpoint=tmp_path / "c", checkpoint_every=2))
+    with pytest.raises(SystemExit):
+        model.fit(case.X, case.y)
+    assert (tmp_path / "c").is_file()
+    assert not hasattr(model, "model_")
+    monkeypatch.undo()
+    model.fit(case.X, case.y)
+    assert model.n_iter_ == whole.n_iter_
+    assert predicted(case, model) == predicted(case, whole)
+    np.testing.assert_equal(model.result_.dual, whole.result_.dual)
+
+
+@each({name: case for name, case in CASES.items() if "n_jobs" in case.shared})
+def test_threads_predict_the_same(case):
+    model = case.fit()
+    said, n = predicted(case, model), threading.active_count()
+    assert predicted(case, model.set_params(n_jobs=2)) == said
+    assert threading.active_count() <= n + 2
+
+
+@each({name: case for name, case in ITERATIVE.items() if "verbose" in case.shared})
+def test_verbose_shows_a_bar(case, capsys):
+    case.fit(**passes(case, 2))
+    assert capsys.readouterr().err == ""
+    case.fit(**passes(case, 2, verbose=True))
+    assert "training" in capsys.readouterr().err
