@@ -101,6 +101,7 @@ class SemanticModel(TaskModel):
 
     kind = "semantics"
     estimator = "SemanticParser"
+    settings: SimpleNamespace
 
     def __init__(self, params):
         super().__init__()
@@ -197,8 +198,8 @@ class SemanticModel(TaskModel):
         run = super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes)
         if before is not None:
             counts = ("n_iter", "n_argmax", "seconds")
-            total = {name: getattr(before, name) + getattr(self.result, name) for name in counts}
-            self.result = replace(self.result, **total)
+            result = run.result()
+            self.result = replace(result, **{name: getattr(before, name) + getattr(result, name) for name in counts})
         return run
 
     # ---- prediction -----------------------------------------------------------------------------

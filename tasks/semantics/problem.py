@@ -107,7 +107,8 @@ class SemanticProblem:
         sentence = self.tokens[i]
         meant = [self.symbol_labels[k].name if k > 0 else "" for k in taken]
         numbers: list[list[int]] = []
-        ends, bag_of, bags = [0], [], []
+        ends, bag_of = [0], []
+        bags: list[Counter] = []
         for t, k in enumerate(taken):
             relation = self.symbol_labels[k] if k > 0 else EMPTY
             others = [j for j, other in enumerate(taken) if other > 0 and j != t] if relation.arity else []
