@@ -58,7 +58,7 @@ def train(path, model_path, params, quiet):
     )
     run = model.train((tokens, bags), solver, monitor=job.bar(solver))
     model.save(model_path)
-    job.say(f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}")
+    job.say(f"{len(model.symbols.labels) - 1} symbols; {run.result().certificate()}")
     return job.end(model_path, passes_if_interrupted(run))
 
 

@@ -369,6 +369,7 @@ cdef class OspasState(State):
     """
 
     kind = "ospas"
+    steps = frozenset({"process_new"})
 
     cdef readonly object problem
     cdef readonly BagTagger symbols

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +12,12 @@ from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array
 from structsvm.model_file import under
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver, WeightRun
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
 from structsvm.tasks.semantics.problem import SemanticProblem
 
 
-class OspasRun(Run):
+class OspasRun(WeightRun):
     """A run that begins anew every `max_iter` passes, as often as `refine` says, on the meanings that fit best.
 
     Attributes
@@ -32,7 +33,8 @@ class OspasRun(Run):
     def __init__(self, solver, problem, state, C):
         super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
         self.turn = 0
-        self.chosen = self.whole = None
+        self.chosen: Any = None
+        self.whole: Any = None
 
     @property
     def turn_end(self):
@@ -103,6 +105,8 @@ class Ospas(Solver):
     checkpoint, checkpoint_every
         As for `LaRank`.
     """
+
+    needs = frozenset({"words in bags"})
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
