@@ -80,6 +80,7 @@ cdef class KernelPerceptronState(State):
 
     def restart(self, members, slots, labels, beta):
         """Go on from an expansion: arrays as `coefficients` returns them."""
+        slots, labels = np.ascontiguousarray(slots, dtype=np.int64), np.ascontiguousarray(labels, dtype=np.int32)
         check_vectors(members, slots, labels, self.n_samples, self.n_labels)
         self.cache.restart(members)
         self.lay_out(slots, labels, beta, np.zeros_like(beta))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG
 from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.tasks.kernel.classifier import KernelClassifier
@@ -63,6 +64,7 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X, y):  # type: ignore[override]
         """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
         return self._train(X, y)
