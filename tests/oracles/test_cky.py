@@ -295,7 +295,7 @@ def test_words_that_text_cannot_hold():
         ("S -> 'a'\nS ->", "line 2: an empty production of 'S'"),
         ("S -> 'a' | 'a'", "the rule S -> 'a' is given 2 times"),
         ("S 'a'", "line 1: expected a rule such as S -> NP VP"),
-        ("S -> 'a", "line 1: a quote that does not close"),
+        ("S -> 'a", "line 1: a quote that is empty or not closed"),
         ("S T -> 'a'", "line 1: expected a rule"),
         ("S -> ''", "line 1: a quote that is empty or not closed"),
         ("S -> NP VP [0.25]", "line 1: expected a rule without weights"),

@@ -28,7 +28,7 @@ structsvm.Oracle()  # type: ignore[abstract]
 
 
 class WithoutLoss(structsvm.Oracle):
-    n_features = 1
+    n_features: int = 1
 
     def joint_feature(self, x: float, y: int) -> tuple[list[int], list[float]]:
         return [0], [x * y]
