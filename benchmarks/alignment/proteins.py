@@ -6,8 +6,8 @@ import time
 import warnings
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from structsvm.datasets import fetch_oxbench, fetch_prefab
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.tasks import SequenceAligner

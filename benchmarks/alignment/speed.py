@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from common.measure import package_version, repeat
 from common.report import Table, notes
-
 from structsvm.datasets import fetch_prefab, fetch_substitution_matrix
 from structsvm.dual.parallel import Rounds
 from structsvm.tasks import SequenceAligner

@@ -6,8 +6,8 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from structsvm import CuttingPlane
 from structsvm.cli.alignment import DEFAULTS
 from structsvm.datasets import make_alignment

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from common.report import Table, notes, verdict
 from sklearn.svm import SVC
 
 from binary.data import ALL, QUICK, adult, first, measured, mnist
+from common.report import Table, notes, verdict
 from structsvm.tasks import LaSVMClassifier
 
 VISITS = (250, 500, 1000, 2000, 4000, 8000)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from common.report import Table, notes
 from sklearn.svm import SVC
 
 from binary.data import QUICK, first, measured, mnist
+from common.report import Table, notes
 from structsvm.tasks import LaSVMClassifier
 
 SIZES = (1, 4, 16, 64, 256)

@@ -6,13 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from common.measure import Clock
 
+from common.measure import Clock
 from structsvm.datasets import fetch_adult, fetch_mnist, fetch_usps, make_banana, make_waveform
 
 NOISE = 0.1
 # Examples of MNIST, and how many of them are trained on where its size is not the question.
 ALL, SOME, QUICK = 60_000, 10_000, 1000
+COLUMNS = {
+    "data": ("data", ""),
+    "n": ("n", ".0f"),
+    "machine": ("machine", ""),
+    "error": ("error %", ".2f"),
+    "n_support": ("SV", ".0f"),
+    "kernel": ("kernel values / 1e6", ".2f"),
+    "cpu": ("CPU s", ".2f"),
+}
 
 
 @dataclass

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from common.report import Table, notes
 from sklearn.svm import SVC
 
-from binary.data import QUICK, first, measured, mnist
+from binary.data import COLUMNS, QUICK, first, measured, mnist
+from common.report import Table, notes
 from structsvm.tasks import HullerClassifier, KernelPerceptronClassifier, LaSVMClassifier
 
 N_DIGITS = 10
-COLUMNS = {
-    "data": ("data", ""),
-    "n": ("n", ".0f"),
-    "machine": ("machine", ""),
-    "error": ("error %", ".2f"),
-    "n_support": ("SV", ".0f"),
-    "kernel": ("kernel values / 1e6", ".2f"),
-    "cpu": ("CPU s", ".2f"),
-}
 
 
 def run(options):

@@ -6,8 +6,6 @@ import warnings
 from functools import partial
 
 import numpy as np
-from common.measure import Clock, repeat
-from common.report import Table, notes, verdict
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -15,6 +13,8 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
 from binary.olbfgs import OnlineLBFGS
+from common.measure import Clock, repeat
+from common.report import Table, notes, verdict
 from structsvm.datasets import fetch_amazon_reviews, fetch_w8a, make_ill_conditioned
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.kernel._kernels import Rows

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from common.measure import repeat
 from common.report import Table, notes
-
 from grammar.data import model_of, treebank
 from structsvm import LaRank
 

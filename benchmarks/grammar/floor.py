@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 from common.measure import repeat
 
 BLOCK = 4

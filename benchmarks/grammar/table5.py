@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from common.measure import Clock
 from common.report import Table, notes
-
 from grammar.data import model_of, scores_of, treebank
 from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import bracket_scores

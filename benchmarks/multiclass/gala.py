@@ -6,8 +6,8 @@ import io
 import time
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from multiclass.data import ABOUT, CACHE, SETTINGS, error, load
 from structsvm.kernel._kernels import Gram, Rows
 from structsvm.kernel.problem import KernelProblem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from multiclass.data import ABOUT, CACHE, load, train
 from structsvm.solvers import KernelLaRank, KernelPerceptron
 

@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-from common.measure import Clock, peak
 from scipy.sparse import csr_matrix
 
+from common.measure import Clock, peak
 from multiclass.data import CACHE, error, load
 from structsvm.tasks import LaRankClassifier
 

@@ -7,9 +7,9 @@ import json
 import statistics
 
 import numpy as np
+
 from common.measure import run_module
 from common.report import Table, notes, verdict
-
 from multiclass.data import ABOUT, CACHE, SETTINGS, load
 
 ONCE = 30.0  # CPU seconds from which on one run is enough

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from multiclass.data import ABOUT, CACHE, SETTINGS, load, train
 from structsvm import ConvergenceWarning
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron

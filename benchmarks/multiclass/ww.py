@@ -6,12 +6,12 @@ import time
 import warnings
 
 import numpy as np
-from common.measure import Clock
-from common.report import Table, notes
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC, LinearSVC
 
+from common.measure import Clock
+from common.report import Table, notes
 from structsvm import ConvergenceWarning
 from structsvm.datasets import fetch_letter
 from structsvm.kernel._kernels import Gram, Kernel, Rows

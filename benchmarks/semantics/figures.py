@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from structsvm.datasets import make_ambig_house
 from structsvm.metrics import alignment_error
 from structsvm.tasks import SemanticParser

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from common.measure import Clock
-from common.report import Table, notes
 from scipy.optimize import minimize
 
+from common.measure import Clock
+from common.report import Table, notes
 from structsvm.datasets import fetch_lost, fetch_msrcv2
 from structsvm.tasks import AmbiguousClassifier
 

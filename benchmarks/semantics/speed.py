@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from common.measure import Clock, peak, repeat
 from common.report import Table, notes
-
 from structsvm.datasets import make_ambig_house
 from structsvm.oracles._ambiguous import decision_scores
 from structsvm.tasks import SemanticParser

@@ -6,9 +6,9 @@ from collections import Counter
 from itertools import chain
 
 import numpy as np
+
 from common.measure import Clock
 from common.report import Table, notes
-
 from structsvm.datasets import fetch_geoquery, fetch_robocup, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
 from structsvm.tasks import SemanticParser

@@ -14,7 +14,6 @@ import subprocess
 from pathlib import Path
 
 from common.measure import run_command
-
 from sequence.attributes import read_attributes
 
 COPIES = 11  # tagging is timed as the difference between so many copies of the test sentences and one

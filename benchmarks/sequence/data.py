@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
-from common.measure import no_gc
 
+from common.measure import no_gc
 from structsvm import datasets
 from structsvm.cli.sequence import DEFAULTS
 from structsvm.features.columns import read_columns

@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 from common.measure import Clock, peak, repeat
-
 from sequence.attributes import Expander, read_attributes
 
 TAGGING_RUNS = 3

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from common.measure import package_version, run_module
 from common.report import Table, notes
-
 from sequence import commands
 from sequence.attributes import attribute_lists, read_attributes, write_attributes
 from sequence.data import FETCH, head

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+
 from common.measure import Repeats, repeat
 from common.report import Table, notes
-
 from sequence.attributes import attribute_lists
 from sequence.data import FETCH, SEED, C, Task, default_solver, text_task, train
 from structsvm import LaRank

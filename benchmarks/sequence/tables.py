@@ -10,8 +10,8 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from common.report import Table, notes
 
+from common.report import Table, notes
 from sequence.data import SEED, C, StopAtGap, Task, default_solver, text_task, train
 from structsvm import ConvergenceWarning, LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import fetch_ocr_letters

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from common.measure import Repeats, repeat, run_command
 from common.report import Table, notes
-
 from sequence.data import FETCH, SEED, C, StopAtF1, default_solver, head, text_task, train
 from structsvm import LaRank, PassiveAggressive, Perceptron
 from structsvm.features.columns import read_columns

@@ -6,11 +6,11 @@ import io
 import time
 
 import numpy as np
+
 from common.report import Table, notes
 from sequence.data import SEED, C, text_task, train
 from sequence.tables import ocr_folds, size
 from sequence.targets import decode_rows
-
 from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.progress import Monitor
 from structsvm.result import relative_gap

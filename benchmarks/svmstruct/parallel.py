@@ -14,7 +14,6 @@ from common.report import Table, notes
 from sequence.data import SEED, C, text_task, train
 from sequence.scaling import gain
 from sequence.tables import ocr_letters
-
 from structsvm import CuttingPlane
 from structsvm.dual.parallel import Rounds
 from svmstruct.slow import SlowOracle, examples, loops_in_a_millisecond

@@ -13,11 +13,11 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+
 from common.measure import Clock
 from common.report import Table, notes
 from sequence.attributes import attribute_lists
 from sequence.data import FETCH, SEED, Task, train
-
 from structsvm import CuttingPlane, Perceptron
 from structsvm.features.columns import read_columns
 from structsvm.features.encoder import FeatureEncoder

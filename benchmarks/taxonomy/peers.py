@@ -6,13 +6,13 @@ import importlib.util
 import warnings
 
 import numpy as np
-from common.measure import Clock
-from common.report import Table, notes, verdict
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from common.measure import Clock
+from common.report import Table, notes, verdict
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.tasks import TaxonomyClassifier
 from taxonomy.data import FEATURES, FETCH, halves, splits

@@ -6,6 +6,7 @@ import json
 import sys
 
 import numpy as np
+
 from common.measure import Clock, peak, run_module
 from common.report import Table, notes
 

@@ -6,9 +6,9 @@ The paper's corpus (WIPO-alpha, section D) is not to be had here; three others t
 from __future__ import annotations
 
 import numpy as np
-from common.report import Table, notes
 from sklearn.model_selection import KFold
 
+from common.report import Table, notes
 from structsvm.metrics import tree_loss
 from structsvm.tasks import TaxonomyClassifier
 from taxonomy.data import FEATURES, FETCH, everything, halves
