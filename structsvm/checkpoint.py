@@ -55,22 +55,29 @@ class Checkpoint(Monitor, os.PathLike):
         """
         self.last, self.about = last, describe(run)
         if os.path.lexists(self.path):
-            self.set_run(run, read_model(self.path, kind=KIND))
+            file = read_model(self.path, kind=KIND)
+            self.check_same(file.meta, self.about)
+            self.set_run(run, file.arrays)
+            if run.n_iter >= last:
+                raise ModelFileError(
+                    f"{self.path}: the checkpoint has {run.n_iter} passes behind it; set max_iter higher"
+                )
         return last
 
-    def set_run(self, run, file):
-        """Restore a run from a file that is of the same problem and solver."""
-        for what, value in self.about.items():
-            if file.meta.get(what) != value:
+    def check_same(self, header, wanted):
+        """Raise ModelFileError, naming what differs, unless a file's header has these values."""
+        for what, value in wanted.items():
+            if header.get(what) != value:
                 raise ModelFileError(
                     f"{self.path}: the checkpoint is of another {what}; delete it to start anew, or choose another path"
                 )
+
+    def set_run(self, run, arrays, *, adapt=False):
+        """Restore a run from arrays of the file; see `Run.set_state`."""
         try:
-            run.set_state(file.under("state.") or file.arrays)
+            run.set_state(arrays, adapt=adapt)
         except (ValueError, TypeError) as error:
             raise ModelFileError(f"{self.path}: not a sound checkpoint: {error}") from error
-        if run.n_iter >= self.last:
-            raise ModelFileError(f"{self.path}: the checkpoint has {run.n_iter} passes behind it; set max_iter higher")
 
     def end_pass(self, run):
         if run.status == "running" and run.n_iter < self.last and run.n_iter % self.every == 0:

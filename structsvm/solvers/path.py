@@ -11,7 +11,7 @@ So the path steps as far as the model at hand reaches (the approximate path of G
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, validate
+from structsvm.parameters import CHECKPOINT, FLAG, POSITIVE, RANDOM_STATE, Interval, plain, validate
 from structsvm.result import Result
+from structsvm.solvers.path_checkpoint import REFIT, WALK, PathCheckpoint
 
 
 class PathPoint(NamedTuple):
@@ -85,6 +86,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         Train on all examples with the best C in the end (to `tol`).
     random_state : int, RandomState or None
         Seeds the choice of the held-out examples.
+    checkpoint, checkpoint_every
+        As for `LaRank`: the file stores the finished values of C and the state of the running training.
 
     Attributes
     ----------
@@ -101,6 +104,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         "validation_fraction": Interval(Real, 0.0, 1.0, closed="neither"),
         "refit": FLAG,
         "random_state": RANDOM_STATE,
+        "checkpoint": CHECKPOINT,
+        "checkpoint_every": Interval(Integral, 1),
     }
 
     def __init__(
@@ -114,6 +119,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         scoring=None,
         refit=True,
         random_state=None,
+        checkpoint=None,
+        checkpoint_every=1,
     ):
         self.estimator = estimator
         self.C_min = C_min
@@ -123,6 +130,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         self.scoring = scoring
         self.refit = refit
         self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def fit(self, X, y):
         """Walk the path, and train with the best C.
@@ -142,30 +151,70 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         seed = self.random_state
         rng = seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
         order = rng.permutation(n)
+        file = self._open_checkpoint(order)
+        if file is not None:
+            order = file.order
         test, train = np.sort(order[:held_out]), np.sort(order[held_out:])
-        self._walk(part(X, train), part(y, train), part(X, test), part(y, test))
+        self._walk(part(X, train), part(y, train), part(X, test), part(y, test), file)
         best = max(self.path_, key=lambda point: point.score)
         self.best_C_, self.best_score_ = best.C, best.score
+        if file is not None:
+            file.stage = REFIT
         if self.refit:
-            self.best_estimator_ = self._set(clone(self.estimator), self.best_C_, self.tol).fit(X, y)
+            self.best_estimator_ = self._train(clone(self.estimator), self.best_C_, self.tol, X, y, file)
         else:
-            self.best_estimator_ = self._set(clone(self.estimator), self.best_C_, self.tol / 2).fit(
-                part(X, train), part(y, train)
+            self.best_estimator_ = self._train(
+                clone(self.estimator), self.best_C_, self.tol / 2, part(X, train), part(y, train), file
             )
+        if file is not None:
+            file.run = None  # what the estimator holds is to be pickled
         return self
 
-    def _walk(self, X, y, X_test, y_test):
+    def _open_checkpoint(self, order):
+        """The file of this search, or None."""
+        if self.checkpoint is None:
+            return None
+        names = ("C_min", "C_max", "tol", "validation_fraction", "refit", "random_state")
+        search = {name: plain(getattr(self, name)) for name in names}
+        search["estimator"] = type(self.estimator).__name__
+        search["scoring"] = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", None)
+        return PathCheckpoint(self.checkpoint, self.checkpoint_every, search, order)
+
+    def _walk(self, X, y, X_test, y_test, file):
         model = clone(self.estimator).set_params(warm_start=True)
         scorer = check_scoring(model, self.scoring)
-        self.path_: list[PathPoint] = []
-        C = float(self.C_min)
-        while True:
-            result = self._set(model, C, self.tol / 2).fit(X, y).result_
+        self.path_: list[PathPoint] = [] if file is None else [PathPoint(*point) for point in file.points]
+        if file is not None and file.stage == WALK and self._next_value() is None:  # only the data are to be compared
+            self._train(model, self.path_[-1].C, self.tol / 2, X, y, file)
+        while (C := self._next_value()) is not None:
+            result = self._train(model, C, self.tol / 2, X, y, file).result_
             reach = reach_of(result, C, self.tol, float(self.C_max))
             self.path_.append(PathPoint(C, reach, float(scorer(model, X_test, y_test)), result))
-            if self.C_max <= C or reach >= self.C_max:
-                return
-            C = min(max(reach, C * 1.05), float(self.C_max))
+            if file is not None:
+                file.end(self.path_[-1])
+
+    def _next_value(self):
+        """The C after those of the path, or None at its end."""
+        if not self.path_:
+            return float(self.C_min)
+        C, reach = self.path_[-1][:2]
+        if self.C_max <= C or reach >= self.C_max:
+            return None
+        return min(max(reach, C * 1.05), float(self.C_max))
+
+    def _train(self, estimator, C, tol, X, y, file):
+        """Fit the estimator, with the checkpoint in the place of its own."""
+        self._set(estimator, C, tol)
+        if file is None:
+            return estimator.fit(X, y)
+        name = next((name for name in ("solver__checkpoint", "checkpoint") if name in estimator.get_params()), None)
+        if name is None:
+            raise ValueError(f"The 'checkpoint' parameter of PathSearch has no meaning for {estimator!r:.120}")
+        own = estimator.get_params()[name]
+        try:
+            return estimator.set_params(**{name: file}).fit(X, y)
+        finally:
+            estimator.set_params(**{name: own})
 
     def _set(self, estimator, C, tol):
         """Give C and tol to the estimator, or to its solver."""

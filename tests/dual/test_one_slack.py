@@ -131,6 +131,20 @@ def test_a_state_that_does_not_fit(harm, message):
     assert dense(problem, other.most_violated(np.zeros(problem.n_features)))[0] == 0.0
 
 
+def test_an_idle_constraint_stays_for_fifty_solutions():
+    """A constraint without alpha leaves when the dual has been optimised so often without it, and not before."""
+    problem = bound("chains", n=60)
+    run = CuttingPlane(C=1.0, form="one_slack", tol=1e-9, random_state=0).start(problem)
+    most = 0
+    for _ in range(60):
+        while not run.advance():
+            pass
+        state = run.get_state()
+        most = max(most, int(state["cut_idle"].max()))
+        assert not (state["cut_idle"] * state["cut_numbers"][:, 0]).any()
+    assert most == 50
+
+
 def test_the_cache_saves_calls_of_the_oracle(monkeypatch):
     solver = CuttingPlane(C=1.0, form="one_slack", tol=1e-3, random_state=0)
     with_cache = solver.solve(bound("chains", n=60))

@@ -1,5 +1,7 @@
 """The regularisation path: its bound holds between the grid points, and the search finds C in one walk."""
 
+import pickle
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
@@ -10,9 +12,12 @@ from hypothesis import strategies as st
 from python_oracles import Data
 from sklearn.base import clone
 
-from structsvm import CuttingPlane, LaRank, PathSearch, StructuredSVM
+from structsvm import CuttingPlane, LaRank, ModelFileError, PathSearch, StructuredSVM
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
+from structsvm.model_file import read_model, write_model
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import path_checkpoint
 from structsvm.solvers.path import gap_at, reach_of
 from structsvm.tasks import SequenceLabeler
 
@@ -65,6 +70,120 @@ def test_a_solver_object_and_no_refit():
     search = PathSearch(clone(model), C_min=0.01, C_max=1.0, refit=False, random_state=0).fit(data.X, data.Y)
     assert search.best_C_ == search.best_estimator_.solver.C
     assert len(search.predict(data.X)) == 30
+
+
+# ---- checkpoints ---------------------------------------------------------------------------------
+
+
+def chains(n=40):
+    rng = np.random.default_rng(0)
+    labels = [rng.integers(0, 3, t) for t in rng.integers(1, 6, n)]
+    return [rng.normal(size=(len(y), 5)) + np.eye(5)[y] for y in labels], labels
+
+
+def of_chains(solver=None, **options):
+    model = StructuredSVM(ViterbiOracle(3, 5), LaRank(random_state=0) if solver is None else solver)
+    return PathSearch(model, **{"C_min": 1e-2, "C_max": 1.0, "random_state": 0} | options)
+
+
+SEARCHES = [
+    of_chains(),
+    of_chains(CuttingPlane(random_state=0), tol=0.3, refit=False),
+    of_chains(LaRank(random_state=0, max_iter=2), tol=1e-2),
+]
+
+
+class Killed(Exception):
+    pass
+
+
+def killed_after(monkeypatch, n):
+    """Let the n-th file that is written be the last deed of a search."""
+    written = []
+
+    def write(*args):
+        write_model(*args)
+        written.append(args)
+        if len(written) == n:
+            raise Killed
+
+    monkeypatch.setattr(path_checkpoint, "write_model", write)
+    return written
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@pytest.mark.parametrize("search", SEARCHES)
+def test_a_search_that_is_killed_after_each_pass(search, tmp_path, monkeypatch):
+    X, y = chains()
+    whole = clone(search).fit(X, y)
+    kept = clone(search).set_params(checkpoint=tmp_path / "c")
+    kills = 0
+    while not hasattr(kept, "best_estimator_"):
+        kept = clone(kept)
+        killed_after(monkeypatch, 1)
+        try:
+            kept.fit(X, y)
+        except Killed:
+            kills += 1
+    assert kills > len(whole.path_)
+    again = clone(kept).fit(X, y)  # the file of a search that has ended
+    for other in (kept, again):
+        assert len(other.path_) == len(whole.path_)
+        for mine, its in zip(other.path_, whole.path_, strict=True):
+            assert mine[:3] == its[:3]
+            assert mine.result.to_dict() | {"seconds": 0} == its.result.to_dict() | {"seconds": 0}
+        assert (other.best_C_, other.best_score_) == (whole.best_C_, whole.best_score_)
+        np.testing.assert_array_equal(other.best_estimator_.coef_, whole.best_estimator_.coef_)
+        assert other.best_estimator_.solver.checkpoint is None
+
+
+def test_a_search_without_a_seed_keeps_its_parts(tmp_path, monkeypatch):
+    X, y = chains()
+    search = of_chains(LaRank(), random_state=None, checkpoint=tmp_path / "c")
+    killed_after(monkeypatch, 2)
+    with pytest.raises(Killed):
+        search.fit(X, y)
+    order = read_model(tmp_path / "c").arrays["order"]
+    monkeypatch.undo()
+    search.fit(X, y)
+    np.testing.assert_array_equal(read_model(tmp_path / "c").arrays["order"], order)
+    pickle.loads(pickle.dumps(search))
+
+
+@pytest.mark.parametrize("after", [1, 3, 10**9])
+def test_other_data_and_other_searches_are_refused(after, tmp_path, monkeypatch):
+    X, y = chains()
+    search = of_chains(checkpoint=tmp_path / "c")
+    killed_after(monkeypatch, after)
+    with suppress(Killed):
+        search.fit(X, y)
+    monkeypatch.undo()
+    before = (tmp_path / "c").read_bytes()
+    for others in (([-x for x in X], y), (X[:30], y[:30])):
+        with pytest.raises(ModelFileError, match=r"of another problem|not a sound checkpoint: array 'order'"):
+            clone(search).fit(*others)
+    for params in ({"C_max": 2.0}, {"tol": 0.2}, {"validation_fraction": 0.3}, {"refit": False}, {"random_state": 1}):
+        with pytest.raises(ModelFileError, match="of another search"):
+            clone(search).set_params(**params).fit(X, y)
+    with pytest.raises(ModelFileError, match="of another solver"):
+        clone(search).set_params(estimator__solver__n_reprocess=3).fit(X, y)
+    assert (tmp_path / "c").read_bytes() == before
+    for damage in (before[: len(before) // 2], b""):
+        (tmp_path / "c").write_bytes(damage)
+        with pytest.raises(ModelFileError):
+            clone(search).fit(X, y)
+
+
+def test_how_often_it_is_written(tmp_path, monkeypatch):
+    X, y = chains()
+    counts = []
+    for every in (1, 3):
+        written = killed_after(monkeypatch, None)
+        clone(SEARCHES[0]).set_params(checkpoint=tmp_path / f"c{every}", checkpoint_every=every).fit(X, y)
+        passes = [meta["is_finished"] or int(arrays["state.run"][0]) for _, _, meta, arrays in written]
+        assert all(n is True or n % every == 0 for n in passes)
+        counts.append(len(passes))
+    assert counts[1] < counts[0]
 
 
 @pytest.mark.parametrize(
