@@ -83,6 +83,10 @@ cdef class BoundProblem:
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, is_exact=True):
         self.n_samples, self.n_features, self.is_exact = n_samples, n_features, is_exact
 
+    def structure_fingerprint(self):
+        """A checksum that tells losses and kernels, whatever the data, from others; 0 where it is not known."""
+        return 0
+
 
 cdef class Problem(BoundProblem):
     """An oracle bound to its training examples.
@@ -130,10 +134,6 @@ cdef class Problem(BoundProblem):
             indices = np.flatnonzero(psi)
             arrays += [np.array([b]), indices, psi[indices]]
         return checksum(arrays)
-
-    def structure_fingerprint(self):
-        """A checksum that tells losses and kernels, whatever the data, from others; 0 where it is not known."""
-        return 0
 
     def shard(self, Py_ssize_t start, Py_ssize_t stop):
         """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""
