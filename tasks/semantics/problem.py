@@ -8,15 +8,16 @@ from itertools import chain, pairwise
 
 import numpy as np
 
+from structsvm._problem import BoundProblem
 from structsvm.checksum import checksum
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.oracles.ambiguous import Rows
+from structsvm.oracles.ambiguous import SparseRows
 from structsvm.tasks.semantics._ospas import Words
 from structsvm.tasks.semantics.features import role_attributes, symbol_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
 
 
-class SemanticProblem:
+class SemanticProblem(BoundProblem):
     """Sentences, the symbols that their words choose from, and the roles.
 
     Parameters
@@ -33,7 +34,7 @@ class SemanticProblem:
         Those of all sentences, each sentence with one bag of symbols.
     """
 
-    is_exact = False
+    offers = frozenset({"bags of meanings"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
     def __init__(self, model, tokens, bags):
@@ -45,6 +46,8 @@ class SemanticProblem:
             (symbol_attributes(sentence, model.settings.window, model.settings.ngrams) for sentence in tokens),
             grow=True,
         )
+        # The weights of symbols; those of roles grow in training.
+        super().__init__(len(tokens), self.rows.n_features * self.n_symbols, is_exact=False)
         self._fill(bags)
 
     def _fill(self, bags):
@@ -65,22 +68,12 @@ class SemanticProblem:
         return counts
 
     @property
-    def n_samples(self):
-        """Sentences."""
-        return len(self.tokens)
-
-    @property
     def n_symbols(self):
         return len(self.symbol_number)
 
     @property
     def n_roles(self):
         return len(self.role_number)
-
-    @property
-    def n_features(self):
-        """Weights of symbols; those of roles grow while training."""
-        return self.rows.n_features * self.n_symbols
 
     def fingerprint(self):
         """A checksum of the words and the bags."""
@@ -123,7 +116,7 @@ class SemanticProblem:
         if not numbers:
             return None
         indices = np.fromiter(chain.from_iterable(numbers), dtype=np.int32)
-        rows = Rows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
+        rows = SparseRows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
         return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
 
     def _role_bag(self, instances, symbol, n_words):

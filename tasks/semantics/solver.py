@@ -11,12 +11,12 @@ from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array
 from structsvm.model_file import under
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
-from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.base import Solver, WeightRun
 from structsvm.tasks.semantics._ospas import STRATEGIES, OspasState
 from structsvm.tasks.semantics.problem import SemanticProblem
 
 
-class OspasRun(Run):
+class OspasRun(WeightRun):
     """A run that begins anew every `max_iter` passes, as often as `refine` says, on the meanings that fit best.
 
     Attributes
@@ -103,6 +103,8 @@ class Ospas(Solver):
     checkpoint, checkpoint_every
         As for `LaRank`.
     """
+
+    needs = frozenset({"bags of meanings"})
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
