@@ -16,7 +16,7 @@ from structsvm.protocol import Oracle, UnsupportedFormulation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class SparseRows:
     """Sparse inputs in CSR layout.
 
     Attributes
@@ -35,32 +35,32 @@ class Rows:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    def __getitem__(self, rows: slice) -> Rows:
+    def __getitem__(self, rows: slice) -> SparseRows:
         """Some rows, ``rows[10:20]``, without copying their entries."""
         start, stop, step = rows.indices(len(self))
         if step != 1:
             raise ValueError("rows are sliced with step 1")
         a, b = self.indptr[start], self.indptr[max(start, stop)]
-        return Rows(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b], self.n_features)
+        return SparseRows(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b], self.n_features)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
         return self.indptr, self.indices, self.values
 
 
-def as_rows(X: Any, n_features: int) -> Rows:
+def as_rows(X: Any, n_features: int) -> SparseRows:
     """Rows of a 2-D array or a CSR matrix; ValueError unless finite and `n_features` wide.
 
     Entries of one place are added up, so that each column stands once in a row.
     """
-    if isinstance(X, Rows):
+    if isinstance(X, SparseRows):
         if X.n_features != n_features:
             raise ValueError(f"X has {X.n_features} columns, expected {n_features}")
         return X
     if is_sparse(X):
         X = X.tocsr() if getattr(X, "format", "csr") != "csr" else X
         shape = X.shape
-        rows = Rows(
+        rows = SparseRows(
             np.ascontiguousarray(X.indptr, dtype=np.int64),
             np.ascontiguousarray(X.indices, dtype=np.int32),
             np.ascontiguousarray(X.data, dtype=np.float64),
@@ -80,7 +80,7 @@ def as_rows(X: Any, n_features: int) -> Rows:
         if X.ndim != 2:
             raise ValueError(f"X must be 2-D, one row per example, got {X.ndim} dimensions")
         n = len(X)
-        rows = Rows(
+        rows = SparseRows(
             np.arange(n + 1, dtype=np.int64) * X.shape[1],
             np.tile(np.arange(X.shape[1], dtype=np.int32), n),
             np.ascontiguousarray(X).ravel(),

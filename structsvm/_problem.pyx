@@ -75,13 +75,20 @@ cdef class BoundProblem:
     offers : frozenset of str
         What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"kernel"`` (a kernel and labels),
         ``"feature rows"`` (rows of features and labels), and, with labels, ``"two classes"``, ``"zero-one loss"``,
-        ``"independent labels"``. A solver's ``needs`` must be among them.
+        ``"independent labels"``; or what a task's own solver knows. A solver's ``needs`` must be among them.
     """
 
     offers = frozenset()
 
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, is_exact=True):
         self.n_samples, self.n_features, self.is_exact = n_samples, n_features, is_exact
+
+    def __reduce__(self):
+        return restored, (type(self), self.n_samples, self.n_features, self.is_exact), vars(self)
+
+    def structure_fingerprint(self):
+        """A checksum that tells losses and kernels, whatever the data, from others; 0 where it is not known."""
+        return 0
 
 
 cdef class Problem(BoundProblem):
@@ -130,10 +137,6 @@ cdef class Problem(BoundProblem):
             indices = np.flatnonzero(psi)
             arrays += [np.array([b]), indices, psi[indices]]
         return checksum(arrays)
-
-    def structure_fingerprint(self):
-        """A checksum that tells losses and kernels, whatever the data, from others; 0 where it is not known."""
-        return 0
 
     def shard(self, Py_ssize_t start, Py_ssize_t stop):
         """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""
@@ -254,6 +257,13 @@ cdef class Problem(BoundProblem):
         if weights.shape != (self.n_features,):
             raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
         return weights
+
+
+def restored(kind, n_samples, n_features, is_exact):
+    """The inverse of `BoundProblem.__reduce__`, but for the attributes of a class in Python."""
+    problem = kind.__new__(kind)
+    BoundProblem.__init__(problem, n_samples, n_features, is_exact=is_exact)
+    return problem
 
 
 def rebuild(kind, arguments, formulation, first):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import warnings
 
-PACKAGE = __name__.partition(".")[0]
+# The package, and what scikit-learn puts around its `fit`.
+SKIPPED = (__name__.partition(".")[0] + ".", "sklearn.callback.")
 
 
 def warn(message: str, category: type[Warning]) -> None:
@@ -17,6 +18,6 @@ def warn(message: str, category: type[Warning]) -> None:
     category : type of Warning
     """
     level, frame = 2, sys._getframe(1)  # noqa: SLF001
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == PACKAGE:
+    while frame.f_back is not None and f"{frame.f_globals.get('__name__')}.".startswith(SKIPPED):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

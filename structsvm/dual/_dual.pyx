@@ -408,7 +408,7 @@ cdef class DualState(WeightState):
     cdef int solve_set(self, Py_ssize_t i) except -1 nogil:
         """SMO over one working set, given its slopes: the most violating pair, until none is left.
 
-        The moves go to w in the end, one update a cut: the Gram matrix keeps the slopes meanwhile.
+        The moves go to w in the end, one update per cut: the Gram matrix keeps the slopes meanwhile.
         """
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t k, to, origin

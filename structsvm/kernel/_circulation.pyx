@@ -124,7 +124,7 @@ cdef class Circulation:
         cdef Py_ssize_t Q = start.shape[0] - 1, n = C.shape[0]
         self.n_classes, self.n_samples = Q, n
         if start[0] != 0 or start[Q] != n or (np.diff(start) < 0).any() or supply.shape[0] != Q:
-            raise ValueError("start must rise from 0 to the number of capacities, and supply have one entry a class")
+            raise ValueError("start must rise from 0 to the number of capacities, and supply have one entry per class")
         self.start, self.C, self.supply = start, C, supply
         self.total = np.sum(C) * (Q - 1)
         self.biases = np.zeros(Q)

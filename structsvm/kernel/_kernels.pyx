@@ -73,7 +73,7 @@ cdef int check_finite(const int64_t* ia, Py_ssize_t n, const int64_t* ib, Py_ssi
 
 
 def row_numbers(numbers, n):
-    """Numbers of rows as int64 array; IndexError unless they are in 0 .. n - 1."""
+    """Indices of rows as int64 array; IndexError unless they are in 0 .. n - 1."""
     numbers = np.ascontiguousarray(numbers, dtype=np.int64)
     if numbers.size and not 0 <= numbers.min() <= numbers.max() < n:
         raise IndexError(f"numbers of rows must be from 0 to {n - 1}, got {numbers.min()} to {numbers.max()}")
@@ -186,7 +186,7 @@ cdef class Kernel:
         a, b : Rows
             Of one type and width. "precomputed" looks at `a` alone: `ib` are its columns.
         ia, ib : array-like of int
-            Numbers of rows.
+            Indices of rows.
 
         Returns
         -------

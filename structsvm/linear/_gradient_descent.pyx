@@ -128,7 +128,7 @@ cdef class GradientDescent(State):
     ----------
     rows : Rows
     y : ndarray of shape (n_samples,), int32
-        Numbers of labels. Of two labels the second is y = 1, and there is one machine.
+        Label indices. Of two labels the second is y = 1, and there is one machine.
     n_labels : int
     weight : ndarray of shape (n_samples,), float64
         Factor on each example's loss.

@@ -27,9 +27,6 @@ class LinearProblem(BoundProblem):
         super().__init__(rows.n_rows, rows.n_features)
         self.rows, self.y, self.n_labels = rows, np.asarray(y, dtype=np.int32), n_labels
 
-    def structure_fingerprint(self):
-        return 0
-
     def fingerprint(self):
         """A checksum that tells these training data from others."""
         data = self.rows.data

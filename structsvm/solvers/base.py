@@ -334,7 +334,7 @@ class Solver(Parameters):
         -------
         Run
             With `status` set. Ctrl-C ends training with the status "interrupted" and a usable state: call
-            `raise_if_interrupted` when what was learnt is safe.
+            `raise_if_interrupted` once the model is stored.
         """
         self.validate()
         self.check(problem)
@@ -399,7 +399,7 @@ def raise_if_interrupted(run):
     if run.status == "interrupted":
         raise KeyboardInterrupt(
             f"training was interrupted after {run.progress:.1f} passes; the estimator holds the model as it was then, "
-            "and warm_start=True, where it has that, goes on from it"
+            "and warm_start=True, where it has that, resumes from it"
         )
 
 

@@ -150,7 +150,7 @@ class CuttingPlane(DualSolver):
                 f"Got penalty={self.penalty!r}; use form='n_slack'"
             )
         if self.form == "one_slack" and self.optimize != "round":
-            raise ValueError("form='one_slack' has one constraint a round: leave optimize='round'")
+            raise ValueError("form='one_slack' has one constraint per round: leave optimize='round'")
 
     def state_on(self, problem, C, base):
         if self.form == "n_slack":

@@ -43,8 +43,8 @@ class LaRank(DualSolver):
     n_jobs : int, optional
         Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores. Training itself is one thread's work.
     checkpoint : path-like, optional
-        File that keeps the state of training. If it exists, training goes on from it, to the same model bit for bit as
-        an undisturbed run; it is of use after a crash or a kill at any moment.
+        File that stores the state of training. If it exists, training resumes from it and ends with a model that is
+        bit-identical to that of an undisturbed run; a crash or a kill at any moment leaves it whole.
     checkpoint_every : int, default=1
         Passes between two of them.
     """

@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 
-from structsvm.oracles.ambiguous import AmbiguousOracle, Rows, as_rows
+from structsvm.oracles.ambiguous import AmbiguousOracle, SparseRows, as_rows
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
 from structsvm.tasks.common.model import TaskModel, checked_weights
 
@@ -73,7 +73,7 @@ def rows_of(X, has_intercept):
         return rows
     n, d = len(rows), rows.n_features
     ends = rows.indptr[1:]
-    return Rows(
+    return SparseRows(
         rows.indptr + np.arange(n + 1),
         np.insert(rows.indices, ends, np.int32(d)),
         np.insert(rows.values, ends, 1.0),

@@ -43,7 +43,7 @@ cdef class Words:
 
     Parameters
     ----------
-    rows : Rows
+    rows : SparseRows
         The features of the words.
     offsets : int64 array of shape (n_sentences + 1,)
         Sentence s is words ``offsets[s]:offsets[s + 1]``.

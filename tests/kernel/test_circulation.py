@@ -103,7 +103,7 @@ def test_where_the_search_starts_does_not_matter(programme):
 def test_shapes_are_checked():
     with pytest.raises(ValueError, match="start must rise"):
         Circulation(np.array([0, 3, 2]), np.ones(2), np.zeros(2))
-    with pytest.raises(ValueError, match="one entry a class"):
+    with pytest.raises(ValueError, match="one entry per class"):
         Circulation(np.array([0, 1, 2]), np.ones(2), np.zeros(3))
     with pytest.raises(ValueError, match="F must be of shape"):
         Circulation(np.array([0, 1, 2]), np.ones(2), np.zeros(2)).solve(np.zeros((2, 3)))

@@ -148,7 +148,7 @@ def test_full_gradient(seed, tau):
     """Each visit solves its row exactly: no violation is left there; the gradient stays what it is."""
     found, machine = problem(seed)
     state = FullGradient(found.gram, found.y, machine.C, found.n_labels, seed=seed)
-    state.tau, plan, value = tau, FixedSchedule(state, 0, 0), 0.0
+    state.tau, plan, value = tau, SolveSchedule(state, 0), 0.0
     for _ in range(3):
         plan.start_pass()
         done = False
@@ -171,7 +171,7 @@ def test_one_row_is_solved_exactly():
     for seed in range(30):
         found, machine = problem(seed)
         state = FullGradient(found.gram, found.y, machine.C, found.n_labels, seed=seed)
-        plan = FixedSchedule(state, 0, 0)
+        plan = SolveSchedule(state, 0)
         plan.start_pass()
         plan.run(0.0)
         B = machine.dense(state.coefficients())

@@ -1,5 +1,7 @@
 """What solvers need and problems offer, and the steps of schedules and states: a mismatch is refused before the run."""
 
+import copy
+
 import numpy as np
 import pytest
 from python_oracles import Data
@@ -142,6 +144,13 @@ def test_every_problem_declares():
         problem = problems(name)
         assert isinstance(problem, BoundProblem)
         assert isinstance(problem, Problem) == ("constraints" in problem.offers)
+
+
+def test_a_problem_is_copied_with_what_it_offers():
+    problem = problems("two, loss")
+    again = copy.copy(problem)
+    assert (again.n_samples, again.n_features, again.is_exact) == (12, 3, True)
+    assert again.gram is problem.gram and again.offers == problem.offers
 
 
 # ---- steps --------------------------------------------------------------------------------------

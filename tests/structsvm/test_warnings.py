@@ -59,6 +59,12 @@ def test_of_solvers():
     assert set(lines(lambda: Huller(max_iter=1, random_state=0).solve(two_classes()))) == {here()}
 
 
+def test_of_estimators():
+    model = structsvm.StructuredSVM(ViterbiOracle(n_labels=2, n_token_features=1), LaRank(max_iter=1, tol=1e-12))
+    X, Y = [np.array([[1.0], [2.0]])] * 2, [[0, 1], [1, 0]]
+    assert lines(lambda: model.fit(X, Y)) == [here()]
+
+
 def test_of_check_oracle():
     class Local(ViterbiOracle):
         """A class that pickle cannot find."""

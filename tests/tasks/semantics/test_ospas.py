@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ospas_reference import PlainOspas
 
-from structsvm.oracles.ambiguous import Rows
+from structsvm.oracles.ambiguous import SparseRows
 from structsvm.tasks.semantics._ospas import STRATEGIES, BagTagger, Words
 
 
@@ -33,7 +33,7 @@ class Sentences:
         entries = [sorted(bag.items()) for of_one in bags for bag in of_one]
         flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
         offsets = np.cumsum([0, *map(len, X)])
-        tokens = Rows(
+        tokens = SparseRows(
             np.cumsum([0, *(rows != 0).sum(axis=1)]),
             np.nonzero(rows)[1].astype(np.int32),
             rows[rows != 0],

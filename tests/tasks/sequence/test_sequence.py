@@ -600,7 +600,7 @@ def test_ctrl_c_leaves_a_partial_model(params, tmp_path):
     timer = threading.Timer(1.5, interrupt)
     try:
         timer.start()
-        with pytest.raises(KeyboardInterrupt, match="warm_start=True, where it has that, goes on") as caught:
+        with pytest.raises(KeyboardInterrupt, match="warm_start=True, where it has that, resumes") as caught:
             model.fit(columns, y_long)
         late = time.monotonic() - raised[0]
     finally:
