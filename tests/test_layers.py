@@ -27,7 +27,7 @@ def rooms():
     """``{folder: names of its modules}``; `_cky` and `cky`, a compiled module and the Python around it, are one."""
     found = {}
     for path in FILES:
-        if not path.stem.startswith("__"):
+        if path.suffix != ".pxd" and not path.stem.startswith("__"):
             found.setdefault(path.parent, set()).add(path.stem.lstrip("_"))
     return found
 
