@@ -169,6 +169,34 @@ def test_states_that_do_not_fit(word, value):
         solver.start(problem).state.set_state(state | {"cut_words": words})
 
 
+@pytest.mark.parametrize(
+    ("words", "fits"),
+    [
+        ([0, 3, 1, -1, 2, -1, 3, -1], True),
+        ([0, 2, 1, -1, 2, -1, 3, -1], False),  # they do not cancel
+        ([0, 3, 1, -2, 2, -1, 3, -1], False),
+        ([0, 3, 1, -2, 2, -1], False),  # more than the bag has labels
+        ([0, 2, 1, -1, 3, -1], True),
+        ([0, 2, 3, -1, 1, -1], False),  # not in order
+        ([1, 1, 2, -1], False),  # label 1 is no candidate
+    ],
+)
+def test_counts_of_a_stored_corner(words, fits):
+    """How many of the pairs that the labels stand in are on: for a bag of one of four labels."""
+    problem = AmbiguousOracle(4, 1).bind(np.ones((1, 1)), [{0}])
+    solver = LaRank(C=0.5, max_iter=1, random_state=0)
+    state = solver.solve(problem).state.get_state()
+    assert state["cut_words"].tolist() == [0, 3, 1, -1, 2, -1, 3, -1]
+    state |= {"cut_words": np.array(words, dtype=np.int32), "cut_bounds": np.array([0, len(words)])}
+    other = solver.start(problem).state
+    if fits:
+        other.set_state(state)
+        assert other.n_cuts == 1
+    else:
+        with pytest.raises(ValueError, match="cut 0 of the training state does not fit example 0"):
+            other.set_state(state)
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 

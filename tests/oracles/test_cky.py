@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from structures_table import FORMULATIONS, Trees, check_most_violated
-from tree_reference import catalan
+from tree_reference import ReferenceGrammar, as_text, catalan
 
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
@@ -77,6 +77,26 @@ def test_twins_count_as_one_span_more():
     w = 20.0 * oracle.joint_feature(None, other) - 10.0
     assert problem.separate(0, w)[0] == 1.0 - 6.0 / 7.0
     check_oracle(oracle, [["a"]], [one])
+
+
+class Twins(Trees):
+    """Sentences whose trees come in pairs of the same spans: the chain A -> B and the chain B -> A."""
+
+    def draw_grammar(self, rng):
+        self.rules = [("S", ("A",)), ("S", ("B",)), ("S", ("S", "S"))]
+        self.rules += [("A", ("B",)), ("A", ("'a'",)), ("B", ("A",)), ("B", ("'a'",)), ("A", ("B", "A"))]
+        self.reference = ReferenceGrammar(self.rules, ("S",), 3)
+        self.grammar = Grammar(as_text(self.rules), ("S",), max_unary=3)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_twins_among_many_trees(seed):
+    for loss in LOSSES[1:]:
+        case = Twins(seed, 1, (2, 150), loss=loss)
+        for w in (case.weights(seed), 3.0 * case.weights(seed + 1), case.winning_weights(0)):
+            for rescaling, penalty in FORMULATIONS:
+                check_most_violated(case, w, rescaling, penalty)
 
 
 @pytest.mark.parametrize("n", range(1, 8))

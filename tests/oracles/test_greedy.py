@@ -80,6 +80,15 @@ def test_joint_feature_and_loss(case):
         assert case.oracle.loss(y, other) == (y != other).sum()
 
 
+def test_ties_are_decided_as_in_prediction():
+    """For perceptrons a token is right if its label is the first of the best."""
+    oracle = GreedyOracle(3, 2)
+    problem = oracle.bind([np.ones((3, 2))], [[0, 1, 2]], rescaling=None)
+    w = np.zeros(oracle.n_features)
+    assert oracle.argmax(np.ones((3, 2)), w).tolist() == [0, 0, 0]
+    assert [problem.separate(i, w)[1].any() for i in range(3)] == [False, True, True]
+
+
 def test_sentences_stay_together():
     """The pass shuffles sentences; the tokens of one come in order."""
     rng = np.random.default_rng(0)

@@ -94,8 +94,8 @@ def test_loss_augmented_argmax(structure, rescaling):
 def test_the_most_violated_constraint(structure, rescaling, penalty):
     for seed in SEEDS:
         case = case_of(structure, seed)
-        for whole in (False, True):
-            check_most_violated(case, case.weights(seed + 200, whole=whole), rescaling, penalty)
+        for w in (case.weights(seed + 200), case.weights(seed, whole=True), case.winning_weights(seed % 2)):
+            check_most_violated(case, w, rescaling, penalty)
 
 
 @pytest.mark.parametrize("structure", [s for s in STRUCTURES if s != "bags"])
@@ -104,7 +104,8 @@ def test_plain_inference_for_perceptrons(structure):
     for seed in SEEDS:
         case = case_of(structure, seed)
         problem, tables = case.bind(None), case.constraints(None, "linear")
-        for w in (case.weights(seed), case.weights(seed, whole=True), np.zeros(problem.n_features)):
+        zero = np.zeros(problem.n_features)
+        for w in (case.weights(seed), case.weights(seed, whole=True), case.winning_weights(seed % 2), zero):
             for i, table in enumerate(tables):
                 differences = np.array([psi for _, psi in table]).reshape(-1, problem.n_features)
                 best = max(-differences @ w, default=-np.inf)

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structures_table import FORMULATIONS, Chains, tokens_of
 
-from structsvm import UnsupportedFormulation
+from structsvm import LaRank, UnsupportedFormulation
 from structsvm.features.tokens import Tokens
 from structsvm.oracles._viterbi import MAX_CHART_BYTES
 from structsvm.oracles.viterbi import ViterbiOracle
 
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
+MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
 
 
 class Case(Chains):
@@ -130,6 +131,29 @@ def test_a_long_sequence(order):
             z[t] = label
             assert reference.score(w, z) <= score + 1e-2
     assert oracle.bind([x], [y]).separate(0, w)[0] >= 0.0
+
+
+@pytest.mark.parametrize("ones", [False, True])
+def test_inner_products_of_cuts_with_many_differences(ones):
+    """They are taken feature by feature; what the steps track is still the dual of the dense constraints."""
+    rng = np.random.default_rng(0)
+    n = 2 * int(MANY_PAIRS**0.5)
+    X = [rng.integers(0, 2, (n, 3)).astype(float) if ones else rng.normal(size=(n, 3)) for _ in range(2)]
+    oracle = ViterbiOracle(3, 3)
+    # No token has label 2: the constraints alone have features of it.
+    problem = oracle.bind(tokens_of(X, 3, ones=ones), [rng.integers(0, 2, n) for _ in X])
+    run = LaRank(C=0.01, schedule="fixed", n_reprocess=3, random_state=0).start(problem)
+    for _ in range(4):
+        run.schedule.start_pass()
+        run.schedule.run(np.inf)
+        tracked = run.state.dual
+        assert run.state.n_cuts > 2
+        _, b, rows = run.state.constraints()
+        alpha = run.state.alphas()[1]
+        w = np.zeros(oracle.n_features)
+        for a, (indices, values) in zip(alpha, rows, strict=True):
+            w[indices] += a * values
+        assert tracked == pytest.approx(alpha @ b - 0.5 * w @ w, rel=1e-4)
 
 
 def test_counting_has_a_cap():

@@ -120,6 +120,14 @@ class Case:
         n = self.oracle.n_features
         return rng.integers(-2, 3, n).astype(float) if whole else single(rng.normal(size=n))
 
+    def winning_weights(self, i):
+        """Weights, by perceptron steps, under which the true output of example i wins if it can."""
+        differences = np.array([psi for _, psi in self.constraints("margin", None)[i]])
+        w = self.weights(i)
+        for _ in range(50 if len(differences) else 0):
+            w = w + differences[(differences @ w).argmin()]
+        return single(w)
+
     def constraints(self, rescaling, penalty):
         """(b, psi) of all constraints, by example of the bound problem."""
         return [space.constraints(rescaling, penalty) for space in self.spaces]
@@ -402,7 +410,9 @@ class Alignments(Case):
 
     def _draw_paired(self, alignments):
         paired = [a for a in alignments if "M" in a[2]]
-        return paired[int(self.rng.integers(len(paired)))]
+        with_gap = [a for a in paired if not a[2].endswith("M")]
+        chosen = with_gap if with_gap and self.rng.random() < 0.5 else paired
+        return chosen[int(self.rng.integers(len(chosen)))]
 
     def _draw_assessed(self, n):
         assessed = self.rng.random(n) < 0.7
