@@ -307,19 +307,19 @@ class SequenceAligner(TaskEstimator):
 
     @property
     def coef_(self):
-        return self.model_.weights
+        return self._fitted().weights
 
     @property
     def substitution_matrix_(self):
-        return self.model_.substitution_matrix
+        return self._fitted().substitution_matrix
 
     @property
     def gap_open_(self):
-        return self.model_.gap_open
+        return self._fitted().gap_open
 
     @property
     def gap_extend_(self):
-        return self.model_.gap_extend
+        return self._fitted().gap_extend
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

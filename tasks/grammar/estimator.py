@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from structsvm.callbacks import CallbackSupportMixin, with_callbacks
+from structsvm.callbacks import with_callbacks
 from structsvm.metrics import bracket_scores
-from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, validate
-from structsvm.solvers.base import Solver, raise_if_interrupted
+from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.solvers import Solver
 from structsvm.structures.grammar import format_rule
-from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.common.stored_estimator import StoredEstimatorMixin, monitor_for
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, as_trees, prepare
-from structsvm.tasks.grammar.parameters import check_unchanged, make_grammar_solver
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, prepare, trees_of
+from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 
-class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
+class GrammarParser(TaskEstimator):
     """A parser whose grammar is read off a treebank and whose rules are weighted with a large margin.
 
     Parameters
@@ -63,7 +60,8 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
     max_iter, tol, random_state, checkpoint, checkpoint_every
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, on the same trees.
+        Whether `fit` goes on from what was learnt before, with its grammar: the same run on the same trees, around the
+        present weights on others. "pcfg" always begins anew.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     verbose : bool, default=False
@@ -143,9 +141,7 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         self.verbose = verbose
 
     _model_class = GrammarModel
-    _kind = "grammar"
-    _constraints = {
-        "C": (POSITIVE, Options(None)),
+    _constraints = SOLVER_CHOICE | {
         "solver": (Options(*SOLVERS, PCFG), Kind(Solver, "a Solver")),
         "loss": Options("f1", "hamming", "zero_one"),
         "rescaling": Options("margin", "slack"),
@@ -161,15 +157,9 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         "smoothing": Interval(Real, 0.0),
         "max_length": Interval(Integral, 1),
         "max_chart_bytes": Interval(Integral, 1),
-        "max_iter": (Interval(Integral, 1), Options(None)),
-        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
-        "random_state": RANDOM_STATE,
-        "warm_start": FLAG,
-        "n_jobs": N_JOBS,
-        "checkpoint": CHECKPOINT,
-        "checkpoint_every": Interval(Integral, 1),
-        "verbose": FLAG,
     }
+
+    # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
     def fit(self, X, y=None, sample_weight=None):
@@ -177,10 +167,11 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : list of trees
-            `structsvm.structures.trees.Tree`, bracketed text, or ``nltk.Tree``.
-        y : None
-            The trees are inputs and outputs in one.
+        X : list of trees, or of sentences if there is y
+            A tree is a `structsvm.structures.trees.Tree`, bracketed text, or ``nltk.Tree``; a sentence as `predict`
+            takes it.
+        y : list of trees, optional
+            Those of the sentences. None: the trees X are inputs and outputs in one.
         sample_weight : array-like of shape (n_trees,), optional
             Factor on each tree's C.
 
@@ -191,47 +182,49 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, a tree that is none or is too long (the message names parameter or tree).
+            For a parameter out of range, a tree that is none or is too long, a sentence with other tokens than its tree
+            (the message names parameter, tree or sentence).
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
-        validate(self, self._constraints)
-        trees = as_trees(X, self.clean)
-        weight = checked_sample_weight(sample_weight, len(trees))
         if isinstance(self.solver, str) and self.solver == PCFG:
-            if weight is not None:
-                raise ValueError("sample_weight has no meaning for solver='pcfg'")
-            return self._estimate(trees)
-        solver = make_grammar_solver(self)
-        resume = self.warm_start and hasattr(self, "model_") and self.model_.state is not None
-        model, encoded = prepare(self, trees)
-        if resume:
-            check_unchanged(self.model_, model)
-            model = self.model_
-        monitor = monitor_for(
-            self,
-            X,
-            y,
-            solver.n_passes,
-            lambda run: {"model_": GrammarModel(model.terminals, model.oracle, model.v, weights=run.weights)},
-        )
-        run = model.train(encoded, solver, sample_weight=weight, monitor=monitor, resume=resume)
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self
+            return self._estimate(X, y, sample_weight)
+        return self._train(X, y, sample_weight)
 
-    def _estimate(self, trees):
+    @with_callbacks
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+        """One pass over a batch, starting from the present weights.
+
+        The first call settles the grammar: ValueError for a later tree with a rule that is not in it. The batch's
+        problem is solved around the weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
+        that problem. `classes` must be None: trees have none.
+        """
+        if classes is not None:
+            raise ValueError(f"classes={classes!r:.80} has no meaning here: trees have no classes")
+        if isinstance(self.solver, str) and self.solver == PCFG:
+            raise ValueError("solver='pcfg' counts all trees at once, and has no partial_fit")
+        return self._train(X, y, sample_weight, passes=1)
+
+    def _estimate(self, X, y, sample_weight):
+        self._validate_params()
+        if sample_weight is not None:
+            raise ValueError("sample_weight has no meaning for solver='pcfg'")
         if self.span_features:
             raise ValueError("span_features=True has no meaning for solver='pcfg': a generative grammar has only rules")
-        model, encoded = prepare(self, trees)
+        model, encoded = prepare(self, trees_of(X, y, self))
+        model.params = self.get_params(deep=False)
         model.estimate(encoded, self.smoothing)
         self._adopt(model)
         return self
 
-    def _adopt(self, model):
-        self.model_ = model
-        self.result_ = model.result
-        self.n_iter_ = 0 if model.result is None else model.result.n_iter
+    def _make_solver(self):
+        return make_grammar_solver(self)
+
+    def _prepare(self, X, y, sample_weight, before):
+        trees = trees_of(X, y, self)
+        if before is not None and before.result is None:
+            before = None  # relative frequencies are no training to go on from
+        return *prepare(self, trees, before), checked_sample_weight(sample_weight, len(trees))
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -250,40 +243,37 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         ValueError
             An empty sentence, one longer than `max_length`, or one whose chart is larger than `max_chart_bytes`.
         """
-        check_is_fitted(self)
-        jobs = (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
-        return self.model_.predict(X, on_no_parse=self.on_no_parse, n_jobs=jobs)
+        return self._fitted().predict(X, on_no_parse=self.on_no_parse, n_jobs=self._threads)
 
     def predict_kbest(self, X, k):
         """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are).
 
         For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
         """
-        check_is_fitted(self)
-        return list(self.model_.predict_kbest(X, k, on_no_parse=self.on_no_parse))
+        return list(self._fitted().predict_kbest(X, k, on_no_parse=self.on_no_parse))
 
     def score(self, X, y=None):
-        """Return the bracketing F1 of the predictions for the sentences of trees X, as EVALB counts it."""
-        check_is_fitted(self)
-        trees = as_trees(X, self.clean)
+        """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""
+        self._fitted()
+        trees = trees_of(X, y, self)
         return bracket_scores(trees, self.predict([tree.tokens() for tree in trees])).f1
 
-    # ---- views, files ---------------------------------------------------------------------------
+    # ---- views ---------------------------------------------------------------------------------
 
     @property
     def coef_(self):
-        return self.model_.weights
+        return self._fitted().weights
 
     @property
     def grammar_(self):
-        return self.model_.weighted_rules()
+        return self._fitted().weighted_rules()
 
     @property
     def start_(self):
-        return self.model_.weighted_starts()
+        return self._fitted().weighted_starts()
 
     def grammar_text(self, *, weights=True):
-        """The grammar as text, a rule a line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
+        """The grammar as text, one rule per line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
 
         For "pcfg" the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``). Labels
         that NLTK cannot hold are escaped, see `structsvm.structures.grammar.format_rule`; `parse_rules` there reads the
@@ -294,10 +284,18 @@ class GrammarParser(StoredEstimatorMixin, CallbackSupportMixin, BaseEstimator):
         ValueError
             A word with quotes of both kinds, which the text cannot hold.
         """
-        check_is_fitted(self)
-        number = np.exp if self.model_.result is None else float
+        model = self._fitted()
+        number = np.exp if model.result is None else float
         return "\n".join(
             # NLTK reads no exponents.
             format_rule(rule) + (f" [{np.format_float_positional(number(weight), trim='-')}]" if weights else "")
-            for rule, weight in self.model_.weighted_rules()
+            for rule, weight in model.weighted_rules()
         )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags

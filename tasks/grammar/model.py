@@ -6,29 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, pairwise
 
 import numpy as np
 
-from structsvm.checkpoint import must_resume, resumed
+from structsvm.dual.parallel import parallel_map
 from structsvm.metrics import EVALB_DELETED
-from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.parameters import plain as plain_parameter
-from structsvm.result import Result, read_result, result_arrays
-from structsvm.solvers import Solver
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
-from structsvm.structures.trees import Tree, clean_tree, merge_repeats, parse_tree
-from structsvm.tasks.common.solver import solver_from_json, solver_to_json
+from structsvm.structures.trees import Tree, clean_tree, escaped, merge_repeats, parse_tree
+from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.grammar.parameters import check_unchanged
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
 
-KIND = "grammar"
 PCFG = "pcfg"
 
 
-class GrammarModel:
-    """Terminals, oracle and weights of a parser.
+class GrammarModel(TaskModel):
+    """Terminals, oracle and weights of a parser; relative frequencies have no result.
 
     Attributes
     ----------
@@ -37,36 +33,21 @@ class GrammarModel:
     v : int
         Vertical Markovisation of its labels.
     weights : ndarray of shape (oracle.n_features,), float64
-    result : Result or None
-        None for the maximum-likelihood baseline.
-    state : dict of ndarray, or None
-        The training state from which `resume` goes on.
-    fingerprint : int
-    params : dict
-        The estimator's parameters.
     """
 
-    def __init__(self, terminals, oracle, v, *, weights=None, params=None):
+    kind = "grammar"
+    estimator = "GrammarParser"
+
+    def __init__(self, terminals, oracle, v, *, weights=None):
+        super().__init__()
         self.terminals, self.oracle, self.v = terminals, oracle, v
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
-        self.params = {} if params is None else params
-        self.result: Result | None = None
-        self.state: dict[str, np.ndarray] | None = None
-        self.fingerprint = 0
 
     # ---- training -------------------------------------------------------------------------------
 
-    def train(self, trees, solver, *, sample_weight=None, monitor=None, resume=False):
-        """Fit the weights to encoded trees; returns the `Run`, which may have been interrupted."""
-        solver.validate()
-        problem = self.oracle.bind(None, trees, **solver.formulation())
-        run = None
-        if resume:
-            run = must_resume(resumed(solver, problem, self.state, self.fingerprint, sample_weight=sample_weight))
-        run = solver.solve(problem, sample_weight=sample_weight, run=run, monitor=monitor)
-        self.weights, self.result = run.weights, run.result()
-        self.state, self.fingerprint = run.get_state(), problem.fingerprint()
-        return run
+    def bind(self, data, solver, sample_weight=None):
+        """The oracle bound to encoded trees."""
+        return self.oracle.bind(None, data, **solver.formulation()), sample_weight
 
     def estimate(self, trees, smoothing):
         """The maximum-likelihood PCFG of encoded trees."""
@@ -87,23 +68,20 @@ class GrammarModel:
     def predict(self, sentences, *, on_no_parse="raise", n_jobs=1):
         """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
         sentences = list(sentences)
-        if n_jobs == 1 or len(sentences) < 2 * n_jobs:
-            return self._predict_part(sentences, 0, on_no_parse, self.oracle.parser())
-        bounds = np.linspace(0, len(sentences), n_jobs + 1).astype(int).tolist()
-        parsers = [self.oracle.parser() for _ in range(n_jobs)]
-        pool = ThreadPoolExecutor(n_jobs)
-        try:
-            parts = pool.map(
-                lambda a, b, parser: self._predict_part(sentences[a:b], a, on_no_parse, parser),
-                bounds[:-1],
-                bounds[1:],
-                parsers,
-            )
-            return [tree for part in parts for tree in part]
-        finally:  # after Ctrl-C, nobody waits for the threads
+        n_parts = n_jobs if len(sentences) >= 2 * n_jobs else 1
+        bounds = np.linspace(0, len(sentences), n_parts + 1).astype(int).tolist()
+        parsers = [self.oracle.parser() for _ in range(n_parts)]
+
+        def work(part):
+            (a, b), parser = part
+            return self._predict_part(sentences[a:b], a, on_no_parse, parser)
+
+        def stop():
             for parser in parsers:
                 parser.stop()
-            pool.shutdown(wait=False, cancel_futures=True)
+
+        parts = list(zip(pairwise(bounds), parsers, strict=True))
+        return list(chain.from_iterable(parallel_map(work, parts, n_jobs, stop)))
 
     def _predict_part(self, sentences, first, on_no_parse, parser):
         trees = []
@@ -143,10 +121,7 @@ class GrammarModel:
         return plain(tree) if self.v > 1 else tree
 
     def _encoded(self, sentence):
-        if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
-            raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
-        if len(sentence) == 0:
-            raise ValueError("a sentence must have at least one word")
+        check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
     def flat(self, sentence):
@@ -160,17 +135,17 @@ class GrammarModel:
             elif not isinstance(token, str):
                 nodes.append(Tree(token[1], (word,)))
             else:
-                number = grammar.terminal_number.get(terminal, -1)
+                terminal_id = grammar.terminal_number.get(terminal, -1)
                 tags = [
                     (self.weights[grammar.arrays["lexical_feature"][k]], grammar.nodes[node])
                     for (node, t), k in grammar.lexical_number.items()
-                    if t == number
+                    if t == terminal_id
                 ]
                 nodes.append(self._plain(Tree(max(tags)[1], (word,))) if tags else word)
         starts = self.weighted_starts()
         return Tree(max(starts, key=lambda name: starts[name]), nodes)
 
-    # ---- views, files ---------------------------------------------------------------------------
+    # ---- views of the weights ---------------------------------------------------------------------------
 
     def weighted_rules(self):
         """The rules with their weights: a list of (Rule, float)."""
@@ -184,20 +159,22 @@ class GrammarModel:
         weights = self.weights[grammar.n_rules : len(grammar.features)].tolist() or [0.0]
         return dict(zip(grammar.start, weights, strict=True))
 
-    def save(self, path):
-        """Write the model file; see `structsvm.model_file`."""
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_file(self):
         grammar, oracle = self.oracle.grammar, self.oracle
-        number = {name: k for k, name in enumerate(grammar.nodes)}
-        # A rule as numbers: nonterminals from 0 up, terminals from -1 down.
+        # A rule as ids: nonterminals from 0 up, terminals from -1 down.
         flat = [
             [
-                number[rule.lhs],
-                *(number[s] if isinstance(s, str) else -1 - grammar.terminal_number[s.name] for s in rule.rhs),
+                grammar.node_number[rule.lhs],
+                *(
+                    grammar.node_number[s] if isinstance(s, str) else -1 - grammar.terminal_number[s.name]
+                    for s in rule.rhs
+                ),
             ]
             for rule in grammar.rules
         ]
-        meta = {
-            "params": {name: _param_to_json(name, value) for name, value in self.params.items()},
+        header = {
             "terminals": {"kind": self.terminals.kind, "known": sorted(self.terminals.known)},
             "v": self.v,
             "grammar": {
@@ -214,62 +191,23 @@ class GrammarModel:
                 "max_length": oracle.max_length,
                 "max_chart_bytes": oracle.max_chart_bytes,
             },
-            "fingerprint": self.fingerprint,
-            "result": None if self.result is None else self.result.to_dict(),
         }
-        arrays = {
+        return header, {
             "weights": self.weights,
-            "rules": np.array([k for rule in flat for k in rule], dtype=np.int32),
+            "rules": np.array(list(chain.from_iterable(flat)), dtype=np.int32),
             "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
         }
-        arrays |= result_arrays(self.result, self.state)
-        write_model(path, KIND, meta, arrays)
 
     @classmethod
-    def load(cls, path, *, mmap=False):
-        """Read a model file; ModelFileError if it is not a whole, sound parser."""
-        file = read_model(path, kind=KIND, mmap=mmap)
-        try:
-            return cls._from_file(file)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            raise ModelFileError(f"{path}: not a sound grammar model: {error}") from error
-
-    @classmethod
-    def _from_file(cls, file):
-        meta, arrays = file.meta, file.arrays
-        stored = meta["grammar"]
+    def from_file(cls, header, arrays):
+        stored = header["grammar"]
         rules = _rules_from_arrays(stored["nodes"], stored["terminals"], arrays["rules"], arrays["rule_sizes"])
-        grammar = Grammar(
-            rules,
-            stored["start"],
-            h=stored["h"],
-            max_unary=stored["max_unary"],
-            uncounted=stored["uncounted"],
-        )
-        oracle = CKYOracle(grammar, **meta["oracle"])
-        weights = arrays["weights"]
-        if weights.shape != (oracle.n_features,) or weights.dtype != np.float64 or not np.isfinite(weights).all():
-            raise ValueError(f"no weights for the {oracle.n_features} features")
-        if meta["terminals"]["kind"] not in ("tags", "words") or type(meta["v"]) is not int:
+        settings = {name: stored[name] for name in ("start", "h", "max_unary", "uncounted")}
+        oracle = CKYOracle(Grammar(rules, **settings), **header["oracle"])
+        weights = checked_weights(arrays["weights"], (oracle.n_features,), np.float64)
+        if header["terminals"]["kind"] not in ("tags", "words") or type(header["v"]) is not int:
             raise ValueError("terminals of a kind that this version does not know")
-        params = dict(meta["params"])
-        if isinstance(params.get("solver"), dict):
-            params["solver"] = solver_from_json(params["solver"])
-        if params.get("solver", "") is None:
-            del params["solver"]
-        model = cls(Terminals(**meta["terminals"]), oracle, meta["v"], weights=weights, params=params)
-        if meta["result"] is not None:
-            model.result, model.state = read_result(file)
-            model.fingerprint = int(meta["fingerprint"])
-        return model
-
-
-def _param_to_json(name, value):
-    if isinstance(value, Solver):
-        return solver_to_json(value)
-    if name == "start" and isinstance(value, (list, tuple)):
-        return list(value)
-    return None if name == "checkpoint" else plain_parameter(value)
+        return cls(Terminals(**header["terminals"]), oracle, header["v"], weights=weights)
 
 
 def _rules_from_arrays(nodes, terminals, flat, sizes):
@@ -315,19 +253,66 @@ def as_trees(trees, clean, start="TOP"):
     return made
 
 
-def encode_trees(terminals, v, trees):
-    """Trees as the oracle takes them; errors name the tree."""
+def check_sentence(sentence):
+    """Raise ValueError unless it is a list of tokens."""
+    if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
+        raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
+    if len(sentence) == 0:
+        raise ValueError("a sentence must have at least one word")
+
+
+def trees_of(X, y, params):
+    """The trees that an estimator is given: X, or y, where X are their sentences.
+
+    Raises
+    ------
+    ValueError
+        For what is no tree, and for a sentence with other tokens than its tree; the message names the index.
+    """
+    trees = as_trees(X if y is None else y, params.clean)
+    if y is None:
+        return trees
+    if len(X) != len(trees):
+        raise ValueError(f"X has {len(X)} sentences, y has {len(trees)} trees")
+    for i, (sentence, tree) in enumerate(zip(X, trees, strict=True)):
+        try:
+            check_sentence(sentence)
+            _check_tokens(sentence, tree.tokens(), params.terminals)
+        except ValueError as error:
+            raise ValueError(f"sentence {i}: {error}") from None
+    return trees
+
+
+def _check_tokens(sentence, tokens, kind):
+    if len(sentence) != len(tokens):
+        raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
+    for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
+        given = token if isinstance(token, (tuple, list)) else (token,)
+        wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)
+        if [escaped(str(part)) for part in given] != [escaped(str(part)) for part in wanted]:
+            raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
+
+
+def encode_trees(terminals, v, trees, grammar=None):
+    """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree."""
     encoded = []
     for i, tree in enumerate(trees):
         try:
-            encoded.append(annotate(terminals.of_tree(tree), v))
+            encoded.append(annotate(terminals.of_tree(tree, grammar), v))
         except ValueError as error:
             raise ValueError(f"tree {i}: {error}") from None
     return encoded
 
 
-def prepare(params, trees):
-    """Return an untrained model with the grammar of the trees, as parameters ask for it, and the trees encoded."""
+def prepare(params, trees, before=None):
+    """Return ``(model, encoded)``: a model as parameters ask for it, and the trees encoded.
+
+    Its grammar is that of the trees. `before` is a model to go on from, whose grammar stays: ValueError, naming the
+    parameter, if another one is asked for.
+    """
+    if before is not None:
+        check_unchanged(params, before)
+        return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
     encoded = encode_trees(terminals, params.v, trees)
     for i, tree in enumerate(encoded):

@@ -1,4 +1,4 @@
-"""The solver that the parameters of `GrammarParser` ask for."""
+"""What the parameters of `GrammarParser` ask for: the solver, and whether a model can be trained on."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from structsvm.solvers import FrankWolfe, Perceptron, Solver
 from structsvm.tasks.common.solver import make_solver
 
 DEFAULT_C = 1.0
+# What grammar and loss depend on, beside the trees.
+SETTLED = ("terminals", "min_count", "h", "v", "max_unary", "span_features", "loss", "max_length", "max_chart_bytes")
 
 
 def make_grammar_solver(params):
@@ -18,7 +20,7 @@ def make_grammar_solver(params):
     """
     if params.smoothing:
         raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
-    solver = make_solver(params)
+    solver = make_solver(params, DEFAULT_C)
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}
     changed = [name for name, value in wanted.items() if value != {"rescaling": "margin", "penalty": "linear"}[name]]
     if isinstance(params.solver, Solver):
@@ -35,26 +37,14 @@ def make_grammar_solver(params):
     if isinstance(solver, FrankWolfe) and "penalty" in changed:
         raise ValueError("penalty='quadratic' is not for solver='frank_wolfe', which needs a linear one")
     known = solver.get_params()
-    solver.set_params(**{name: value for name, value in wanted.items() if name in known})
-    return solver if params.C is not None else solver.set_params(C=DEFAULT_C)
+    return solver.set_params(**{name: value for name, value in wanted.items() if name in known})
 
 
-def check_unchanged(model, other):
-    """Raise ValueError, naming the parameter, if one that settles grammar or loss differs from the other model's."""
-    oracle, grammar = model.oracle, model.oracle.grammar
-    for name, mine, its in [
-        ("terminals", model.terminals.kind, other.terminals.kind),
-        ("min_count", model.terminals.known, other.terminals.known),
-        ("h", grammar.h, other.oracle.grammar.h),
-        ("v", model.v, other.v),
-        ("max_unary", grammar.max_unary, other.oracle.grammar.max_unary),
-        ("span_features", oracle.span_features, other.oracle.span_features),
-        ("loss", oracle.loss_name, other.oracle.loss_name),
-        ("max_length", oracle.max_length, other.oracle.max_length),
-        ("max_chart_bytes", oracle.max_chart_bytes, other.oracle.max_chart_bytes),
-    ]:
-        if mine != its:
+def check_unchanged(params, model):
+    """Raise ValueError, naming the parameter, if one that settles grammar or loss differs from the model's."""
+    for name in SETTLED:
+        if getattr(params, name) != model.params[name]:
             raise ValueError(
-                f"the model was trained with another {name!r} or on other trees, and training cannot go on with new "
-                "ones; train afresh (warm_start=False), or set it back"
+                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
+                "train afresh (warm_start=False), or set it back"
             )

@@ -48,16 +48,18 @@ class Terminals:
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         return cls(kind, (word for word, count in counts.items() if count >= min_count))
 
-    def of_word(self, word):
+    def of_word(self, word, grammar=None):
+        """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
         word = escaped(word)  # trees that were read have brackets in that form
-        return word if word in self.known else word_class(word)
+        terminal = word if word in self.known else word_class(word)
+        return terminal if grammar is None or terminal in grammar.terminal_number else UNKNOWN
 
-    def of_tree(self, tree):
+    def of_tree(self, tree, grammar=None):
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
         if self.kind == "words":
             return tree.map(
                 lambda node, children: Tree(
-                    node.label, (self.of_word(c) if isinstance(c, str) else c for c in children)
+                    node.label, (self.of_word(c, grammar) if isinstance(c, str) else c for c in children)
                 )
             )
         for word, tag in tree.tokens():
@@ -70,8 +72,7 @@ class Terminals:
     def of_sentence(self, tokens, grammar):
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
 
-        The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words. Classes that were
-        never seen become UNKNOWN.
+        The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words.
         """
         terminals, words = [], []
         for token in tokens:
@@ -83,7 +84,6 @@ class Terminals:
                 terminals.append(tag)
                 words.append(Tree(tag, (word,)))
             else:
-                terminal = self.of_word(word)
-                terminals.append(terminal if terminal in grammar.terminal_number else UNKNOWN)
+                terminals.append(self.of_word(word, grammar))
                 words.append(word)
         return terminals, words

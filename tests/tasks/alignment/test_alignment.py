@@ -469,9 +469,10 @@ def test_costs_that_cannot_be():
 
 def test_a_learnt_reward_for_gaps_is_said():
     model = SequenceAligner(C=10.0, mode="local", alphabet="AC", tol=0.05, random_state=0)
-    with pytest.warns(UserWarning, match="a letter against a gap scores up to"):
+    with pytest.warns(UserWarning, match="a letter against a gap scores up to") as caught:
         model.fit([("AAAA", "CC")] * 3, [("AAAA", "C--C")] * 3)
     assert max(model.gap_open_, model.gap_extend_) > 0.0
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")

@@ -1,5 +1,6 @@
 """The parser: grammars off treebanks, training, fallbacks, files, the command line."""
 
+import copy
 import json
 import os
 from collections import Counter
@@ -65,7 +66,7 @@ def test_formulations_and_solver_objects():
     assert len({m.result_.dual for m in models}) == 4
     solver = LaRank(C=0.5, rescaling="slack", penalty="quadratic", max_iter=3, random_state=0)
     assert GrammarParser(solver=solver).fit(TRAIN[:30]).result_.dual == models[3].result_.dual
-    assert GrammarParser().fit(TRAIN[:10]).model_.params == {}
+    assert GrammarParser().fit(TRAIN[:10]).model_.params == GrammarParser().get_params(deep=False)
     assert clone(models[0]).get_params() == models[0].get_params()
 
 
@@ -84,12 +85,103 @@ def test_threads_give_the_same_model():
     assert one.predict(SENTENCES) == two.predict(SENTENCES)
 
 
+def test_threads_that_fail_stop_the_others(monkeypatch):
+    model, stopped = GrammarParser(max_iter=1, random_state=0).fit(TRAIN).model_, []
+
+    class Parser:
+        def __init__(self):
+            self.parser = parser()
+
+        def parse(self, *arguments):
+            return self.parser.parse(*arguments)
+
+        def stop(self):
+            stopped.append(self)
+
+    parser = model.oracle.parser
+    monkeypatch.setattr(model.oracle, "parser", Parser)
+    assert model.predict(SENTENCES, on_no_parse="flat", n_jobs=3) == model.predict(SENTENCES, on_no_parse="flat")
+    assert not stopped
+    with pytest.raises(ValueError, match="sentence 57: a sentence must have at least one word"):
+        model.predict([*SENTENCES[:57], [], *SENTENCES[58:]], on_no_parse="flat", n_jobs=3)
+    assert len(set(stopped)) == 3
+
+
 def test_warm_start_goes_on():
     parser = GrammarParser(warm_start=True, max_iter=2, random_state=0).fit(TRAIN)
     first = parser.result_.dual
     assert parser.fit(TRAIN).result_.dual > first and parser.n_iter_ == 4
-    with pytest.raises(ValueError, match="differ from those that the model was trained on"):
-        parser.fit(TRAIN[:-1])
+    # Other trees: their problem around the present weights, as `partial_fit` solves it.
+    batch = copy.deepcopy(parser).partial_fit(TRAIN[:-1])
+    parser.set_params(max_iter=1).fit(TRAIN[:-1])
+    assert parser.n_iter_ == 1 and np.array_equal(parser.coef_, batch.coef_)
+    # After relative frequencies, which are no training, all is new.
+    parser.set_params(solver="pcfg").fit(TRAIN[:20])
+    assert parser.result_ is None and parser.n_iter_ == 0
+    again = GrammarParser(max_iter=1, random_state=0).fit(TRAIN)
+    assert np.array_equal(parser.set_params(solver="larank").fit(TRAIN).coef_, again.coef_)
+
+
+def test_sentences_and_their_trees():
+    parser = GrammarParser(max_iter=1, random_state=0).fit(TRAIN)
+    for X in ([tree.tokens() for tree in TRAIN], [[tag for _, tag in tree.tokens()] for tree in TRAIN]):
+        assert np.array_equal(GrammarParser(max_iter=1, random_state=0).fit(X, TRAIN).coef_, parser.coef_)
+    assert parser.score(SENTENCES, TEST) == parser.score(TEST) > 0.0
+    by_word = GrammarParser(terminals="words", max_iter=1).fit(
+        [["a", "(", ")"]], ["(S (NN a) (-LRB- -LRB-) (-RRB- -RRB-))"]
+    )
+    assert str(by_word.predict([["a", "(", ")"]])[0]) == "(S (NN a) (-LRB- -LRB-) (-RRB- -RRB-))"
+    weights, tree = parser.coef_, "(S (DT a) (NN b))"
+    for X, message in (
+        ([], "X has 0 sentences, y has 1 trees"),
+        ([["DT"]], "sentence 0: it has 1 tokens, and its tree 2 words"),
+        ([["DT", "b"]], r"sentence 0: its token 1 is 'b', and its tree has \('b', 'NN'\) there"),
+        ([["DT", ("c", "NN")]], "sentence 0: its token 1 is"),
+        ([["DT", 3]], "sentence 0: its token 1 is 3"),
+        (["DT NN"], "sentence 0: a sentence must be a list of tokens"),
+        ([tree], "sentence 0: a sentence must be a list of tokens"),
+    ):
+        for call in (parser.fit, parser.partial_fit, parser.score):
+            with pytest.raises(ValueError, match=message):
+                call(X, [tree])
+    assert parser.coef_ is weights
+
+
+@pytest.mark.parametrize("terminals", ["tags", "words"])
+def test_partial_fit(terminals):
+    parser = GrammarParser(terminals=terminals, random_state=0).partial_fit(TRAIN)
+    first = GrammarParser(terminals=terminals, max_iter=1, random_state=0).fit(TRAIN)
+    assert np.array_equal(parser.coef_, first.coef_) and parser.n_iter_ == 1
+    grammar = parser.model_.oracle.grammar
+    parser.partial_fit([tree.tokens() for tree in TRAIN[:30]], TRAIN[:30], None, np.ones(30))
+    assert parser.model_.oracle.grammar is grammar and (parser.coef_ != first.coef_).any()
+    assert parser.result_.n_iter == 1 and parser.result_.dual <= parser.result_.primal
+    before = vars(parser).copy()
+    for tree, message in (
+        ("(TOP (S (DT a) (XX b)))", "tree 1: the grammar has no rule S -> "),
+        ("(X (S (DT a) (NN b)))", "tree 1: the root 'X' is not a start symbol"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            parser.partial_fit([str(TRAIN[0]), tree])
+    with pytest.raises(ValueError, match="has no meaning here: trees have no classes"):
+        parser.partial_fit(TRAIN, None, ["S"])
+    with pytest.raises(ValueError, match="trained with another 'h'"):
+        parser.set_params(h=1).partial_fit(TRAIN)
+    with pytest.raises(ValueError, match="solver='pcfg' counts all trees at once"):
+        parser.set_params(h=None, solver="pcfg").partial_fit(TRAIN)
+    assert vars(parser) == before | {"solver": "pcfg"}
+    # And `fit` goes on from there.
+    parser.set_params(solver="larank", warm_start=True, max_iter=1)
+    again = copy.deepcopy(parser).partial_fit(TRAIN)
+    assert np.array_equal(parser.fit(TRAIN).coef_, again.coef_)
+
+
+def test_words_of_a_stream_that_no_class_knows():
+    parser = GrammarParser(terminals="words", random_state=0).partial_fit(["(S (NN a) (VB b))", "(S (NN c) (VB b))"])
+    assert parser.model_.oracle.grammar.terminals == ["<unk>", "b"]
+    parser.partial_fit(["(S (NN Walking) (VB b))"])
+    with pytest.raises(ValueError, match="the grammar has no rule VB -> '<unk>'"):
+        parser.partial_fit(["(S (NN a) (VB Walking))"])
 
 
 @pytest.mark.parametrize(
@@ -417,8 +509,8 @@ def test_damaged_models(tmp_path):
     GrammarParser(max_iter=1, random_state=0).fit(TRAIN[:10]).save(path)
     file = read_model(path)
     changes = [
-        ("weights", file.arrays["weights"][:-1], "no weights for"),
-        ("weights", file.arrays["weights"] * np.nan, "no weights for"),
+        ("weights", file.arrays["weights"][:-1], "weights of shape"),
+        ("weights", file.arrays["weights"] * np.nan, "weights that are not finite"),
         ("rules", file.arrays["rules"] + 1000, "symbols that are not there"),
         ("rule_sizes", file.arrays["rule_sizes"][1:], "do not fit their sizes"),
     ]
