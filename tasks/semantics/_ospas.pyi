@@ -55,7 +55,6 @@ class BagTagger:
 
 class OspasState(State):
     kind: str
-    steps: frozenset[str]
     @property
     def problem(self) -> SemanticProblem: ...
     @property

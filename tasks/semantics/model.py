@@ -73,8 +73,9 @@ class Tagger:
                 self.number[label] = len(self.labels)
                 self.labels.append(label)
 
-    def scores(self, rows, offsets):
-        """Return for each sentence, encoded by the encoder, an array (n_words, n_labels)."""
+    def scores(self, sequences):
+        """Return for each sequence of attribute lists an array (n_words, n_labels)."""
+        rows, offsets = self.encoder.encode(sequences, grow=False)
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
 
@@ -100,7 +101,6 @@ class SemanticModel(TaskModel):
 
     kind = "semantics"
     estimator = "SemanticParser"
-    settings: SimpleNamespace
 
     def __init__(self, params):
         super().__init__()
@@ -156,11 +156,6 @@ class SemanticModel(TaskModel):
                 raise ValueError(f"{place}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
 
-    def encode(self, tokens, *, grow):
-        """The attributes from which symbols are told: see `Encoder.encode`."""
-        attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
-        return self.symbols.encoder.encode(attributes, grow=grow)
-
     def register(self, bags):
         """Number the symbols and roles in the bags, of which the taggers will know that they could be wrong."""
         for trees in bags:
@@ -202,8 +197,8 @@ class SemanticModel(TaskModel):
         run = super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes)
         if before is not None:
             counts = ("n_iter", "n_argmax", "seconds")
-            result = run.result()
-            self.result = replace(result, **{name: getattr(before, name) + getattr(result, name) for name in counts})
+            total = {name: getattr(before, name) + getattr(self.result, name) for name in counts}
+            self.result = replace(self.result, **total)
         return run
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -214,7 +209,8 @@ class SemanticModel(TaskModel):
 
     def symbol_scores(self, tokens):
         """For each sentence an array (n_words, n_symbols)."""
-        return self.symbols.scores(*self.encode(tokens, grow=False))
+        settings = self.settings
+        return self.symbols.scores(symbol_attributes(words, settings.window, settings.ngrams) for words in tokens)
 
     def parse(self, tokens):
         """The meaning representations of each sentence, as a list of lists of trees."""
@@ -240,8 +236,7 @@ class SemanticModel(TaskModel):
                     places.append((s, t, others))
         assembler = Assembler(self.grammar, self.relation_roles, self.nested, self.settings.max_meanings)
         found: dict[int, dict] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
-        scored_words = self.roles.scores(*self.roles.encoder.encode(sequences, grow=False))
-        for (s, t, others), scored in zip(places, scored_words, strict=True):
+        for (s, t, others), scored in zip(places, self.roles.scores(sequences), strict=True):
             found[s][t] = others, scored.tolist()
         parsed = []
         for s, symbols in enumerate(alignment):

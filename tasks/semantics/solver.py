@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,7 @@ class OspasRun(WeightRun):
     def __init__(self, solver, problem, state, C):
         super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
         self.turn = 0
-        self.chosen: Any = None
-        self.whole: Any = None
+        self.chosen = self.whole = None
 
     @property
     def turn_end(self):
@@ -106,7 +104,7 @@ class Ospas(Solver):
         As for `LaRank`.
     """
 
-    needs = frozenset({"words in bags"})
+    needs = frozenset({"bags of meanings"})
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
