@@ -206,7 +206,7 @@ class GrammarParser(TaskEstimator):
         return self._train(X, y, sample_weight, passes=1)
 
     def _estimate(self, X, y, sample_weight):
-        self._validate_params()
+        self._check_params()
         if sample_weight is not None:
             raise ValueError("sample_weight has no meaning for solver='pcfg'")
         if self.span_features:
