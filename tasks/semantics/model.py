@@ -6,12 +6,13 @@ import copy
 import os
 from collections import defaultdict
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
+from structsvm.dual.parallel import parallel_map
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
@@ -216,8 +217,13 @@ class SemanticModel(TaskModel):
         """For each sentence an array (n_words, n_symbols)."""
         return self.symbols.scores(*self.encode(tokens, grow=False))
 
-    def parse(self, tokens):
+    def parse(self, tokens, n_jobs=1):
         """The meaning representations of each sentence, as a list of lists of trees."""
+        bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
+        parts = [tokens[a:b] for a, b in pairwise(bounds)]
+        return list(chain.from_iterable(parallel_map(self._parse_part, parts, n_jobs)))
+
+    def _parse_part(self, tokens):
         scores = self.symbol_scores(tokens)
         label_ids = [table.argmax(axis=1).tolist() for table in scores]
         parsed = self._parse_labelled(tokens, scores, label_ids)
