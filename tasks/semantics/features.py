@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from structsvm.features._attributes import AttributeBuffer
-from structsvm.oracles.ambiguous import Rows
+from structsvm.oracles.ambiguous import SparseRows
 
 PADDING = "\x02"  # stands for what is outside of the sentence
 
@@ -95,4 +95,4 @@ class Encoder:
             buffer.add(sequence)
         offsets, indptr, indices, values = buffer.finish()
         numbers = np.ones(len(indices)) if values is None else values.astype(np.float64)
-        return Rows(indptr, indices, numbers, len(self.index)), offsets
+        return SparseRows(indptr, indices, numbers, len(self.index)), offsets

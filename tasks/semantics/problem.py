@@ -11,7 +11,7 @@ from structsvm._problem import BoundProblem
 from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.oracles.ambiguous import Rows
+from structsvm.oracles.ambiguous import SparseRows
 from structsvm.tasks.semantics._ospas import Words
 from structsvm.tasks.semantics.features import role_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
@@ -27,7 +27,7 @@ class SemanticProblem(BoundProblem):
     tokens : list of sentences
         As `SemanticModel.read` returns them.
     bags : list of lists of trees
-    encoded : (Rows, ndarray), optional
+    encoded : (SparseRows, ndarray), optional
         The sentences' attributes, if they are known.
 
     Attributes
@@ -116,7 +116,7 @@ class SemanticProblem(BoundProblem):
         if not numbers:
             return None
         indices = np.fromiter(chain.from_iterable(numbers), dtype=np.int32)
-        rows = Rows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
+        rows = SparseRows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
         return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
 
     def _role_bag(self, instances, symbol, n_words):
