@@ -70,7 +70,7 @@ def predict(model_path, path, output, kbest, jobs):
     lines = read_input(path, bags=False)
     tokens = model.tokens_of(lines.sentences, lines.places)
     with writing(output) as stream:
-        for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens), model.align(tokens)):
+        for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens, jobs), model.align(tokens)):
             row = {
                 "sentence": sentence,
                 "meaning": [format_meaning(tree) for tree in trees],
@@ -85,7 +85,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
     model = SemanticModel.load(model_path, mmap=True)
     lines = read_input(path)
     tokens = model.tokens_of(lines.sentences, lines.places)
-    scores = meaning_scores(lines.bags, model.parse(tokens), grammar=model.grammar)
+    scores = meaning_scores(lines.bags, model.parse(tokens, jobs), grammar=model.grammar)
     told = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
     found = [[symbol.name for symbol in symbols] for symbols in model.align(tokens)]
     error = alignment_error([lines.alignments[i] for i in told], [found[i] for i in told]) if told else None

@@ -55,6 +55,7 @@ class BagTagger:
 
 class OspasState(State):
     kind: str
+    steps: frozenset[str]
     @property
     def problem(self) -> SemanticProblem: ...
     @property

@@ -16,8 +16,8 @@ from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
-# OSPAS has no gap that it could stop at, and no rounds.
-OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name not in ("tol", "n_jobs")}
+# OSPAS has no gap that it could stop at.
+OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
 
 
 class SemanticParser(TaskEstimator):
@@ -60,6 +60,8 @@ class SemanticParser(TaskEstimator):
         Seeds the strategy "random".
     warm_start : bool, default=False
         Whether `fit` goes on from what was learnt before, on the same sentences or others.
+    n_jobs : int, optional
+        Threads for `predict`; -1: one per processor.
     checkpoint : path-like, optional
         File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
@@ -130,6 +132,7 @@ class SemanticParser(TaskEstimator):
         lowercase=True,
         random_state=None,
         warm_start=False,
+        n_jobs=None,
         checkpoint=None,
         checkpoint_every=1,
         verbose=False,
@@ -149,6 +152,7 @@ class SemanticParser(TaskEstimator):
         self.lowercase = lowercase
         self.random_state = random_state
         self.warm_start = warm_start
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
@@ -207,7 +211,8 @@ class SemanticParser(TaskEstimator):
     def predict(self, X):
         """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
         model = self._fitted()
-        return [[format_meaning(tree) for tree in trees] for trees in model.parse(tokens_of(model, X))]
+        parsed = model.parse(tokens_of(model, X), self._threads)
+        return [[format_meaning(tree) for tree in trees] for trees in parsed]
 
     def predict_alignment(self, X):
         """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""

@@ -94,5 +94,5 @@ class Encoder:
         for sequence in sequences:
             buffer.add(sequence)
         offsets, indptr, indices, values = buffer.finish()
-        values = np.ones(len(indices)) if values is None else values.astype(np.float64)
-        return SparseRows(indptr, indices, values, len(self.index)), offsets
+        numbers = np.ones(len(indices)) if values is None else values.astype(np.float64)
+        return SparseRows(indptr, indices, numbers, len(self.index)), offsets

@@ -6,12 +6,13 @@ import copy
 import os
 from collections import defaultdict
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
+from structsvm.dual.parallel import parallel_map
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
@@ -73,9 +74,8 @@ class Tagger:
                 self.number[label] = len(self.labels)
                 self.labels.append(label)
 
-    def scores(self, sequences):
-        """Return for each sequence of attribute lists an array (n_words, n_labels)."""
-        rows, offsets = self.encoder.encode(sequences, grow=False)
+    def scores(self, rows, offsets):
+        """Return for each sentence, encoded by the encoder, an array (n_words, n_labels)."""
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
 
@@ -101,6 +101,7 @@ class SemanticModel(TaskModel):
 
     kind = "semantics"
     estimator = "SemanticParser"
+    settings: SimpleNamespace
 
     def __init__(self, params):
         super().__init__()
@@ -156,6 +157,11 @@ class SemanticModel(TaskModel):
                 raise ValueError(f"{place}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
 
+    def encode(self, tokens, *, grow):
+        """The attributes from which symbols are told: see `Encoder.encode`."""
+        attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
+        return self.symbols.encoder.encode(attributes, grow=grow)
+
     def register(self, bags):
         """Number the symbols and roles in the bags, of which the taggers will know that they could be wrong."""
         for trees in bags:
@@ -197,8 +203,8 @@ class SemanticModel(TaskModel):
         run = super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes)
         if before is not None:
             counts = ("n_iter", "n_argmax", "seconds")
-            total = {name: getattr(before, name) + getattr(self.result, name) for name in counts}
-            self.result = replace(self.result, **total)
+            result = run.result()
+            self.result = replace(result, **{name: getattr(before, name) + getattr(result, name) for name in counts})
         return run
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -209,11 +215,15 @@ class SemanticModel(TaskModel):
 
     def symbol_scores(self, tokens):
         """For each sentence an array (n_words, n_symbols)."""
-        settings = self.settings
-        return self.symbols.scores(symbol_attributes(words, settings.window, settings.ngrams) for words in tokens)
+        return self.symbols.scores(*self.encode(tokens, grow=False))
 
-    def parse(self, tokens):
+    def parse(self, tokens, n_jobs=1):
         """The meaning representations of each sentence, as a list of lists of trees."""
+        bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
+        parts = [tokens[a:b] for a, b in pairwise(bounds)]
+        return list(chain.from_iterable(parallel_map(self._parse_part, parts, n_jobs)))
+
+    def _parse_part(self, tokens):
         scores = self.symbol_scores(tokens)
         label_ids = [table.argmax(axis=1).tolist() for table in scores]
         parsed = self._parse_labelled(tokens, scores, label_ids)
@@ -236,7 +246,8 @@ class SemanticModel(TaskModel):
                     places.append((s, t, others))
         assembler = Assembler(self.grammar, self.relation_roles, self.nested, self.settings.max_meanings)
         found: dict[int, dict] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
-        for (s, t, others), scored in zip(places, self.roles.scores(sequences), strict=True):
+        scored_words = self.roles.scores(*self.roles.encoder.encode(sequences, grow=False))
+        for (s, t, others), scored in zip(places, scored_words, strict=True):
             found[s][t] = others, scored.tolist()
         parsed = []
         for s, symbols in enumerate(alignment):

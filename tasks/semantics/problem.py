@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from itertools import chain, pairwise
 
 import numpy as np
 
 from structsvm._problem import BoundProblem
+from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
 from structsvm.oracles._ambiguous import decision_scores
 from structsvm.oracles.ambiguous import SparseRows
 from structsvm.tasks.semantics._ospas import Words
-from structsvm.tasks.semantics.features import role_attributes, symbol_attributes
+from structsvm.tasks.semantics.features import role_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in
 
 
@@ -27,6 +27,8 @@ class SemanticProblem(BoundProblem):
     tokens : list of sentences
         As `SemanticModel.read` returns them.
     bags : list of lists of trees
+    encoded : (SparseRows, ndarray), optional
+        The sentences' attributes, if they are known.
 
     Attributes
     ----------
@@ -34,33 +36,25 @@ class SemanticProblem(BoundProblem):
         Those of all sentences, each sentence with one bag of symbols.
     """
 
-    offers = frozenset({"bags of meanings"})
+    offers = frozenset({"words in bags"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, model, tokens, bags):
+    def __init__(self, model, tokens, bags, encoded=None):
         model.register(bags)
-        self.tokens, self.bags = tokens, bags
-        self.symbol_labels, self.symbol_number = model.symbols.labels, model.symbols.number
-        self.role_number, self.role_window = model.roles.number, model.settings.role_window
-        self.rows, self.offsets = model.symbols.encoder.encode(
-            (symbol_attributes(sentence, model.settings.window, model.settings.ngrams) for sentence in tokens),
-            grow=True,
-        )
-        # The weights of symbols; those of roles grow in training.
-        super().__init__(len(tokens), self.rows.n_features * self.n_symbols, is_exact=False)
-        self._fill(bags)
-
-    def _fill(self, bags):
-        """The supervision by these bags; `self.bags` stay."""
+        self.model, self.tokens, self.bags = model, tokens, bags
+        self.encoded = model.encode(tokens, grow=True) if encoded is None else encoded
+        rows, offsets = self.encoded
+        # The weights of roles, whose features grow while training, are not counted.
+        super().__init__(len(tokens), rows.n_features * len(model.symbols.labels), is_exact=False)
         self.relations = [relations_in(trees) for trees in bags]
-        counted = [self._symbol_bag(sentence, trees) for sentence, trees in zip(self.tokens, bags, strict=True)]
-        bag_of = np.repeat(np.arange(len(bags)), np.diff(self.offsets))
-        self.words = Words(self.rows, self.offsets, bag_of, *bag_arrays(counted))
+        counted = [self._symbol_bag(sentence, trees) for sentence, trees in zip(tokens, bags, strict=True)]
+        bag_of = np.repeat(np.arange(len(bags)), np.diff(offsets))
+        self.words = Words(rows, offsets, bag_of, *bag_arrays(counted))
 
     def _symbol_bag(self, sentence, trees):
         """How many of each symbol the bag holds."""
         found = [symbols_in(tree) for tree in trees]
-        counts = Counter(self.symbol_number[symbol] for symbols in found for symbol in symbols)
+        counts = Counter(self.model.symbols.number[symbol] for symbols in found for symbol in symbols)
         # The alignment must be feasible for each meaning: the shortest leaves the most words empty.
         shortest = min(map(len, found))
         if len(sentence) > shortest:
@@ -69,16 +63,21 @@ class SemanticProblem(BoundProblem):
 
     @property
     def n_symbols(self):
-        return len(self.symbol_number)
+        return len(self.model.symbols.labels)
 
     @property
     def n_roles(self):
-        return len(self.role_number)
+        return len(self.model.roles.labels)
+
+    def structure_fingerprint(self):
+        """A checksum of the symbols and roles."""
+        return checksum([as_array(repr((self.model.symbols.labels, self.model.roles.labels)))])
 
     def fingerprint(self):
-        """A checksum of the words and the bags."""
-        text = repr((self.tokens, self.bags, self.symbol_labels, list(self.role_number), self.role_window))
-        return checksum([*self.rows.arrays, np.frombuffer(text.encode(errors="surrogatepass"), dtype=np.uint8)])
+        """A checksum of the words, their attributes, and the bags."""
+        return checksum(
+            [*self.words.rows.arrays, as_array(repr((self.tokens, self.bags, self.model.settings.role_window)))]
+        )
 
     def role_words(self, i, taken, encoder):
         """The other words of sentence i as arguments of its relations, or None where there are none.
@@ -97,22 +96,23 @@ class SemanticProblem(BoundProblem):
             A sentence for each relation. Its bags are one for each symbol among the words: the roles that it has in
             the relation's instances, or none.
         """
-        sentence = self.tokens[i]
-        meant = [self.symbol_labels[k].name if k > 0 else "" for k in taken]
+        sentence, symbols, window = self.tokens[i], self.model.symbols.labels, self.model.settings.role_window
+        meant = [symbols[k].name if k > 0 else "" for k in taken]
         numbers: list[list[int]] = []
-        ends, bag_of, bags = [0], [], []
+        ends, bag_of = [0], []
+        bags: list[Counter] = []
         for t, k in enumerate(taken):
-            relation = self.symbol_labels[k] if k > 0 else EMPTY
+            relation = symbols[k] if k > 0 else EMPTY
             others = [j for j, other in enumerate(taken) if other > 0 and j != t] if relation.arity else []
             if not others:
                 continue
-            numbers += map(encoder.number, role_attributes(sentence, meant, t, others, self.role_window))
+            numbers += map(encoder.number, role_attributes(sentence, meant, t, others, window))
             ends.append(len(numbers))
             n_words = Counter(taken[j] for j in others)
-            place = {symbol: len(bags) + k for k, symbol in enumerate(n_words)}
+            place = {symbol: len(bags) + b for b, symbol in enumerate(n_words)}
             bag_of += [place[taken[j]] for j in others]
             instances = self.relations[i][relation]
-            bags += [self._role_bag(instances, self.symbol_labels[symbol], n) for symbol, n in n_words.items()]
+            bags += [self._role_bag(instances, symbols[k], n) for k, n in n_words.items()]
         if not numbers:
             return None
         indices = np.fromiter(chain.from_iterable(numbers), dtype=np.int32)
@@ -125,7 +125,7 @@ class SemanticProblem(BoundProblem):
         for roles in instances:
             role = roles.get(symbol)
             if role is not None:
-                counts[self.role_number[role]] += 1
+                counts[self.model.roles.number[role]] += 1
             spare = n_words - (role is not None)
             if spare > 0:
                 counts[0] += spare
@@ -140,22 +140,21 @@ class SemanticProblem(BoundProblem):
         """
         from scipy.optimize import linear_sum_assignment
 
-        scores = decision_scores(self.rows, self.n_symbols, weights.ravel())
+        scores = decision_scores(self.words.rows, self.n_symbols, weights.ravel())
         chosen = []
-        for (a, b), trees in zip(pairwise(self.offsets.tolist()), self.bags, strict=True):
+        for (a, b), trees in zip(pairwise(self.encoded[1].tolist()), self.bags, strict=True):
             gains = scores[a:b] - scores[a:b, :1]
             values = []
             for tree in trees:
-                table = gains[:, [self.symbol_number[symbol] for symbol in symbols_in(tree)]]
+                table = gains[:, [self.model.symbols.number[symbol] for symbol in symbols_in(tree)]]
                 values.append(table[linear_sum_assignment(table, maximize=True)].sum())
             chosen.append(int(np.argmax(values)))
         return np.array(chosen)
 
     def with_meanings(self, chosen):
         """The problem of the same sentences with bags of one meaning; `chosen` as `best_meanings` returns it."""
-        problem = copy.copy(self)
-        problem._fill([[trees[k]] for trees, k in zip(self.bags, chosen, strict=True)])  # noqa: SLF001
-        return problem
+        bags = [[trees[k]] for trees, k in zip(self.bags, chosen, strict=True)]
+        return SemanticProblem(self.model, self.tokens, bags, self.encoded)
 
 
 def bag_arrays(bags):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class OspasRun(WeightRun):
     def __init__(self, solver, problem, state, C):
         super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
         self.turn = 0
-        self.chosen = self.whole = None
+        self.chosen: Any = None
+        self.whole: Any = None
 
     @property
     def turn_end(self):
@@ -104,7 +106,7 @@ class Ospas(Solver):
         As for `LaRank`.
     """
 
-    needs = frozenset({"bags of meanings"})
+    needs = frozenset({"words in bags"})
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
