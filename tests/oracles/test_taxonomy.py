@@ -74,7 +74,7 @@ def test_a_state_with_another_label():
     problem = case.bind()
     state = LaRank(C=1.0, max_iter=2, random_state=0).solve(problem).get_state()
     state["cut_words"][0] = case.K
-    with pytest.raises(ValueError, match="cut 0 of the training state does not fit"):
+    with pytest.raises(ValueError, match="cut 0 is none of example 0"):
         DualState(problem, np.ones(len(case.X))).set_state(state)
 
 
