@@ -58,12 +58,23 @@ def test_scores_that_overflow_are_said():
         LaRank(random_state=0).solve(problem, base=np.full(oracle.n_features, 3e38, dtype=np.float32))
 
 
+def test_a_hard_margin_around_other_weights():
+    """Scaling makes weights feasible that nearly are, but it would move the objective's centre."""
+    oracle = TaxonomyOracle(Taxonomy.flat("ab"), 1, attributes="flat")
+    problem, C = oracle.bind(np.ones((1, 1)), [0], penalty=None), np.ones(1)
+    w = np.zeros(oracle.n_features)
+    w[:2] = 0.25, -0.25  # a margin of 1/2
+    assert DualState(problem, C).primal(w) == pytest.approx(0.5 * 0.125 / 0.25)
+    assert DualState(problem, C, base=0.0 * w).primal(w) == np.inf
+    assert DualState(problem, C, base=w).primal(2.0 * w) == pytest.approx(0.5 * 0.125)
+
+
 def test_a_state_with_another_label():
     case = Taxonomies(1)
     problem = case.bind()
     state = LaRank(C=1.0, max_iter=2, random_state=0).solve(problem).get_state()
     state["cut_words"][0] = case.K
-    with pytest.raises(ValueError, match="cut 0 of the training state does not fit"):
+    with pytest.raises(ValueError, match="cut 0 is none of example 0"):
         DualState(problem, np.ones(len(case.X))).set_state(state)
 
 
