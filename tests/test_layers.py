@@ -56,8 +56,6 @@ def layers_of(contract):
 
 
 def is_allowed(importer, imported, contract):
-    if f"{importer} -> {imported}" in contract.get("ignore_imports", ()):
-        return True
     layers = layers_of(contract)
     n_parts = contract["containers"][0].count(".") + 2
     above, below = (".".join(name.split(".")[:n_parts]) for name in (importer, imported))
