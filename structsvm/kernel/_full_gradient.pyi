@@ -1,3 +1,6 @@
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -6,6 +9,7 @@ from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
 class FullGradient(State):
+    kind: str
     @property
     def cache(self) -> RowCache: ...
     @property
@@ -13,6 +17,9 @@ class FullGradient(State):
     @property
     def n_vectors(self) -> int: ...
     tau: float
+    def gradient_of(self, beta: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
     def __init__(
         self,
         gram: Gram,

@@ -1,3 +1,6 @@
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -6,6 +9,7 @@ from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
 class HullerState(State):
+    kind: str
     @property
     def cache(self) -> RowCache: ...
     @property
@@ -20,6 +24,9 @@ class HullerState(State):
     def bias(self) -> float: ...
     @property
     def n_vectors(self) -> int: ...
+    def lay_out(self, members: NDArray[np.int64], weights: NDArray[np.float64]) -> None: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
     def __init__(
         self, gram: Gram, y: ArrayLike, C: ArrayLike, *, cache_size: float = 200.0, first: int = 0, seed: int = 0
     ) -> None: ...

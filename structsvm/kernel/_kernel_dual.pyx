@@ -611,8 +611,8 @@ cdef class KernelDual(State):
         counters = [self.n_argmax, self.n_visits, *self.cache.get_counters(), self.selected, self.pair[0], self.pair[1]]
         return {
             "random": self.random_words(), "counters": np.array(counters, dtype=np.int64),
-            "cost": np.array([self.cost]), "dual": np.array([self.dual]), "support": members, "vector_slot": slots, "vector_label": labels,
-            "vector_numbers": np.stack([beta, g]),
+            "cost": np.array([self.cost]), "dual": np.array([self.dual]), "support": members, "vector_slot": slots,
+            "vector_label": labels, "vector_numbers": np.stack([beta, g]),
         }
 
     def set_state(self, state, *, adapt=False):
