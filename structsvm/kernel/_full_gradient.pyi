@@ -1,3 +1,6 @@
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -6,6 +9,8 @@ from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
 class FullGradient(State):
+    @property
+    def kind(self) -> str: ...
     @property
     def cache(self) -> RowCache: ...
     @property
@@ -29,3 +34,6 @@ class FullGradient(State):
     def coefficients(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
+    def gradient_of(self, beta: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
