@@ -193,7 +193,7 @@ def test_counts_of_a_stored_corner(words, fits):
         other.set_state(state)
         assert other.n_cuts == 1
     else:
-        with pytest.raises(ValueError, match="cut 0 of the training state does not fit example 0"):
+        with pytest.raises(ValueError, match="of the training state: cut 0 is none of example 0"):
             other.set_state(state)
 
 
