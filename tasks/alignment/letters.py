@@ -118,8 +118,8 @@ def _table(letters, read_as, both_cases=False):
 
 def _look_up(text, table):
     codes = np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8)
-    numbers = table[codes]
-    if (numbers < 0).any():
-        place = int((numbers < 0).argmax())
+    letter_ids = table[codes]
+    if (letter_ids < 0).any():
+        place = int((letter_ids < 0).argmax())
         raise ValueError(f"the letter {text[place]!r} at position {place + 1} is not in the alphabet")
-    return numbers
+    return letter_ids

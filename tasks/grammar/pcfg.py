@@ -12,7 +12,7 @@ def pcfg_weights(grammar, counts, smoothing=0.0):
     ----------
     grammar : Grammar
     counts : ndarray of shape (len(grammar.features),)
-        How often each rule occurs.
+        Occurrences of each rule.
     smoothing : float
         Added to every count (Laplace: 1). 0 is the maximum of the likelihood.
 

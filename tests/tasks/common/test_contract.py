@@ -25,7 +25,7 @@ CLASSES = np.where(ROWS[:, 0] > 0.5, "a", np.where(ROWS[:, 1] > 0.0, "b", "c"))
 TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
 WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
 TAGS = [["D", "A", "N"], ["D", "N"], ["V", "D"]] * 4
-TREES = [str(tree) for tree in make_treebank(12, max_length=7, random_state=0)]
+TREES = [str(tree) for tree in make_treebank(8, max_length=7, random_state=0)] * 2  # the first half settles the grammar
 HOUSE = make_ambig_house(40, 1, random_state=0)
 PAIRS = make_alignment(8, random_state=0)
 ORACLE = Multiclass(3, 4)
