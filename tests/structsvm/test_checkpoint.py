@@ -38,6 +38,7 @@ from structsvm.solvers import (
     LaSVM,
     WestonWatkins,
 )
+from structsvm.solvers.kernel import KernelRun
 from structsvm.tasks import SequenceLabeler
 
 SOLVERS = [
@@ -124,8 +125,10 @@ def solve(solver, path=None, every=1, monitor=None, kind=ViterbiOracle, data=Non
 
 def weights(run):
     """The model, as a list of arrays."""
-    found = run.weights
-    return [*(found if isinstance(found, tuple) else [found]), getattr(run, "intercept", None)]
+    if isinstance(run, KernelRun):
+        vectors = run.support_vectors
+        return [*run.state.coefficients(), vectors.members, vectors.slots, vectors.labels, vectors.beta, run.intercept]
+    return [run.weights]
 
 
 def same(run, other):

@@ -60,7 +60,9 @@ def test_of_solvers():
 
 
 def test_of_estimators():
-    model = structsvm.StructuredSVM(ViterbiOracle(n_labels=2, n_token_features=1), LaRank(max_iter=1, tol=1e-12))
+    model = structsvm.StructuredSVM(
+        ViterbiOracle(n_labels=2, n_token_features=1), LaRank(100.0, max_iter=1, tol=1e-12, random_state=0)
+    )
     X, Y = [np.array([[1.0], [2.0]])] * 2, [[0, 1], [1, 0]]
     assert lines(lambda: model.fit(X, Y)) == [here()]
 
