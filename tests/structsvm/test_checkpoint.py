@@ -38,6 +38,7 @@ from structsvm.solvers import (
     LaSVM,
     WestonWatkins,
 )
+from structsvm.solvers.kernel import KernelRun
 from structsvm.tasks import SequenceLabeler
 
 SOLVERS = [
@@ -124,8 +125,10 @@ def solve(solver, path=None, every=1, monitor=None, kind=ViterbiOracle, data=Non
 
 def weights(run):
     """The model, as a list of arrays."""
-    found = run.weights
-    return [*(found if isinstance(found, tuple) else [found]), getattr(run, "intercept", None)]
+    if not isinstance(run, KernelRun):
+        return [run.weights]
+    found = run.support_vectors
+    return [found.members, found.slots, found.labels, found.beta, run.intercept]
 
 
 def same(run, other):
@@ -228,7 +231,7 @@ def test_other_losses_attributes_and_kernels_are_refused(tmp_path):
         other(attributes=np.eye(4)[:, :3]),
         other(Kernel(lambda X, Z: X @ Z.T)),
     ):
-        with pytest.raises(ModelFileError, match="of another problem"):
+        with pytest.raises(ModelFileError, match=r"of another problem|with another formulation"):
             solver.solve(problem)
     solver.solve(other())
 
