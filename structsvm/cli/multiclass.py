@@ -43,9 +43,12 @@ def train(path, model_path, solver, kernel, params, balanced, plot, quiet):
     if len(labels) < 2:
         raise ValueError(f"{path}: all examples have the label {labels.tolist()[0]!r}; two classes or more are wanted")
     kind, estimator = SOLVERS[solver]
-    unknown = sorted(params.keys() - kind().get_params().keys())
+    known = kind().get_params().keys()
+    unknown = sorted(params.keys() - known)
     if unknown:
         raise ValueError(f"--solver {solver} has no {unknown[0]}")
+    if "random_state" in known:
+        params = {"random_state": 0} | params
     machine = kind(**params)
     machine.validate()
     X = fast_layout(X)
@@ -204,7 +207,7 @@ def picture(model, output, say):
 @click.option("--max-iter", type=click.IntRange(1), help="Passes over the data.")
 @click.option("--tol", type=float, help="Stop at this relative duality gap.")
 @click.option("--cache-size", type=float, help="Memory for kernel rows in MB.  [default: 200]")
-@click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", "random_state", type=click.IntRange(0), help="Where the solver draws.  [default: 0]")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def command(train_file, model, solver, balanced, plot, quiet, **params):

@@ -53,6 +53,9 @@ def test_every_solver(data, tmp_path):
         assert json.loads(run(data, "evaluate", tmp_path / "m", "test.svm", "--json")[0])["accuracy"] > 0.6
         out, _ = run(data, "inspect", tmp_path / "m")
         assert type(structsvm.load(tmp_path / "m")).__name__ in out
+    seeded = ["--solver", "weston_watkins", "--seed", "1"]
+    _, err = run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "x", *seeded, status=1)
+    assert "--solver weston_watkins has no random_state" in err
     X, y = clouds(300, 0)
     run(
         data, "train", "multiclass", "train.svm", "-m", tmp_path / "m", "--solver", "crammer_singer", "--balanced", "-q"
