@@ -67,7 +67,10 @@ class Checkpoint(Monitor, os.PathLike):
     def check_same(self, header, wanted):
         """Raise ModelFileError, naming what differs, unless a file's header has these values."""
         for what, value in wanted.items():
-            if header.get(what) != value:
+            found = header.get(what)
+            if what == "problem" and isinstance(found, list) and len(found) == 4:  # of 0.1.0, without the structure
+                value = value[:4]
+            if found != value:
                 raise ModelFileError(
                     f"{self.path}: the checkpoint is of another {what}; delete it to start anew, or choose another path"
                 )
@@ -93,9 +96,10 @@ def describe(run):
     solver = run.solver
     parameters = {name: plain(value) for name, value in solver.get_params().items() if name not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []
+    problem, sizes = run.problem, [run.problem.n_samples, run.problem.n_features]
     return {
         "solver": [type(solver).__name__, parameters],
-        "problem": [run.problem.fingerprint(), run.problem.n_samples, run.problem.n_features, checksum(weights)],
+        "problem": [problem.fingerprint(), *sizes, checksum(weights), problem.structure_fingerprint()],
     }
 
 
@@ -136,17 +140,6 @@ def resumed(solver, problem, state, fingerprint, sample_weight=None):
         run.set_state(state, adapt=True)
     except ValueError as error:
         raise ValueError(f"training cannot go on from where the model stands: {error}") from error
-    return run
-
-
-def must_resume(run):
-    """The run of `resumed`; ValueError for None."""
-    if run is None:
-        raise ValueError(
-            "the training data differ from those that the model was trained on, or their losses or kernel do, or the "
-            "model holds no training state of this kind of solver; go on with the same, or train afresh "
-            "(warm_start=False)"
-        )
     return run
 
 

@@ -97,14 +97,7 @@ def test_what_is_refused():
     assert imported_by(source) == ["a.b", "d", "g", "h.i"]
 
 
-def rooms_and_what_is_wrong():
-    for room in ROOMS:
-        reason = {"structsvm/solvers": "17 modules: path_checkpoint is a part of path"}.get(in_root(room))
-        marks = pytest.mark.xfail(reason=reason, strict=True) if reason else ()
-        yield pytest.param(room, id=in_root(room), marks=marks)
-
-
-@pytest.mark.parametrize("room", [*rooms_and_what_is_wrong()])
+@pytest.mark.parametrize("room", ROOMS, ids=in_root)
 def test_a_room_holds_one_idea(room):
     said = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
     assert said.partition("\n\n")[0].endswith("."), "its __init__ says in a sentence what belongs there"

@@ -110,7 +110,7 @@ class Rounds:
                 self._cluster = Cluster(backend.client, self.shards)
             return self._cluster.map(function, w, arguments)
         try:
-            if backend.supports_sharedmem:
+            if getattr(backend, "supports_sharedmem", False):  # not every backend of joblib has it
                 parts = list(zip(self.shards, arguments, strict=True))
                 return parallel_map(lambda part: function(part[0], w, *part[1]), parts, effective_n_jobs(self.n_jobs))
             return Parallel(n_jobs=self.n_jobs)(

@@ -23,11 +23,7 @@ class Expansion:
 
 def check_members(members: NDArray[np.int64], n_samples: int) -> None: ...
 def check_vectors(
-    members: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    n_samples: int,
-    n_labels: int,
+    members: NDArray[np.int64], slots: NDArray[np.int64], labels: NDArray[np.int32], n_samples: int, n_labels: int
 ) -> None: ...
 def checked_vectors(
     state: Mapping[str, NDArray[Any]], n_samples: int, n_labels: int
