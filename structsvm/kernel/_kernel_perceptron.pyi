@@ -1,3 +1,6 @@
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -7,6 +10,8 @@ from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
 class KernelPerceptronState(State):
+    @property
+    def kind(self) -> str: ...
     @property
     def cache(self) -> RowCache: ...
     @property
@@ -19,6 +24,16 @@ class KernelPerceptronState(State):
         self, gram: Gram, y: ArrayLike, n_labels: int, *, cache_size: float = 200.0, seed: int = 0
     ) -> None: ...
     def restart(self, members: ArrayLike, slots: ArrayLike, labels: ArrayLike, beta: ArrayLike) -> None: ...
+    def settle(self) -> None: ...
+    def lay_out(
+        self,
+        slots: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        beta: NDArray[np.float64],
+        u: NDArray[np.float64],
+    ) -> None: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
     def coefficients(
         self, average: bool = False
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +11,11 @@ from structsvm.kernel._row_cache import RowCache
 
 SELECTIONS: Mapping[str, int]
 
+TINY: np.float64
+
 class LaSVMState(State):
+    @property
+    def kind(self) -> str: ...
     @property
     def cache(self) -> RowCache: ...
     tau: float
@@ -43,6 +48,13 @@ class LaSVMState(State):
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
     def restart(self, members: ArrayLike, slots: ArrayLike, labels: ArrayLike, beta: ArrayLike) -> None: ...
+    def lay_out(
+        self, members: NDArray[np.int64], alpha: NDArray[np.float64], g: NDArray[np.float64] | None = None
+    ) -> None: ...
+    def bounds(self, members: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def into_box(self, members: NDArray[np.int64], alpha: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
 
 class OnlineSchedule(Schedule):
     def __init__(
