@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+from typing import Self
 
 import numpy as np
 
@@ -20,6 +22,8 @@ class StructuredModel(TaskModel):
 
     kind = "structured"
     estimator = "StructuredSVM"
+
+    oracle_name: str
 
     def __init__(self, oracle=None):
         super().__init__()
@@ -160,7 +164,7 @@ class StructuredSVM(TaskEstimator):
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     @classmethod
-    def load(cls, path, *, oracle, mmap=False):
+    def load(cls, path: str | os.PathLike[str], *, oracle: Oracle, mmap: bool = False) -> Self:  # type: ignore[override]
         """Open a file written by `save`; the oracle must be given again."""
         model = StructuredModel.load(path, mmap=mmap)
         if model.oracle_name != type(oracle).__qualname__:

@@ -55,7 +55,7 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
     weight = None if costs is None else costs[label_ids]
     if kind is SGDQN:
         job.say(f"{about}, linear ({job.seconds:.2f} s)")
-        model = LinearModel(labels)
+        model: LinearModel | BinaryKernelModel = LinearModel(labels)
     else:
         kernel = DEFAULTS | kernel
         model = BinaryKernelModel(labels, kernel_of(SimpleNamespace(**kernel), X))
@@ -66,7 +66,7 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
     model.params = kernel | params | ({"class_weight": "balanced"} if balanced else {})
     model.save(model_path)
     job.say(model.result.certificate())
-    if kind is not SGDQN:
+    if isinstance(model, BinaryKernelModel):
         job.say(
             f"{np.count_nonzero(model.coef.data)} support vectors, {model.n_kernel / 1e6:.4g} million kernel values, "
             f"{100 * model.hit_rate:.1f} % of rows in the cache"

@@ -11,7 +11,8 @@ from structsvm.kernel._kernels import Gram
 from structsvm.kernel._row_cache import RowCache
 
 class KernelDual(State):
-    kind: str
+    @property
+    def kind(self) -> str: ...
     @property
     def cache(self) -> RowCache: ...
     @property
@@ -21,11 +22,6 @@ class KernelDual(State):
     @property
     def n_labels(self) -> int: ...
     tau: float
-    def into_box(
-        self, members: NDArray[np.int64], slots: NDArray[np.int64], labels: NDArray[np.int32], beta: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
-    def get_state(self) -> dict[str, NDArray[Any]]: ...
-    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
     def __init__(
         self,
         gram: Gram,
@@ -67,6 +63,15 @@ class KernelDual(State):
         labels: NDArray[np.int32],
         beta: NDArray[np.float64],
     ) -> None: ...
+    def into_box(
+        self,
+        members: NDArray[np.int64],
+        slots: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        beta: NDArray[np.float64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]: ...
+    def get_state(self) -> dict[str, NDArray[Any]]: ...
+    def set_state(self, state: Mapping[str, NDArray[Any]], *, adapt: bool = False) -> None: ...
 
 class WorkingSetSchedule(Schedule):
     def __init__(self, state: KernelDual) -> None: ...

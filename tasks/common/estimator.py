@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
 from structsvm.model_file import ModelFileError
 from structsvm.parameters import validate
-from structsvm.progress import Bar, Monitors
+from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
@@ -39,7 +39,9 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
     _constraints: dict
     model_: Any
 
-    def _prepare(self, X, y, sample_weight, before, **options):
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, before: Any, *args: Any, **options: Any
+    ) -> tuple[Any, Any, Any]:
         """Return ``(model, data, weight)``: the model to train, X and y encoded, and the weight of each example.
 
         `before` is a model of its own to go on from, or None; ValueError if its labels, features or structure are not
@@ -92,7 +94,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
         n_passes = solver.n_passes if passes is None else passes
-        monitor = CallbackMonitor(
+        monitor: Monitor = CallbackMonitor(
             self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})
         )
         if getattr(self, "verbose", False):
@@ -104,8 +106,8 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """Put a model in place, all of it at once."""
         for name in COLUMNS:
             if name not in model.columns:
-                vars(self).pop(name, None)
-        vars(self).update(fitted_attributes(model))
+                self.__dict__.pop(name, None)
+        self.__dict__.update(fitted_attributes(model))
 
     def _validated(self, X, y="no_validation", *, before=None, **options):
         """Check X and y as scikit-learn does, and leave the estimator as it is.
@@ -114,7 +116,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """
         scratch = copy.copy(self)
         if before is not None:
-            vars(scratch).update(before.columns)
+            scratch.__dict__.update(before.columns)
         checked = validate_data(scratch, X, y, reset=before is None, **options)
         columns = {name: getattr(scratch, name) for name in COLUMNS if hasattr(scratch, name)}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)

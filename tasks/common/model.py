@@ -13,7 +13,7 @@ import numpy as np
 
 from structsvm.checkpoint import resumed
 from structsvm.model_file import read_model, unsound, write_model
-from structsvm.result import Result, read_result, result_arrays
+from structsvm.result import read_result, result_arrays
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 
 
@@ -44,7 +44,7 @@ class TaskModel:
     estimator: str
 
     weights: Any
-    result: Result | None = None
+    result: Any = None
     state: dict[str, np.ndarray] | None = None
     fingerprint: int = 0
 

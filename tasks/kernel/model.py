@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
 from structsvm.tasks.common.model import TaskModel
@@ -27,7 +29,7 @@ class KernelModel(KernelMachine, TaskModel):
         """The problem of ``(X, label_ids)``."""
         return self.problem(*data), sample_weight
 
-    def bind_around(self, data, solver, sample_weight=None):
+    def bind_around(self, data: tuple[Any, Any], solver, sample_weight=None):
         problem, weight, base = self.problem_around(*data, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 

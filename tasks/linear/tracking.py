@@ -27,6 +27,8 @@ class TrackingModel(LinearModel):
 
     estimator = "TrackingClassifier"
 
+    tracker: Tracker
+
     def follow(self, rows, sign, weight):
         """Extend the stream by dense rows, their signs (-1 or 1) and weights."""
         self.tracker.extend(rows, sign, weight)

@@ -11,6 +11,7 @@ and F are the scores of a multiclass kernel machine.
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -66,7 +67,7 @@ class KernelTaxonomyModel(TaxonomyModel):
         """The machine's problem of ``(X, label_ids)``."""
         return self.machine.problem(*data), sample_weight
 
-    def bind_around(self, data, solver, sample_weight=None):
+    def bind_around(self, data: tuple[Any, Any], solver, sample_weight=None):
         return self.machine.problem_around(*data, sample_weight, solver.C)
 
     def learn(self, run):
