@@ -33,6 +33,9 @@ from structsvm.dual._weights import checked_array, checked_cost, half_norm
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
 
+# Right-hand sides and coefficients of constraints: from there on weights in float32 would overflow.
+cdef double LARGEST = 1e30
+
 # Inner products of constraints that a training state may ask for, beside a thousand for each of them.
 cdef int64_t MANY_PRODUCTS = 10**7
 
@@ -688,7 +691,8 @@ cdef class DualState(WeightState):
             products += count[i]
             if not self.problem.c_valid(i, &cut):
                 raise ValueError(f"array 'cut_words' of the training state: cut {c} is none of example {i}")
-            if not (cut.alpha >= 0.0 and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0):
+            if not (cut.alpha >= 0.0 and (cut.alpha > 0.0 or self.patience > 0) and cut.b >= 0.0 and cut.scale > 0.0
+                    and cut.b < LARGEST and min(cut.alpha, self.box[i]) * cut.scale < LARGEST):
                 raise ValueError(f"array 'cut_numbers' of the training state: cut {c} has alpha {cut.alpha:g}, "
                                  f"b {cut.b:g} and scale {cut.scale:g}")
             if not 0 <= idle[c] <= self.patience:

@@ -16,6 +16,7 @@ import structsvm
 from structsvm import LaRank, StructuredSVM, tasks
 from structsvm.datasets import make_alignment, make_ambig_house, make_treebank
 from structsvm.solvers.base import Run, Solver
+from structsvm.tasks.common.estimator import CallbackMonitor
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
@@ -248,7 +249,7 @@ def test_prediction_goes_on_during_a_refit(case, monkeypatch):
 
 @each(ITERATIVE)
 def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
-    model, end_pass, n = case.make(**passes(case, 50)), structsvm.callbacks.CallbackMonitor.end_pass, [0]
+    model, end_pass, n = case.make(**passes(case, 50)), CallbackMonitor.end_pass, [0]
 
     def interrupt(self, run):
         n[0] += 1
@@ -256,7 +257,7 @@ def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
             raise KeyboardInterrupt
         return end_pass(self, run)
 
-    monkeypatch.setattr(structsvm.callbacks.CallbackMonitor, "end_pass", interrupt)
+    monkeypatch.setattr(CallbackMonitor, "end_pass", interrupt)
     with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
         model.fit(case.X, case.y)
     assert model.result_.status == "interrupted"
@@ -267,7 +268,7 @@ def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
 @each({name: case for name, case in ITERATIVE.items() if "checkpoint" in case.shared})
 def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
     whole = case.fit(**passes(case, 4))
-    end_pass, n = structsvm.callbacks.CallbackMonitor.end_pass, [0]
+    end_pass, n = CallbackMonitor.end_pass, [0]
 
     def kill(self, run):
         n[0] += 1
@@ -275,7 +276,7 @@ def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
             raise SystemExit
         return end_pass(self, run)
 
-    monkeypatch.setattr(structsvm.callbacks.CallbackMonitor, "end_pass", kill)
+    monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
     model = case.make(**passes(case, 4, checkpoint=tmp_path / "c", checkpoint_every=2))
     with pytest.raises(SystemExit):
         model.fit(case.X, case.y)

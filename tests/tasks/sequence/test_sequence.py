@@ -1,6 +1,7 @@
 """SequenceLabeler: every form of input, every option, and what it says to bad input."""
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -524,10 +525,13 @@ def test_without_warm_start_fit_begins_anew():
 def test_going_on_with_other_data_or_parameters():
     model = fitted(names(X), warm_start=True, max_iter=1)
     weights = model.model_.weights.copy()
-    with pytest.raises(ValueError, match="the training data differ"):
-        model.fit(names(X_test), y_test)
-    with pytest.raises(ValueError, match="the training data differ"):
-        model.fit(names(X), [s[::-1] for s in y])
+    for other_X, other_y in ((names(X_test), y_test), (names(X), [s[::-1] for s in y])):
+        again = pickle.loads(pickle.dumps(model))
+        known = [i for i, s in enumerate(other_y) if set(s) <= set(model.classes_)]
+        batch = [other_X[i] for i in known], [other_y[i] for i in known]
+        stream = pickle.loads(pickle.dumps(model)).partial_fit(*batch)
+        np.testing.assert_array_equal(again.fit(*batch).model_.weights, stream.model_.weights)
+        assert again.n_iter_ == 1
     for params in (
         {"order": 2},
         {"inference": "greedy"},
@@ -543,9 +547,11 @@ def test_going_on_with_other_data_or_parameters():
         with pytest.raises(ValueError, match=f"another '{next(iter(params))}'"):
             model.fit(names(X), y)
         model.set_params(**{name: getattr(SequenceLabeler(), name) for name in params})
-    with pytest.raises(ValueError, match="cannot go on from where the model stands"):
-        model.set_params(C=1e-6).fit(names(X), y)
     np.testing.assert_array_equal(model.model_.weights, weights)
+    smaller = pickle.loads(pickle.dumps(model)).set_params(C=1e-6).fit(names(X), y)
+    assert smaller.n_iter_ == 2
+    assert 0.0 < smaller.result_.dual <= smaller.result_.primal
+    assert np.abs(smaller.model_.weights).max() < np.abs(weights).max()
     model.set_params(C=None).fit(names(X), y)
     assert model.n_iter_ == 2
 
