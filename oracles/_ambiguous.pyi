@@ -2,21 +2,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import Problem
-from structsvm.oracles.ambiguous import AmbiguousOracle, Rows
+from structsvm.oracles.ambiguous import AmbiguousOracle, SparseRows
 
-def decision_scores(rows: Rows, n_labels: int, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def decision_scores(rows: SparseRows, n_labels: int, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 class AmbiguousProblem(Problem):
     @property
     def oracle(self) -> AmbiguousOracle: ...
     @property
-    def rows(self) -> Rows: ...
+    def rows(self) -> SparseRows: ...
     @property
     def bags(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
     def __init__(
         self,
         oracle: AmbiguousOracle,
-        rows: Rows,
+        rows: SparseRows,
         bags: tuple[NDArray[np.int64], NDArray[np.int32]],
         *,
         rescaling: str | None = "margin",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles._ambiguous import AmbiguousProblem, decision_scores
-from structsvm.protocol import Oracle, UnsupportedFormulation
+from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +134,7 @@ class AmbiguousOracle(Oracle):
     Layout of w: for each input feature a row of `n_labels` weights.
     """
 
-    def __init__(self, n_labels, n_input_features):
+    def __init__(self, n_labels: int, n_input_features: Any) -> None:
         for name, value, least in (("n_labels", n_labels, 2), ("n_input_features", n_input_features, 1)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 raise ValueError(
@@ -145,7 +145,9 @@ class AmbiguousOracle(Oracle):
         if self.n_features >= 2**31:
             raise ValueError(f"{n_labels} labels x {n_input_features} features are more than 2**31 - 1 weights")
 
-    def bind(self, X, Y, *, rescaling="margin", penalty="linear"):
+    def bind(
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> AmbiguousProblem:
         """Bind rows and their bags, label ids in any collection (see `Oracle.bind`)."""
         if rescaling is None:
             raise UnsupportedFormulation("a bag has no wrong prediction that a perceptron could learn from")
@@ -155,21 +157,21 @@ class AmbiguousOracle(Oracle):
             raise ValueError(f"X has {len(rows)} rows, y has {len(bags[0]) - 1} bags")
         return AmbiguousProblem(self, rows, bags, rescaling=rescaling, penalty=penalty)
 
-    def scores(self, X, w):
+    def scores(self, X: Any, w: Any) -> Any:
         """Array (n_rows, n_labels) of the labels' scores."""
         w = np.ascontiguousarray(w, dtype=np.float64)
         return decision_scores(as_rows(X, self.n_input_features), self.n_labels, w)
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Any, y: Any) -> Any:
         psi = np.zeros((self.n_input_features, self.n_labels))
         psi[:, y] = x.toarray().ravel() if is_sparse(x) else x
         return psi.ravel()
 
-    def loss(self, y_true, y):
+    def loss(self, y_true: Any, y: Any) -> float:
         """0 for a label of the bag, else 1."""
         return float(y not in y_true)
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(self, x: Any, w: Any, y_true: Any = None, rescaling: Any = None) -> int:
         """The label of the highest score; the maximising corner of a bag is no label, and comes through `bind`."""
         if y_true is not None:
             raise NotImplementedError(

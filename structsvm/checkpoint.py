@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
 from structsvm.model_file import ModelFileError, read_model, write_model
@@ -23,7 +25,7 @@ KIND = "checkpoint"
 FREE = {"max_iter", "tol", "n_jobs", "checkpoint", "checkpoint_every"}
 
 
-class Checkpoint(Monitor, os.PathLike):
+class Checkpoint(Monitor, os.PathLike[str]):
     """Writes the state of a run after every so many passes; an unfinished pass is done again.
 
     The file appears under its name only when it is whole. It never holds a finished run: the last passes are
@@ -39,13 +41,13 @@ class Checkpoint(Monitor, os.PathLike):
     last: int  # the pass after which the run ends
     about: dict[str, Any]
 
-    def __init__(self, path, every=1):
+    def __init__(self, path: str | os.PathLike[str], every: int = 1) -> None:
         self.path, self.every = os.fspath(path), every
 
-    def __fspath__(self):
+    def __fspath__(self) -> str:
         return self.path
 
-    def restore(self, run, last):
+    def restore(self, run: Any, last: int) -> int:
         """Restore a run from the file, if there is one, and watch it until the pass `last`; returns that pass.
 
         Raises
@@ -64,7 +66,7 @@ class Checkpoint(Monitor, os.PathLike):
                 )
         return last
 
-    def check_same(self, header, wanted):
+    def check_same(self, header: dict[str, Any], wanted: Any) -> None:
         """Raise ModelFileError, naming what differs, unless a file's header has these values."""
         for what, value in wanted.items():
             found = header.get(what)
@@ -75,23 +77,23 @@ class Checkpoint(Monitor, os.PathLike):
                     f"{self.path}: the checkpoint is of another {what}; delete it to start anew, or choose another path"
                 )
 
-    def set_run(self, run, arrays, *, adapt=False):
+    def set_run(self, run: Any, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         """Restore a run from arrays of the file; see `Run.set_state`."""
         try:
             run.set_state(arrays, adapt=adapt)
         except (ValueError, TypeError) as error:
             raise ModelFileError(f"{self.path}: not a sound checkpoint: {error}") from error
 
-    def end_pass(self, run):
+    def end_pass(self, run: Any) -> bool:
         if run.status == "running" and run.n_iter < self.last and run.n_iter % self.every == 0:
             self.write(run)
         return False
 
-    def write(self, run):
+    def write(self, run: Any) -> None:
         write_model(self.path, KIND, self.about, run.get_state())
 
 
-def describe(run):
+def describe(run: Any) -> dict[str, Any]:
     """What tells the run from those that could not resume from its state."""
     solver = run.solver
     parameters = {name: plain(value) for name, value in solver.get_params().items() if name not in FREE}
@@ -103,7 +105,7 @@ def describe(run):
     }
 
 
-def resumed(solver, problem, state, fingerprint, sample_weight=None):
+def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weight: Any = None) -> Any:
     """A run that resumes from the training state of a fitted model, with any C, max_iter, tol or schedule.
 
     Where C has become smaller for some examples, their alphas are scaled down into the box.
@@ -143,12 +145,12 @@ def resumed(solver, problem, state, fingerprint, sample_weight=None):
     return run
 
 
-def as_array(text):
+def as_array(text: str) -> NDArray[Any]:
     """Text as an array of a training state."""
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
-def as_text(arrays, name):
+def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
     """The inverse of `as_array`."""
     array = np.asarray(arrays.get(name))
     if array.dtype != np.uint8 or array.ndim != 1:
@@ -160,19 +162,19 @@ def as_text(arrays, name):
 FIRST_KINDS = {"cache_terms": "one_slack", "cut_example": "dual", "vector_slot": "kernel_dual"}
 
 
-def kind_of(arrays):
+def kind_of(arrays: Mapping[str, NDArray[Any]]) -> str:
     """The kind of training state that these arrays are of: `kind` of the class that wrote them."""
     if "kind" in arrays:
         return as_text(arrays, "kind")
     return next((kind for name, kind in FIRST_KINDS.items() if name in arrays), "weights")
 
 
-def formulation_array(problem):
+def formulation_array(problem: Any) -> Any:
     """A problem's formulation as an array of a training state."""
     return as_array(repr(sorted(problem.formulation.items())))
 
 
-def check_formulation(arrays, problem):
+def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
     """Raise ValueError, naming what differs, if a training state is of another formulation than the problem.
 
     A solver without rescaling, the perceptron, solves none.

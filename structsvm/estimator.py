@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
 from structsvm.model_file import ModelFileError, read_model, unsound
@@ -25,28 +26,28 @@ class StructuredModel(TaskModel):
 
     oracle_name: str
 
-    def __init__(self, oracle=None):
+    def __init__(self, oracle: Any = None) -> None:
         super().__init__()
         self.oracle = oracle
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: ArrayLike | None = None) -> tuple[Any, Any]:
         """The oracle bound to ``(X, y)``."""
         problem = self.oracle.bind(*data, **solver.formulation())
         return problem, checked_sample_weight(sample_weight, problem.n_samples)
 
-    def stored_params(self):
+    def stored_params(self) -> dict[Any, Any]:
         return {name: value for name, value in self.params.items() if name != "oracle"}
 
     @staticmethod
-    def params_header(header):
+    def params_header(header: dict[str, Any]) -> Any:
         # Files of 0.1.0 have them one by one.
         return header["params"] if "params" in header else {name: header[name] for name in StructuredSVM._constraints}
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {"oracle": type(self.oracle).__qualname__}, {"coef": self.weights}
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         if header["result"] is None:
             raise ValueError("there is no result")
         model = cls()
@@ -85,14 +86,21 @@ class StructuredSVM(TaskEstimator):
         "verbose": FLAG,
     }
 
-    def __init__(self, oracle=None, solver=None, *, warm_start=False, verbose=False):
-        self.oracle = oracle
+    def __init__(
+        self,
+        oracle: Oracle | None = None,
+        solver: Solver | None = None,
+        *,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.oracle: Any = oracle  # `fit` refuses None
         self.solver = solver
         self.warm_start = warm_start
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on examples.
 
         Parameters
@@ -117,7 +125,7 @@ class StructuredSVM(TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch, starting from the present weights w0.
 
         The batch's own problem is solved around them: minimise ``1/2 |w - w0|^2 + C sum_i xi_i`` over the
@@ -128,7 +136,7 @@ class StructuredSVM(TaskEstimator):
             raise ValueError(f"classes={classes!r:.80} has no meaning here: the oracle knows its outputs")
         return self._train(X, y, sample_weight, passes=1)
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         if not isinstance(self.oracle, Oracle):
             raise ValueError(
                 "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "
@@ -136,7 +144,7 @@ class StructuredSVM(TaskEstimator):
             )
         return LaRank() if self.solver is None else self.solver
 
-    def _prepare(self, X, y, sample_weight, before):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         model = StructuredModel() if before is None else before
         if before is not None and before.weights.shape != (self.oracle.n_features,):
             raise ValueError(
@@ -147,15 +155,15 @@ class StructuredSVM(TaskEstimator):
         return model, (X, y), sample_weight
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         return self._fitted().weights
 
-    def predict(self, X):
+    def predict(self, X: Any) -> list[Any]:
         """Return the oracle's argmax for each input, as a list."""
         weights = self._fitted().weights
         return [self.oracle.argmax(x, weights) for x in X]
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the mean loss of the predictions: 0 is perfect."""
         predicted = self.predict(X)
         if len(predicted) != len(y):
@@ -185,13 +193,13 @@ class StructuredSVM(TaskEstimator):
         self._adopt(model)
         return self
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
 
-def load(path, *, oracle=None, mmap=False):
+def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False) -> Any:
     """Open a model file of any task.
 
     Parameters

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import numpy as np
@@ -36,7 +38,9 @@ DEFAULTS = COMMON | {
 N_STAND_INS = 10
 
 
-def train(path, model_path, params, decoys, plot, matrix, quiet):
+def train(
+    path: str | os.PathLike[str], model_path: str, params: Any, decoys: Any, plot: Any, matrix: Any, quiet: bool
+) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     for output in (model_path, plot, matrix):
@@ -69,7 +73,7 @@ def train(path, model_path, params, decoys, plot, matrix, quiet):
     return job.end(model_path, passes_if_interrupted(run))
 
 
-def predict(model_path, path, output, kbest, jobs):
+def predict(model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any) -> None:
     """Write the alignments of the input's pairs as A2M; with `kbest` the best ones of each with their scores."""
     model = AlignmentModel.load(model_path)
     file = read(path)
@@ -82,7 +86,7 @@ def predict(model_path, path, output, kbest, jobs):
                 write_alignments(stream, [f"{name} rank={rank} score={score:.6f}"], [rows])
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Print how many aligned pairs are right, and how often the homologue is chosen."""
     if plot:
         raise ValueError("--plot draws a confusion matrix, which alignments have none of")
@@ -110,7 +114,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
         click.echo(f"homologue not chosen among its {whose}: {error:.4f}")
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is, and its costs."""
     drawable(plot)
     if only:
@@ -135,7 +139,7 @@ def inspect(model_path, top, only, plot):
         picture(model, plot)
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Learn costs from simulated homologues and decoys, compare with plain ones, draw the matrix."""
     from structsvm.datasets import make_alignment
 
@@ -156,7 +160,7 @@ def demo(output, seed):
         raise KeyboardInterrupt
 
 
-def read(path):
+def read(path: str | os.PathLike[str]) -> Any:
     """Read a FASTA file; "-" is standard input."""
     try:
         return read_alignments(sys.stdin if path == "-" else path)
@@ -164,20 +168,20 @@ def read(path):
         raise OSError(str(error)) from error
 
 
-def stand_ins(X):
+def stand_ins(X: Any) -> list[Any]:
     """For each example homologues of others, spread evenly over the file, in place of decoys."""
     n = len(X)
     steps = sorted({t * n // (N_STAND_INS + 1) for t in range(1, N_STAND_INS + 1)} - {0})
     return [[X[(k + step) % n][1] for step in steps if X[(k + step) % n][1] not in X[k]] for k in range(n)]
 
 
-def matrix_text(model):
+def matrix_text(model: Any) -> Any:
     """The learnt matrix in NCBI's text form."""
     gaps = f"gap open {model.gap_open:.6g}, gap extend {model.gap_extend:.6g} (the first, each further letter of a gap)"
     return model.substitution_matrix.to_ncbi(comments=["Substitution scores learnt by structsvm", gaps])
 
 
-def picture(model, output, *, say=click.echo):
+def picture(model: Any, output: Any, *, say: Any = click.echo) -> None:
     """Save the training history and the matrix."""
     from structsvm.plotting import HistoryDisplay, SubstitutionDisplay
 
@@ -206,7 +210,7 @@ def picture(model, output, *, say=click.echo):
 @click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and matrix as a picture.")
 @click.option("--matrix", type=click.Path(dir_okay=False), help="Write the learnt matrix in NCBI's text form.")
-def command(train_file, model, decoys, plot, matrix, quiet, **params):
+def command(train_file: Any, model: Any, decoys: Any, plot: Any, matrix: Any, quiet: bool, **params: Any) -> None:
     """Learn alignment costs from a FASTA or A2M file of aligned pairs.
 
     Two records an example, with gaps; records with the same first word that follow are its decoys. Files that end in

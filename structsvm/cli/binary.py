@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from textwrap import shorten
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import numpy as np
@@ -32,7 +34,16 @@ MACHINES = {
 LINEAR = ("SGDQNClassifier", "TrackingClassifier")
 
 
-def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
+def train(
+    path: str | os.PathLike[str],
+    model_path: str,
+    machine: Any,
+    kernel: Any,
+    params: Any,
+    balanced: bool,
+    plot: Any,
+    quiet: bool,
+) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     for output in (model_path, plot):
@@ -76,20 +87,20 @@ def train(path, model_path, machine, kernel, params, balanced, plot, quiet):
     return job.end(model_path, passes_if_interrupted(run))
 
 
-def load(path, *, mmap=False):
+def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     """The model of a file, linear or with a kernel."""
     estimator = read_model(path, mmap=True).meta.get("estimator")
     kind = LinearModel if estimator in LINEAR else BinaryKernelModel
     return kind.load(path, mmap=mmap)
 
 
-def scores(model, X):
+def scores(model: Any, X: Any) -> Any:
     """f(x): array (n_samples,)."""
     found = model.decision_function(X)
     return found[:, -1]
 
 
-def predict(model_path, path, output, kbest, jobs):
+def predict(model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any) -> None:
     """Write the predicted label of each example, with `kbest` and f(x) or -f(x) as the score of both labels."""
     model = load(model_path, mmap=True)
     X, _ = examples(model, path)
@@ -103,13 +114,13 @@ def predict(model_path, path, output, kbest, jobs):
             stream.write("\t".join(f"{model.labels[k]} {value if k else -value:.6f}" for k in order) + "\n")
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Print the accuracy."""
     drawable(plot)
     report(load(model_path, mmap=True), path, as_json, plot)
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is, and the heaviest support vectors or weights of each label."""
     drawable(plot)
     model = load(model_path)
@@ -140,7 +151,7 @@ def inspect(model_path, top, only, plot):
         picture(model, plot, click.echo)
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Train on simulated crescents, evaluate on fresh ones, draw the boundary and the support vectors."""
     from structsvm.datasets import make_banana
 
@@ -192,7 +203,7 @@ def demo(output, seed):
 @click.option("--seed", "random_state", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the objectives over time as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def command(train_file, model, machine, balanced, plot, quiet, **params):
+def command(train_file: Any, model: Any, machine: Any, balanced: bool, plot: Any, quiet: bool, **params: Any) -> None:
     """Train a machine of two classes on a file in svmlight's form.
 
     A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1. Files whose names

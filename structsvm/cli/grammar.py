@@ -7,8 +7,10 @@ predict also takes files of trees, and parses their sentences.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,7 +43,7 @@ DEFAULTS = COMMON | {
 }
 
 
-def train(path, model_path, params, quiet):
+def train(path: str | os.PathLike[str], model_path: str, params: Any, quiet: bool) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     check_writable(model_path)
@@ -69,7 +71,9 @@ def train(path, model_path, params, quiet):
     return job.end(model_path, interrupted)
 
 
-def predict(model_path, path, output, kbest, jobs, *, pretty=False):
+def predict(
+    model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any, *, pretty: bool = False
+) -> None:
     """Write the best tree of each sentence, one a line; with `kbest` each after a line with its rank and score.
 
     A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and how many there are is
@@ -81,7 +85,7 @@ def predict(model_path, path, output, kbest, jobs, *, pretty=False):
     uncovered = 0
     with writing(output) as stream:
         if kbest is None:
-            ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
+            ranked: Iterator[Any] = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
         else:
             ranked = model.predict_kbest(sentences, kbest, on_no_parse=None)
         for line in lines:
@@ -97,7 +101,7 @@ def predict(model_path, path, output, kbest, jobs, *, pretty=False):
         click.echo(f"{uncovered} of {len(sentences)} sentences are not covered by the grammar", err=True)
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Parse the sentences of a file of trees and score the brackets; `plot`: the first tree that is not right."""
     drawable(plot)
     model = GrammarModel.load(model_path, mmap=True)
@@ -110,7 +114,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
         save(picture_of(trees, predicted), plot, say=lambda text: click.echo(text, err=True))
 
 
-def picture_of(trees, predicted):
+def picture_of(trees: Any, predicted: Any) -> Any:
     """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
     from structsvm.plotting import TreeDisplay
 
@@ -120,7 +124,7 @@ def picture_of(trees, predicted):
     return figure
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is and the heaviest rules of each nonterminal."""
     drawable(plot)
     model = GrammarModel.load(model_path)
@@ -150,7 +154,7 @@ def inspect(model_path, top, only, plot):
         save(figure, plot)
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Train on simulated trees in several ways, beside the generative grammar, and draw a tree that came out wrong."""
     from structsvm.datasets import make_treebank
 
@@ -178,12 +182,12 @@ def demo(output, seed):
     save(picture_of(test, predicted), output)
 
 
-def source_of(path):
+def source_of(path: str | os.PathLike[str]) -> Any:
     """The path, or standard input for "-"."""
     return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
 
 
-def read_sentences(path):
+def read_sentences(path: str | os.PathLike[str]) -> Any:
     """Sentences of a file: lines of tokens (none: blank), ``word/TAG`` for pairs; or trees, whose tokens they are."""
     text, name = load_text(source_of(path), ValueError)
     lines = [_tokens(line.split()) for line in text.splitlines()]
@@ -195,7 +199,7 @@ def read_sentences(path):
     return lines
 
 
-def _tokens(texts):
+def _tokens(texts: Any) -> Any:
     pairs = [text.rpartition("/") for text in texts]
     if all(word and tag for word, _, tag in pairs):
         return [(word, tag) for word, _, tag in pairs]
@@ -223,7 +227,7 @@ def _tokens(texts):
     show_default=True,
     help="Largest chart.",
 )
-def command(train_file, model, quiet, **params):
+def command(train_file: Any, model: Any, quiet: bool, **params: Any) -> None:
     """Train a parser on a file of bracketed trees, one a line or as in a treebank's .mrg files.
 
     Files that end in .gz, .xz or .bz2 are read as they are.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import numpy as np
 
@@ -9,7 +11,7 @@ import numpy as np
 DEFAULTS = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
 
 
-def kernel_options(default):
+def kernel_options(default: Any) -> Any:
     """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given.
 
     Parameters
@@ -24,7 +26,7 @@ def kernel_options(default):
         click.option("--coef0", type=float, callback=coef0, help="Of poly and sigmoid.  [default: 0]"),
     ]
 
-    def decorate(function):
+    def decorate(function: Any) -> Any:
         for option in reversed(options):
             function = option(function)
         return function
@@ -32,7 +34,7 @@ def kernel_options(default):
     return decorate
 
 
-def gamma(ctx, param, value):
+def gamma(ctx: Any, param: Any, value: Any) -> Any:
     """What --gamma takes."""
     if value in (None, "scale", "auto"):
         return value
@@ -45,20 +47,20 @@ def gamma(ctx, param, value):
     return number
 
 
-def coef0(ctx, param, value):
+def coef0(ctx: Any, param: Any, value: Any) -> Any:
     """What --coef0 takes."""
     if value is None or np.isfinite(value):
         return value
     raise click.BadParameter(f"{value!r} is not a finite number", ctx, param)
 
 
-def split_given(params):
+def split_given(params: Any) -> tuple[Any, Any]:
     """The options of the kernel that are given, and the others that are, as two dicts."""
     given = {name: value for name, value in params.items() if value is not None}
     return {k: v for k, v in given.items() if k in DEFAULTS}, {k: v for k, v in given.items() if k not in DEFAULTS}
 
 
-def kernel_text(kernel):
+def kernel_text(kernel: Any) -> str:
     """The kernel and its parameters."""
     used = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0")}.get(kernel.name, ())
     return f"{kernel.name}({', '.join(f'{name}={getattr(kernel, name):g}' for name in used)})"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from textwrap import shorten
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import numpy as np
@@ -32,7 +34,16 @@ SOLVERS = {
 DENSE = 0.25
 
 
-def train(path, model_path, solver, kernel, params, balanced, plot, quiet):
+def train(
+    path: str | os.PathLike[str],
+    model_path: str,
+    solver: Any,
+    kernel: Any,
+    params: Any,
+    balanced: bool,
+    plot: Any,
+    quiet: bool,
+) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     for output in (model_path, plot):
@@ -75,7 +86,7 @@ def train(path, model_path, solver, kernel, params, balanced, plot, quiet):
     return job.end(model_path, passes_if_interrupted(run))
 
 
-def predict(model_path, path, output, kbest, jobs):
+def predict(model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any) -> None:
     """Write the predicted label of each example, or with `kbest` its best labels and their scores."""
     model = KernelModel.load(model_path, mmap=True)
     X, _ = examples(model, path)
@@ -89,13 +100,13 @@ def predict(model_path, path, output, kbest, jobs):
                 stream.write("\t".join(f"{model.labels[k]} {row[k]:.6f}" for k in best) + "\n")
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Print the accuracy."""
     drawable(plot)
     report(KernelModel.load(model_path, mmap=True), path, as_json, plot)
 
 
-def report(model, path, as_json, plot):
+def report(model: Any, path: str | os.PathLike[str], as_json: bool, plot: Any) -> None:
     """Print the accuracy of a model on a file, and draw its confusion matrix."""
     X, y = examples(model, path)
     predicted = model.predict(X)
@@ -114,7 +125,7 @@ def report(model, path, as_json, plot):
         save(figure, plot, say=lambda text: click.echo(text, err=True))
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is, and the support patterns of each label with the largest coefficients."""
     drawable(plot)
     model = KernelModel.load(model_path)
@@ -139,7 +150,7 @@ def inspect(model_path, top, only, plot):
         picture(model, plot, click.echo)
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Train on simulated classes, evaluate on fresh ones, draw what happened."""
     from structsvm.plotting import ConfusionDisplay
 
@@ -160,7 +171,7 @@ def demo(output, seed):
         raise KeyboardInterrupt
 
 
-def clouds(n, seed, *, fresh=False):
+def clouds(n: Any, seed: Any, *, fresh: bool = False) -> tuple[Any, Any]:
     """Points of classes that are mixtures of clouds, in 10 dimensions; `fresh` draws others of the same clouds."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(scale=1.5, size=(15, 10))
@@ -172,7 +183,7 @@ def clouds(n, seed, *, fresh=False):
 # ---- files --------------------------------------------------------------------------------------
 
 
-def examples(model, path):
+def examples(model: Any, path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """Return ``(X, labels)`` of a file, with the features of the model."""
     X, y = read_svmlight(sys.stdin.buffer if path == "-" else path)
     if X.shape[1] > model.n_features:
@@ -180,12 +191,12 @@ def examples(model, path):
     return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], model.n_features)), y
 
 
-def fast_layout(X):
+def fast_layout(X: Any) -> Any:
     """A CSR matrix as it is, or as an array if that is faster."""
     return csr_array(X) if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
-def picture(model, output, say):
+def picture(model: Any, output: Any, say: Any) -> None:
     """Save the objectives over time."""
     from structsvm.plotting import HistoryDisplay
 
@@ -210,7 +221,7 @@ def picture(model, output, say):
 @click.option("--seed", "random_state", type=click.IntRange(0), help="Where the solver draws.  [default: 0]")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-def command(train_file, model, solver, balanced, plot, quiet, **params):
+def command(train_file: Any, model: Any, solver: Any, balanced: bool, plot: Any, quiet: bool, **params: Any) -> None:
     """Train a multiclass support vector machine with a kernel.
 
     TRAIN holds an example a line in svmlight's form: its label, a number or a word, and index:value pairs. Files that

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 
-def check_writable(path):
+def check_writable(path: str | os.PathLike[str]) -> None:
     """Say before training, not after it, that a file cannot be written."""
     if path is None:
         return
@@ -21,7 +23,7 @@ def check_writable(path):
 
 
 @contextmanager
-def writing(output):
+def writing(output: Any) -> Iterator[Any]:
     """Standard output, or a file that appears under its name only when it is complete; UTF-8 either way."""
     if output is None:
         stream = click.get_text_stream("stdout", encoding="utf-8")  # type: ignore[operator]
@@ -43,7 +45,7 @@ def writing(output):
         temporary.unlink(missing_ok=True)
 
 
-def drawable(output):
+def drawable(output: Any) -> None:
     """Raise OSError or ValueError, before the work, if a picture could not be saved after it."""
     if output is None:
         return
@@ -57,14 +59,14 @@ def drawable(output):
         raise ValueError(f"{output}: a picture's name ends in one of {', '.join('.' + kind for kind in known)}")
 
 
-def blank(width, height):
+def blank(width: Any, height: Any) -> Any:
     """An empty figure, in inches; without pyplot, which would look for a screen."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save(figure, output, *, say=click.echo):
+def save(figure: Any, output: Any, *, say: Any = click.echo) -> None:
     """Write a figure, and say where it is."""
     figure.savefig(output, dpi=120)
     say(f"picture: {output}")

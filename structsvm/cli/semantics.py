@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import numpy as np
@@ -39,7 +41,7 @@ DEFAULTS = {
 }
 
 
-def train(path, model_path, params, quiet):
+def train(path: str | os.PathLike[str], model_path: str, params: Any, quiet: bool) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     check_writable(model_path)
@@ -62,7 +64,7 @@ def train(path, model_path, params, quiet):
     return job.end(model_path, passes_if_interrupted(run))
 
 
-def predict(model_path, path, output, kbest, jobs):
+def predict(model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any) -> None:
     """Write the input's sentences with their meanings and alignments, as JSON lines."""
     if kbest is not None:
         raise ValueError("--kbest is for label sequences; a semantic parser has one parse of a sentence")
@@ -79,7 +81,7 @@ def predict(model_path, path, output, kbest, jobs):
             stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Print precision, recall and F1 of the meanings, and the alignment error where the input tells alignments."""
     refuse_plot(plot)
     model = SemanticModel.load(model_path, mmap=True)
@@ -108,7 +110,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
         )
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is, and the words that mean each symbol most."""
     refuse_plot(plot)
     model = SemanticModel.load(model_path, mmap=True)
@@ -130,7 +132,7 @@ def inspect(model_path, top, only, plot):
         click.echo(f"{symbol.name}{kind}: " + "  ".join(f"{attributes[f]} {weights[f, k]:.3f}" for f in best))
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Learn the language of a simulated house from ambiguous sentences, and draw how the alignment error falls."""
     from structsvm.datasets import make_ambig_house
 
@@ -158,13 +160,13 @@ def demo(output, seed):
     save(figure, output)
 
 
-def refuse_plot(plot):
+def refuse_plot(plot: Any) -> None:
     """Raise ValueError if a picture is asked for."""
     if plot:
         raise ValueError("--plot has nothing to show for a semantic parser")
 
 
-def read_input(path, *, bags=True):
+def read_input(path: str | os.PathLike[str], *, bags: bool = True) -> Any:
     """Read JSON lines; "-" is standard input."""
     return read_bags(click.get_binary_stream("stdin") if path == "-" else path, bags=bags)  # type: ignore[operator]
 
@@ -189,7 +191,7 @@ def read_input(path, *, bags=True):
 @click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
 @click.option("--fold-constants", is_flag=True, help="A relation of constants alone is one symbol.")
 @click.option("--lowercase/--no-lowercase", default=True)
-def command(train_file, model, quiet, **params):
+def command(train_file: Any, model: Any, quiet: bool, **params: Any) -> None:
     """Train a semantic parser on JSON lines of sentences with bags of meanings.
 
     A line is {"sentence": "purple9 passes out", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}. Files that end in

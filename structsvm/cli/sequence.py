@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from textwrap import shorten
 from types import SimpleNamespace
+from typing import Any
 
 import click
 import numpy as np
@@ -30,7 +32,14 @@ DEFAULTS = COMMON | {
 }
 
 
-def train(path, model_path, params, warm_start, plot, quiet):
+def train(
+    path: str | os.PathLike[str],
+    model_path: str,
+    params: Any,
+    warm_start: str | os.PathLike[str] | None,
+    plot: Any,
+    quiet: bool,
+) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     for output in (model_path, plot):
@@ -56,7 +65,7 @@ def train(path, model_path, params, warm_start, plot, quiet):
     return job.end(model_path, passes_if_interrupted(run), hint=f", and --warm-start {model_path} goes on from it")
 
 
-def predict(model_path, path, output, kbest, jobs):
+def predict(model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any) -> None:
     """Write the input's columns with the predicted label behind them."""
     model = SequenceModel.load(model_path, mmap=True)
     columns = read_input(path)
@@ -77,7 +86,7 @@ def predict(model_path, path, output, kbest, jobs):
                 stream.write("".join(f"{token}\t{model.labels[c]}\n" for token, c in zip(tokens, numbers)) + "\n")
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Print token accuracy and chunk scores."""
     from structsvm.metrics import chunk_scores, token_accuracy
 
@@ -113,7 +122,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
         save(figure, plot, say=lambda text: click.echo(text, err=True))
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is and its heaviest weights."""
     drawable(plot)
     model = SequenceModel.load(model_path)
@@ -141,7 +150,7 @@ def inspect(model_path, top, only, plot):
         picture(model, plot)
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Train on simulated chunks, evaluate on fresh ones, draw what happened."""
     from structsvm.datasets import make_sequences
     from structsvm.metrics import chunk_scores
@@ -166,19 +175,19 @@ def demo(output, seed):
 # ---- files --------------------------------------------------------------------------------------
 
 
-def read_input(path):
+def read_input(path: str | os.PathLike[str]) -> Any:
     """Read a column file; "-" is standard input."""
     return read_columns(click.get_binary_stream("stdin") if path == "-" else path)  # type: ignore[operator]
 
 
-def labelled(columns, path):
+def labelled(columns: Any, path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """Split off the last column as labels."""
     if columns.n_columns < 2:
         raise ValueError(f"{path}: has one column; training needs at least a word and, last, its label")
     return columns.drop_last(), columns.select([columns.n_columns - 1])
 
 
-def split_labels(model, columns, path):
+def split_labels(model: Any, columns: Any, path: str | os.PathLike[str]) -> Any:
     """Return ``(X, y)``: the columns that the model's features need, and the label column, or None."""
     n = model.encoder.n_columns
     if n is None:
@@ -193,7 +202,7 @@ def split_labels(model, columns, path):
 # ---- pictures -----------------------------------------------------------------------------------
 
 
-def picture(model, output, predictions=None, *, say=click.echo):
+def picture(model: Any, output: Any, predictions: Any = None, *, say: Any = click.echo) -> None:
     """Save training history and transition weights; with ``(gold, predicted)`` the confusion matrix too."""
     from structsvm.plotting import ConfusionDisplay, HistoryDisplay, TransitionDisplay
 
@@ -232,7 +241,9 @@ def picture(model, output, predictions=None, *, say=click.echo):
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @click.option("--warm-start", type=click.Path(exists=True, dir_okay=False), help="Go on from this model.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
-def command(train_file, model, warm_start, plot, quiet, **params):
+def command(
+    train_file: Any, model: Any, warm_start: str | os.PathLike[str] | None, plot: Any, quiet: bool, **params: Any
+) -> None:
     """Train a label-sequence model on a CoNLL column file.
 
     One token a line, its columns between spaces or tabs, the label last; blank lines end a sequence. Files that

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from textwrap import shorten
+from typing import Any
 
 import click
 import numpy as np
@@ -18,7 +20,16 @@ from structsvm.tasks.taxonomy.documents import read_documents
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 
 
-def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):
+def train(
+    path: str | os.PathLike[str],
+    model_path: str,
+    edges: Any,
+    params: Any,
+    min_count: Any,
+    ngrams: Any,
+    plot: Any,
+    quiet: bool,
+) -> int:
     """Train on a file and write the model; returns the exit status (130 after Ctrl-C)."""
     job = Training(quiet)
     for output in (model_path, plot):
@@ -53,7 +64,7 @@ def train(path, model_path, edges, params, min_count, ngrams, plot, quiet):
     return job.end(model_path, model.result_.n_iter if interrupted else None)
 
 
-def predict(model_path, path, output, kbest, jobs):
+def predict(model_path: str, path: str | os.PathLike[str], output: Any, kbest: int | None, jobs: Any) -> None:
     """Write the predicted node of each document, or with `kbest` its best classes and their scores."""
     model = TaxonomyClassifier.load(model_path, mmap=True).set_params(n_jobs=jobs)
     X, _ = documents(model, path)
@@ -67,7 +78,7 @@ def predict(model_path, path, output, kbest, jobs):
             stream.write("\t".join(f"{model.model_.labels[k]} {row[k]:.6f}" for k in best) + "\n")
 
 
-def evaluate(model_path, path, as_json, jobs, plot):
+def evaluate(model_path: str, path: str | os.PathLike[str], as_json: bool, jobs: Any, plot: Any) -> None:
     """Print accuracy and the losses along the taxonomy."""
     drawable(plot)
     model = TaxonomyClassifier.load(model_path, mmap=True).set_params(n_jobs=jobs)
@@ -108,7 +119,7 @@ def evaluate(model_path, path, as_json, jobs, plot):
         save(figure, plot, say=lambda text: click.echo(text, err=True))
 
 
-def inspect(model_path, top, only, plot):
+def inspect(model_path: str, top: Any, only: Any, plot: Any) -> None:
     """Print what the model is, and the heaviest weights of its nodes."""
     drawable(plot)
     model = TaxonomyClassifier.load(model_path)
@@ -156,7 +167,7 @@ def inspect(model_path, top, only, plot):
         history(model, plot, click.echo)
 
 
-def demo(output, seed):
+def demo(output: Any, seed: Any) -> None:
     """Train on simulated documents, evaluate on fresh ones, draw how they are confused."""
     from structsvm.datasets import make_taxonomy
     from structsvm.plotting import TaxonomyDisplay
@@ -184,7 +195,7 @@ def demo(output, seed):
 # ---- files --------------------------------------------------------------------------------------
 
 
-def vectorizer(X, min_count, ngrams):
+def vectorizer(X: Any, min_count: Any, ngrams: Any) -> Any:
     """What makes features of texts: term frequencies, on a log scale, by inverse document frequencies."""
     if not isinstance(X, list):
         return None
@@ -193,7 +204,7 @@ def vectorizer(X, min_count, ngrams):
     return TfidfVectorizer(sublinear_tf=True, min_df=min_count, ngram_range=(1, ngrams))
 
 
-def documents(model, path):
+def documents(model: Any, path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """Return ``(X, labels)`` of a file in the form that the model was trained on."""
     X, y = read_documents(sys.stdin.buffer if path == "-" else path, texts=hasattr(model, "vectorizer_"))
     if not isinstance(X, list):
@@ -206,7 +217,7 @@ def documents(model, path):
     return X, y
 
 
-def history(model, output, say):
+def history(model: Any, output: Any, say: Any) -> None:
     """Save the objectives over time as a picture."""
     from structsvm.plotting import HistoryDisplay
 
@@ -239,7 +250,18 @@ def history(model, output, say):
     help="Beyond, rare features have weights only where they occur.",
 )
 @click.option("--plot", type=click.Path(dir_okay=False), help="Save the training history as a picture.")
-def command(train_file, model, edges, any_node, balanced, min_count, ngrams, plot, quiet, **params):
+def command(
+    train_file: Any,
+    model: Any,
+    edges: Any,
+    any_node: Any,
+    balanced: bool,
+    min_count: Any,
+    ngrams: Any,
+    plot: Any,
+    quiet: bool,
+    **params: Any,
+) -> None:
     """Train a classifier of documents in a taxonomy.
 
     DOCS holds a document a line: label<TAB>text, or svmlight's label and index:value pairs. Files that end in .gz,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,7 +27,14 @@ COMMON = {
 }
 
 
-def training(default_C, more_solvers=(), metavar="TRAIN", *, online=False, role_of_C="Weight of the slacks."):
+def training(
+    default_C: Any,
+    more_solvers: Any = (),
+    metavar: str = "TRAIN",
+    *,
+    online: bool = False,
+    role_of_C: str = "Weight of the slacks.",
+) -> Any:
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
 
     Parameters
@@ -80,7 +89,7 @@ def training(default_C, more_solvers=(), metavar="TRAIN", *, online=False, role_
         ),
     ]
 
-    def decorate(function):
+    def decorate(function: Any) -> Any:
         for option in reversed(common + ([] if online else of_solvers) + checkpoints):
             function = option(function)
         return click.command(function)
@@ -88,7 +97,7 @@ def training(default_C, more_solvers=(), metavar="TRAIN", *, online=False, role_
     return decorate
 
 
-def passes_if_interrupted(run):
+def passes_if_interrupted(run: Any) -> float | None:
     """Passes after which Ctrl-C ended a run, or None."""
     return run.progress if run.status == "interrupted" else None
 
@@ -96,23 +105,23 @@ def passes_if_interrupted(run):
 class Training:
     """One training on the command line, from its begin to its exit status."""
 
-    def __init__(self, quiet):
+    def __init__(self, quiet: bool) -> None:
         self.quiet, self.begin = quiet, time.perf_counter()
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return time.perf_counter() - self.begin
 
-    def say(self, text):
+    def say(self, text: str) -> None:
         if not self.quiet:
             click.echo(text)
 
-    def bar(self, solver):
+    def bar(self, solver: Any) -> Any:
         """A monitor: a bar on terminals, unless all is to be quiet."""
         return Bar(solver.n_passes, disable=True if self.quiet else None)
 
     @contextmanager
-    def warnings(self):
+    def warnings(self) -> Iterator[Any]:
         """Warnings in one line each on standard error, or not at all."""
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *where: (
@@ -120,7 +129,7 @@ class Training:
             )
             yield
 
-    def end(self, model_path, interrupted=None, hint=""):
+    def end(self, model_path: str, interrupted: float | None = None, hint: str = "") -> int:
         """Say how it ended; returns the exit status, 130 if Ctrl-C came after so many passes."""
         if interrupted is not None:
             click.echo(

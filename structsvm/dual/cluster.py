@@ -39,13 +39,13 @@ class Cluster:
     shards : list of Problem
     """
 
-    def __init__(self, client, shards):
+    def __init__(self, client: Any, shards: Any) -> None:
         self.client, self.shards = client, shards
         self.name = uuid.uuid4().hex
         self.last: BaseException | None = None  # what was lost last
-        self.places = {}  # number of a shard -> future of its pickled data
+        self.places: dict[int, Any] = {}  # number of a shard -> future of its pickled data
 
-    def map(self, function, w, arguments):
+    def map(self, function: Any, w: Any, arguments: Any) -> list[Any]:
         """``[function(shard, w, *rest) for ...]``, each where its shard is."""
         outcome: dict[int, Any] = {}
         missing = list(range(len(self.shards)))
@@ -61,7 +61,7 @@ class Cluster:
             f"{self.last!r:.200}"
         ) from self.last
 
-    def _ask(self, function, w, arguments):
+    def _ask(self, function: Any, w: Any, arguments: Any) -> Any:
         """The outcomes that arrive; those of lost workers are left out."""
         outcome: dict[int, Any] = {}
         try:
@@ -81,7 +81,7 @@ class Cluster:
                 self.last = error
         return outcome
 
-    def _send(self, numbers):
+    def _send(self, numbers: Any) -> None:
         """Give the shards that are nowhere a worker, in turn."""
         homeless = [k for k in numbers if k not in self.places]
         if not homeless:
@@ -91,7 +91,7 @@ class Cluster:
             home = workers[k % len(workers)]
             self.places[k] = self.client.scatter(pickle.dumps(self.shards[k]), workers=[home], hash=False)
 
-    def _workers(self):
+    def _workers(self) -> Any:
         """Addresses of the workers; waits for one if there is none."""
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
@@ -111,7 +111,7 @@ HELD: OrderedDict[str, tuple[threading.Lock, Problem]] = OrderedDict()
 MOST_HELD = 256
 
 
-def answer(name, data, function, w, *rest):
+def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
     """On a worker: a shard's answer. The shard is unpickled when it is first asked."""
     if name not in HELD:
         HELD[name] = threading.Lock(), pickle.loads(data)
@@ -122,7 +122,7 @@ def answer(name, data, function, w, *rest):
         return function(shard, *(aligned(item) for item in (w, *rest)))
 
 
-def aligned(item):
+def aligned(item: Any) -> Any:
     """What has travelled, with arrays where compiled code can read them: they arrive at any address."""
     if isinstance(item, tuple):
         return tuple(aligned(part) for part in item)

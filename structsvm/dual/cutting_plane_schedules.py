@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual._cutting_plane import WorkingSets
 from structsvm.dual._one_slack import ConstraintCache
@@ -25,7 +26,7 @@ CACHED_SHARE = 0.2
 class RoundSchedule:
     """Rounds, with the interface of `structsvm.dual._schedules.Schedule`; a subclass says what one is."""
 
-    def __init__(self, solver, state, rounds):
+    def __init__(self, solver: Any, state: Any, rounds: Any) -> None:
         self.solver, self.state, self.rounds = solver, state, rounds
         self.sets = WorkingSets(state)
         self.n_samples = self.next = rounds.problem.n_samples
@@ -36,42 +37,42 @@ class RoundSchedule:
         self.joined: int | None = None  # constraints that joined in the last round
         self.is_optimal = False  # whether the dual over the working sets was then solved to `qp_tol`
 
-    def get_state(self):
+    def get_state(self) -> Any:
         return np.array([self.asked], dtype=np.float64)
 
-    def set_state(self, numbers):
+    def set_state(self, numbers: Any) -> None:
         numbers = np.asarray(numbers)
         if numbers.shape != (1,) or numbers.dtype != np.float64 or numbers[0] not in (0.0, 1.0):
             raise ValueError("the schedule of the training state must be one number, 0.0 or 1.0")
         self.asked = bool(numbers[0])
 
-    def get_arrays(self):
+    def get_arrays(self) -> dict[str, Any]:
         """Arrays that the schedule carries from round to round."""
         return {}
 
-    def set_arrays(self, arrays, adapt):
+    def set_arrays(self, arrays: dict[str, NDArray[Any]], adapt: bool) -> Any:
         """Restore the arrays returned by `get_arrays`; return those for the state, which another C may change."""
         return arrays
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         self.next = 0
 
-    def run(self, seconds):
+    def run(self, seconds: Any) -> bool:
         """One round, whatever the time (Ctrl-C gets through, and leaves a whole state)."""
         self.joined = self.round()
         self.answers, self.asked, self.gap = None, False, 0.0
         self.next = self.n_samples
         return True
 
-    def question(self):
+    def question(self) -> Any:
         """The violations at the present weights, and the constraints as `round` takes them."""
         raise NotImplementedError
 
-    def round(self):
+    def round(self) -> Any:
         """Do a round; returns how many constraints joined."""
         raise NotImplementedError
 
-    def ask(self):
+    def ask(self) -> None:
         """Put a round's question, once: afterwards `primal` and `gap` are known, if the oracle is exact."""
         if self.answers is not None:
             return
@@ -83,12 +84,12 @@ class RoundSchedule:
             self.primal = self.state.primal(violation=violation)
             self.gap = max(self.primal - self.state.dual, 0.0) if np.isfinite(self.primal) else 0.0
 
-    def optimize(self):
+    def optimize(self) -> None:
         gap = self.gap if self.solver.tol is not None else 0.0
         enough = self.solver.qp_tol * (gap or self.state.dual)
         self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= enough
 
-    def join(self, answers):
+    def join(self, answers: Any) -> Any:
         epsilon = self.solver.epsilon
         return sum(self.sets.join(i, terms, bounds, words, epsilon) for i, (_, terms, bounds, words) in answers)
 
@@ -96,11 +97,11 @@ class RoundSchedule:
 class NSlackSchedule(RoundSchedule):
     """Algorithm 1 of the paper."""
 
-    def question(self):
+    def question(self) -> tuple[Any, Any]:
         answers = self.rounds.collect(self.state.weights)
         return np.concatenate([violation for _, (violation, *_) in answers]), answers
 
-    def round(self):
+    def round(self) -> Any:
         if self.solver.optimize == "constraint":
             return self.by_constraint()
         if self.answers is None and self.state.n_patterns == 0:
@@ -110,7 +111,7 @@ class NSlackSchedule(RoundSchedule):
         self.optimize()
         return joined
 
-    def first_round(self):
+    def first_round(self) -> Any:
         """In portions, between which the weights change: at w = 0 all answers are the same kind of nonsense."""
         joined = 0
         for start, stop in pairwise(np.linspace(0.0, 1.0, FIRST_PORTIONS + 1)):
@@ -119,7 +120,7 @@ class NSlackSchedule(RoundSchedule):
         self.optimize()
         return joined
 
-    def by_constraint(self):
+    def by_constraint(self) -> Any:
         """As the paper writes it: one example after the other, the whole dual after each constraint."""
         joined = 0
         for i in range(self.n_samples):
@@ -140,21 +141,21 @@ class OneSlackSchedule(RoundSchedule):
     the oracle's was.
     """
 
-    def __init__(self, solver, state, rounds, C):
+    def __init__(self, solver: Any, state: Any, rounds: Any, C: Any) -> None:
         super().__init__(solver, state, rounds)
         self.C = C
         self.cache = ConstraintCache(rounds.problem, C, CACHED_ROUNDS)
 
-    def get_arrays(self):
+    def get_arrays(self) -> Any:
         return self.cache.get_state() | {"cache_C": np.array(self.C)}
 
-    def set_arrays(self, arrays, adapt):
+    def set_arrays(self, arrays: dict[str, NDArray[Any]], adapt: bool) -> Any:
         if adapt:
             arrays = self.with_present_weights(arrays)
         self.cache.set_state(arrays)
         return arrays
 
-    def with_present_weights(self, arrays):
+    def with_present_weights(self, arrays: dict[str, NDArray[Any]]) -> Any:
         """The arrays as they are with the present C.
 
         The cuts are sums over examples, each times its C. A common factor scales them, and alpha makes up for it, so
@@ -170,12 +171,12 @@ class OneSlackSchedule(RoundSchedule):
         none = {"cut_example": 0, "cut_idle": 0, "cut_numbers": 0, "cut_words": 0, "cut_bounds": 1}
         return arrays | {name: 0 * np.asarray(arrays.get(name))[:n] for name, n in none.items()}
 
-    def question(self):
+    def question(self) -> tuple[Any, Any]:
         answers = self.rounds.collect(self.state.weights)
         violation = np.concatenate([violation for _, (violation, *_) in answers])
         return np.array([self.C @ np.maximum(violation, 0.0)]), [outcome for _, outcome in answers]
 
-    def round(self):
+    def round(self) -> Any:
         self.ask()
         self.cache.put(self.answers)
         joined = self.join_sum(self.solver.epsilon)
@@ -186,5 +187,5 @@ class OneSlackSchedule(RoundSchedule):
             self.optimize()
         return joined
 
-    def join_sum(self, epsilon):
+    def join_sum(self, epsilon: float) -> Any:
         return self.sets.join(0, *self.cache.most_violated(self.state.weights), epsilon)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from structsvm.dual._rounds import collect, violations
 N_SHARDS = 16
 
 
-def cut_points(n_samples, groups, n_shards=N_SHARDS):
+def cut_points(n_samples: int, groups: Any, n_shards: int = N_SHARDS) -> Any:
     """Bounds of the shards: about equal, never empty, and never through a group (see `Problem.groups`)."""
     bounds = np.unique(np.linspace(0, n_samples, min(n_shards, max(n_samples, 1)) + 1).astype(np.int64))
     if groups is not None:
@@ -28,7 +29,7 @@ def cut_points(n_samples, groups, n_shards=N_SHARDS):
     return bounds.tolist()
 
 
-def parallel_map(function, parts, n_threads, stop=None):
+def parallel_map(function: Any, parts: Any, n_threads: int, stop: Any = None) -> Any:
     """Return ``[function(part) for part in parts]``, computed by threads.
 
     Without joblib, whose threads take some 10 ms per call. On Ctrl-C, and if a part fails, what has not begun is left
@@ -57,26 +58,26 @@ class Rounds:
         As in joblib; None means 1 unless `joblib.parallel_config` says otherwise.
     """
 
-    def __init__(self, problem, n_jobs=None):
+    def __init__(self, problem: Any, n_jobs: int | None = None) -> None:
         self.problem, self.n_jobs = problem, n_jobs
         self.bounds = cut_points(problem.n_samples, problem.groups)
-        self._shards = None
-        self._cluster = None
+        self._shards: list[Any] | None = None
+        self._cluster: Any = None
 
     @property
-    def shards(self):
+    def shards(self) -> Any:
         """The problem in parts, each with its own examples and scratch memory."""
         if self._shards is None:
             self._shards = [self.problem.shard(a, b) for a, b in pairwise(self.bounds)]
         return self._shards
 
-    def violations(self, w):
+    def violations(self, w: Any) -> Any:
         """As `structsvm.dual._rounds.violations`, of all examples."""
         if self._alone():
             return violations(self.problem, w)
         return np.concatenate(self._map(violations, w, [()] * len(self.shards)))
 
-    def collect(self, w, start=0.0, stop=1.0):
+    def collect(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """The most violated constraints of a part of each shard, as a list of ``(first example, outcome of collect)``.
 
         The part lies between two fractions, so that one portion of the examples is a bit of every shard.
@@ -87,7 +88,7 @@ class Rounds:
             return [(a, collect(self.problem, w, a, a + stop - start)) for a, (start, stop) in zip(firsts, spans)]
         return list(zip(firsts, self._map(collect, w, spans)))
 
-    def _alone(self):
+    def _alone(self) -> Any:
         # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.
         if self.n_jobs in (None, 1) and "joblib" not in sys.modules:
             return True
@@ -96,7 +97,7 @@ class Rounds:
 
         return not hasattr(get_active_backend()[0], "client") and effective_n_jobs(self.n_jobs) == 1
 
-    def _map(self, function, w, arguments):
+    def _map(self, function: Any, w: Any, arguments: Any) -> Any:
         if self._alone():
             return [function(shard, w, *rest) for shard, rest in zip(self.shards, arguments)]
         from joblib import Parallel, delayed, effective_n_jobs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structsvm._problem import BoundProblem
@@ -33,7 +35,7 @@ class KernelProblem(BoundProblem):
 
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, gram: Gram, y, n_labels, *, loss=None, attributes=None):
+    def __init__(self, gram: Gram, y: Any, n_labels: int, *, loss: Any = None, attributes: Any = None) -> None:
         super().__init__(gram.n_rows, gram.rows.n_features)
         self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
         self.similarity, self.n_before = None, 0
@@ -45,12 +47,12 @@ class KernelProblem(BoundProblem):
             self.similarity.sort_indices()
 
     @property
-    def offers(self):
+    def offers(self) -> Any:
         given = {"two classes": self.n_labels == 2, "zero-one loss": self.loss is None}
         given["independent labels"] = self.similarity is None
         return frozenset({"kernel"} | {name for name, is_so in given.items() if is_so})
 
-    def fingerprint(self):
+    def fingerprint(self) -> int:
         """A checksum that tells these training data, their losses and their kernel from others.
 
         Similarities of labels are in `structure_fingerprint` alone: files of 0.1.0 hold this one without them.
@@ -67,7 +69,7 @@ class KernelProblem(BoundProblem):
             parts.append(np.frombuffer(repr(kernel.name).encode(), dtype=np.uint8))
         return checksum(parts if self.loss is None else [*parts, self.loss])
 
-    def structure_fingerprint(self):
+    def structure_fingerprint(self) -> int:
         """A checksum of kernel, losses and similarities, whatever the data."""
         kernel = self.gram.kernel
         name = "" if callable(kernel.name) else kernel.name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structsvm._problem import BoundProblem
@@ -23,11 +25,11 @@ class LinearProblem(BoundProblem):
     offers = frozenset({"feature rows"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, rows: Rows, y, n_labels):
+    def __init__(self, rows: Rows, y: Any, n_labels: int) -> None:
         super().__init__(rows.n_rows, rows.n_features)
         self.rows, self.y, self.n_labels = rows, np.asarray(y, dtype=np.int32), n_labels
 
-    def fingerprint(self):
+    def fingerprint(self) -> int:
         """A checksum that tells these training data from others."""
         data = self.rows.data
         parts = [data.data, data.indices, data.indptr] if self.rows.is_sparse else [data]

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
 from structsvm._warnings import warn
@@ -52,7 +53,7 @@ class Run:
 
     has_dual = False
 
-    def __init__(self, solver, problem, state, schedule, *, C=None):
+    def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         self.solver, self.problem, self.state, self.schedule, self.C = solver, problem, state, schedule, C
         self.history = History()
         self.n_iter = 0
@@ -61,12 +62,12 @@ class Run:
         self.primal = self.dual = np.nan
 
     @property
-    def progress(self):
+    def progress(self) -> float:
         """Passes done, the current one as a fraction."""
         n = self.schedule.n_samples
         return self.n_iter + (self.schedule.next / n if 0 < self.schedule.next < n else 0.0)
 
-    def advance(self, seconds=SLICE_SECONDS):
+    def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         """Work for about `seconds`; return whether a pass has just been completed."""
         if self.schedule.next >= self.schedule.n_samples:
             self.start_pass()
@@ -81,19 +82,19 @@ class Run:
             self.seconds += time.perf_counter() - begin
         return done
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         """Begin a pass; `advance` goes through it."""
         self.schedule.start_pass()
 
-    def certify(self):
+    def certify(self) -> None:
         """After a pass: compute the objectives that the run claims; none here."""
 
     @property
-    def is_solved(self):
+    def is_solved(self) -> bool:
         """Whether the solver has nothing more to do, whatever the gap."""
         return False
 
-    def record(self):
+    def record(self) -> None:
         """Add a row to the history."""
         dual = self.state.dual if self.has_dual else np.nan
         self.history.add(
@@ -107,11 +108,11 @@ class Run:
         )
 
     @property
-    def n_support(self):
+    def n_support(self) -> int:
         """Support vectors; 0 where there are none."""
         return 0
 
-    def result(self):
+    def result(self) -> Result:
         """Return the `Result` as of now."""
         primal_norm, dual_norm = self.norms()
         return Result(
@@ -128,11 +129,11 @@ class Run:
             history=self.history.arrays(),
         )
 
-    def norms(self):
+    def norms(self) -> tuple[float, float]:
         """1/2 |w|^2 at the weights returned and at the dual point; NaN where it is not known."""
         return np.nan, np.nan
 
-    def get_state(self):
+    def get_state(self) -> dict[str, NDArray[Any]]:
         """Return the run between two passes as a dict of arrays; resuming from it gives bit-identical results."""
         arrays = dict(self.state.get_state())
         arrays["kind"] = as_array(self.state.kind)
@@ -143,7 +144,7 @@ class Run:
         arrays.update({f"history_{k}": v for k, v in self.history.arrays().items()})
         return arrays
 
-    def set_state(self, arrays, *, adapt=False):
+    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         """Restore the arrays returned by `get_state`.
 
         Parameters
@@ -189,16 +190,16 @@ class Run:
 class WeightRun(Run):
     """A run on explicit weights."""
 
-    def __init__(self, solver, problem, state, schedule, *, C=None):
+    def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         super().__init__(solver, problem, state, schedule, C=C)
         self.use_average = solver.average
 
     @property
-    def weights(self):
+    def weights(self) -> Any:
         """The weights that the solver returns: array (n_features,)."""
         return self.state.averaged() if self.use_average else self.state.weights.copy()
 
-    def norms(self):
+    def norms(self) -> tuple[float, float]:
         return half_norm(self.weights), np.nan
 
 
@@ -207,15 +208,15 @@ class DualRun(WeightRun):
 
     has_dual = True
 
-    def __init__(self, solver, problem, state, schedule, rounds, *, C):
+    def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, rounds: Any, *, C: Any) -> None:
         super().__init__(solver, problem, state, schedule, C=C)
         self.rounds = rounds
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         super().start_pass()
         self.state.restart_average()
 
-    def certify(self):
+    def certify(self) -> None:
         """After a pass: compute the primal objective by an exact pass of the oracle.
 
         Of the last weights and their average, the run returns those with the lower primal objective.
@@ -230,16 +231,16 @@ class DualRun(WeightRun):
                 self.primal = min(primal, self.primal)
         self.seconds += time.perf_counter() - begin
 
-    def primal_at(self, w):
+    def primal_at(self, w: Any) -> Any:
         """The primal objective at weights `w`, by one round of the oracle."""
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, self.rounds.violations(w))
 
     @property
-    def n_support(self):
+    def n_support(self) -> Any:
         return self.state.n_cuts + self.state.n_patterns
 
-    def norms(self):
+    def norms(self) -> tuple[float, float]:
         return super().norms()[0], half_norm(self.state.weights)
 
 
@@ -270,11 +271,11 @@ class Solver(Parameters):
     checkpoint_every: int
 
     @property
-    def n_passes(self):
+    def n_passes(self) -> Any:
         """Passes that `solve` does at most."""
         return self.max_iter
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `Run` on a bound problem.
 
         Parameters
@@ -287,11 +288,11 @@ class Solver(Parameters):
         """
         raise NotImplementedError
 
-    def formulation(self):
+    def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
         raise NotImplementedError
 
-    def check(self, problem):
+    def check(self, problem: BoundProblem) -> None:
         """Raise TypeError or ValueError, naming what is missing, unless the problem offers what the solver needs."""
         solver, name = type(self).__name__, type(problem).__name__
         if not isinstance(problem, BoundProblem):
@@ -316,7 +317,16 @@ class Solver(Parameters):
                 "set tol=None and choose max_iter"
             )
 
-    def solve(self, problem, *, sample_weight=None, base=None, run=None, monitor=None, passes=None):
+    def solve(
+        self,
+        problem: BoundProblem,
+        *,
+        sample_weight: NDArray[np.float64] | None = None,
+        base: Any = None,
+        run: Run | None = None,
+        monitor: Monitor | None = None,
+        passes: int | None = None,
+    ) -> Any:
         """Train on a bound problem.
 
         Parameters
@@ -375,7 +385,7 @@ class Solver(Parameters):
             )
         return run
 
-    def _one_pass(self, run, monitor):
+    def _one_pass(self, run: Run, monitor: Monitor) -> None:
         """A pass, or the rest of one that was left; with `tol`, its certificate."""
         done = False
         run.primal = np.nan
@@ -394,7 +404,7 @@ class Solver(Parameters):
             run.status = "stopped"
 
 
-def raise_if_interrupted(run):
+def raise_if_interrupted(run: Run) -> None:
     """Re-raise KeyboardInterrupt after the partial model has been stored."""
     if run.status == "interrupted":
         raise KeyboardInterrupt(
@@ -424,10 +434,10 @@ class DualSolver(Solver):
         "n_jobs": N_JOBS,
     }
 
-    def formulation(self):
+    def formulation(self) -> dict[str, Any]:
         return {"rescaling": self.rescaling, "penalty": self.penalty}
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         C = np.full(problem.n_samples, float(self.C))
         if sample_weight is not None:
             weight = np.asarray(sample_weight, dtype=np.float64)
@@ -440,7 +450,7 @@ class DualSolver(Solver):
         state = self.state_on(problem, C, base)
         return self.run_type(self, problem, state, self.schedule_on(state, rounds, C), rounds, C=C)
 
-    def state_on(self, problem, C, base):
+    def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""
         return DualState(
             problem,
@@ -450,6 +460,6 @@ class DualSolver(Solver):
             base=base,
         )
 
-    def schedule_on(self, state, rounds, C):
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule that drives it."""
         raise NotImplementedError

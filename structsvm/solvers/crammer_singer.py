@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 from structsvm.dual._schedules import SolveSchedule
 from structsvm.kernel._full_gradient import FullGradient
@@ -43,8 +47,16 @@ class CrammerSinger(KernelSolver):
     }
 
     def __init__(
-        self, C=1.0, *, tol=1e-3, max_iter=10000, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1
-    ):
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 10000,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
@@ -53,14 +65,14 @@ class CrammerSinger(KernelSolver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def state_on(self, problem, C, first, seed):
+    def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         if first:
             raise ValueError("CrammerSinger takes no base: it starts from 0")
         check_size(problem.n_samples, problem.n_labels)
         return FullGradient(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size, seed=seed)
 
-    def schedule_on(self, state):
+    def schedule_on(self, state: Any) -> Any:
         return SolveSchedule(state, 0)
 
-    def prepare_pass(self, run):
+    def prepare_pass(self, run: Any) -> None:
         run.state.tau = SHARE * run.state.worst()

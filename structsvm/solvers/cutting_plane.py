@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual._dual import DualState
 from structsvm.dual._one_slack import OneSlackProblem
@@ -26,23 +29,23 @@ PATIENCE = 50
 class CuttingPlaneRun(DualRun):
     """A run whose certificate is the next round's question."""
 
-    def advance(self, *seconds):
+    def advance(self, *seconds: Any) -> Any:
         done = super().advance(*seconds)
         if done and self.solver.penalty is None and self.n_iter in HARD_CHECKS and self.schedule.joined:
             refuse_inseparable(self.state)
         return done
 
-    def certify(self):
+    def certify(self) -> None:
         begin = time.perf_counter()
         if self.problem.is_exact:
             self.schedule.ask()
             self.primal = self.schedule.primal
         self.seconds += time.perf_counter() - begin
 
-    def get_state(self):
+    def get_state(self) -> Any:
         return super().get_state() | self.schedule.get_arrays()
 
-    def set_state(self, arrays, *, adapt=False):
+    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         before = self.schedule.get_arrays()
         arrays = self.schedule.set_arrays(arrays, adapt)
         try:
@@ -52,7 +55,7 @@ class CuttingPlaneRun(DualRun):
             raise
 
     @property
-    def is_solved(self):
+    def is_solved(self) -> Any:
         """Without a `tol`: no constraint joined in the last round, and the working sets are solved."""
         return self.solver.tol is None and self.schedule.joined == 0 and self.schedule.is_optimal
 
@@ -111,22 +114,22 @@ class CuttingPlane(DualSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        form="n_slack",
-        rescaling="margin",
-        penalty="linear",
-        epsilon=0.0,
-        optimize="round",
-        qp_tol=0.05,
-        max_sweeps=6,
-        max_iter=1000,
-        tol=1e-3,
-        random_state=None,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        form: str = "n_slack",
+        rescaling: str = "margin",
+        penalty: str | None = "linear",
+        epsilon: float = 0.0,
+        optimize: str = "round",
+        qp_tol: float = 0.05,
+        max_sweeps: int = 6,
+        max_iter: int = 1000,
+        tol: float | None = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.form = form
         self.rescaling = rescaling
@@ -142,7 +145,7 @@ class CuttingPlane(DualSolver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def validate(self):
+    def validate(self) -> None:
         super().validate()
         if self.form == "one_slack" and self.penalty != "linear":
             raise ValueError(
@@ -152,19 +155,19 @@ class CuttingPlane(DualSolver):
         if self.form == "one_slack" and self.optimize != "round":
             raise ValueError("form='one_slack' has one constraint per round: leave optimize='round'")
 
-    def state_on(self, problem, C, base):
+    def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         if self.form == "n_slack":
             return super().state_on(problem, C, base)
         whole = OneSlackProblem(problem)
         return DualState(whole, np.ones(1), seed=seed_from(self.random_state), base=base, patience=PATIENCE)
 
-    def schedule_on(self, state, rounds, C):
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         if self.form == "n_slack":
             return NSlackSchedule(self, state, rounds)
         return OneSlackSchedule(self, state, rounds, C)
 
 
-def refuse_inseparable(state):
+def refuse_inseparable(state: Any) -> None:
     """Raise ValueError if no weights at all keep the constraints found so far: a linear programme knows."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
+from typing import Any
+
+import numpy as np
 
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import Interval, Options
@@ -51,19 +55,19 @@ class FrankWolfe(DualSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        rescaling="margin",
-        sampling="uniform",
-        n_cached=10,
-        average=True,
-        max_iter=1000,
-        tol=1e-2,
-        random_state=None,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        rescaling: str = "margin",
+        sampling: str = "uniform",
+        n_cached: int = 10,
+        average: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 1e-2,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.rescaling = rescaling
         self.sampling = sampling
@@ -76,5 +80,5 @@ class FrankWolfe(DualSolver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def schedule_on(self, state, rounds, C):
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         return FrankWolfeSchedule(state, n_cached=self.n_cached, gap_sampling=self.sampling == "gap")

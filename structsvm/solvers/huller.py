@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +25,14 @@ class HullerRun(KernelRun):
     """A run of the Huller, which claims neither objective; the support vectors are those of the second class."""
 
     @property
-    def intercept(self):
+    def intercept(self) -> Any:
         return np.array([0.0, self.state.bias])
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         self.settle()
         super().start_pass()
 
-    def certify(self):
+    def certify(self) -> None:
         self.settle()
         if self.state.distance < FLAT:
             warn(
@@ -39,7 +41,7 @@ class HullerRun(KernelRun):
                 ConvergenceWarning,
             )
 
-    def settle(self):
+    def settle(self) -> None:
         """Recompute the norms, and say how far they had drifted."""
         begin = time.perf_counter()
         drift = self.state.settle()
@@ -76,15 +78,23 @@ class Huller(KernelSolver):
     needs = TWO_CLASSES
     run_type = HullerRun
 
-    def __init__(self, *, max_iter=2, cache_size=200, random_state=None, checkpoint=None, checkpoint_every=1):
+    def __init__(
+        self,
+        *,
+        max_iter: int = 2,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def state_on(self, problem, C, first, seed):
+    def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         return HullerState(problem.gram, problem.y, C, cache_size=self.cache_size, first=first, seed=seed)
 
-    def schedule_on(self, state):
+    def schedule_on(self, state: Any) -> Any:
         return FixedSchedule(state, 1, 0)

@@ -18,17 +18,17 @@ class KernelRun(Run):
     """A run that learns a kernel expansion."""
 
     @property
-    def support_vectors(self):
+    def support_vectors(self) -> Any:
         """The `SupportVectors` that the solver returns."""
         return SupportVectors(*self.state.coefficients()[:4])
 
     @property
-    def intercept(self):
+    def intercept(self) -> Any:
         """Biases of the labels: array (n_labels,)."""
         return np.zeros(self.problem.n_labels)
 
     @property
-    def n_support(self):
+    def n_support(self) -> Any:
         return self.state.n_vectors
 
 
@@ -38,16 +38,16 @@ class KernelDualRun(KernelRun):
     has_dual = True
     norm = np.nan
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         self.solver.prepare_pass(self)
         super().start_pass()
 
-    def certify(self):
+    def certify(self) -> None:
         begin = time.perf_counter()
         self.primal, self.dual, self.norm = self.state.certify()
         self.seconds += time.perf_counter() - begin
 
-    def norms(self):
+    def norms(self) -> tuple[Any, Any]:
         return self.norm, self.norm
 
 
@@ -58,7 +58,7 @@ TWO_CLASSES = frozenset({"kernel", "two classes", "zero-one loss", "independent 
 LARGEST_MATRIX = 2**26
 
 
-def check_size(n, n_labels):
+def check_size(n: Any, n_labels: int) -> None:
     """Raise ValueError if a batch solver had to keep too many coefficients."""
     if n * n_labels > LARGEST_MATRIX:
         raise ValueError(
@@ -81,10 +81,10 @@ class KernelSolver(Solver):
         "cache_size": POSITIVE,
     }
 
-    def formulation(self):
+    def formulation(self) -> Any:
         return KernelProblem.formulation
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `KernelRun`.
 
         Parameters
@@ -105,13 +105,13 @@ class KernelSolver(Solver):
             state.restart(*base)
         return self.run_type(self, problem, state, self.schedule_on(state), C=C)
 
-    def state_on(self, problem, C, first, seed) -> Any:
+    def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         """The state that the solver works on; passes do not visit examples before `first`."""
         raise NotImplementedError
 
-    def schedule_on(self, state) -> Any:
+    def schedule_on(self, state: Any) -> Any:
         """The schedule that drives it."""
         raise NotImplementedError
 
-    def prepare_pass(self, run):
+    def prepare_pass(self, run: Any) -> None:
         """Called before each pass of a run on the dual."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
@@ -62,18 +66,18 @@ class KernelLaRank(KernelSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        schedule="fixed",
-        n_reprocess=1,
-        selection="random",
-        max_iter=None,
-        tol=None,
-        cache_size=200,
-        random_state=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        schedule: str | tuple[float, float] = "fixed",
+        n_reprocess: float = 1,
+        selection: str = "random",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.schedule = schedule
         self.n_reprocess = n_reprocess
@@ -86,12 +90,12 @@ class KernelLaRank(KernelSolver):
         self.checkpoint_every = checkpoint_every
 
     @property
-    def n_passes(self):
+    def n_passes(self) -> int:
         if self.max_iter is not None:
             return self.max_iter
         return 2 if self.tol is None else 1000
 
-    def validate(self):
+    def validate(self) -> None:
         super().validate()
         number = Interval(Real, 0.0)
         if isinstance(self.schedule, (tuple, list)) and not (
@@ -102,7 +106,7 @@ class KernelLaRank(KernelSolver):
                 f"[0.0, inf). Got {self.schedule!r} instead."
             )
 
-    def state_on(self, problem, C, first, seed):
+    def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         return KernelDual(
             problem.gram,
             problem.y,
@@ -116,7 +120,7 @@ class KernelLaRank(KernelSolver):
             seed=seed,
         )
 
-    def schedule_on(self, state):
+    def schedule_on(self, state: Any) -> Any:
         if isinstance(self.schedule, (tuple, list)):
             return FixedSchedule(state, *self.schedule)
         if self.schedule == "decode-once":
@@ -127,5 +131,5 @@ class KernelLaRank(KernelSolver):
             return FixedSchedule(state, self.n_reprocess, N_OPTIMIZE * self.n_reprocess)
         return AdaptiveSchedule(state)
 
-    def prepare_pass(self, run):
+    def prepare_pass(self, run: Any) -> None:
         run.state.tau = max(FIRST_TAU * SHRINK**run.n_iter, LAST_TAU)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
+from typing import Any
+
+import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.kernel._kernel_perceptron import KernelPerceptronState
@@ -17,10 +21,10 @@ class KernelPerceptronRun(KernelRun):
     """A run whose expansion may be an average."""
 
     @property
-    def support_vectors(self):
+    def support_vectors(self) -> Any:
         return SupportVectors(*self.state.coefficients(self.solver.average))
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         self.state.settle()
         super().start_pass()
 
@@ -50,13 +54,13 @@ class KernelPerceptron(Solver):
     def __init__(
         self,
         *,
-        average=True,
-        max_iter=10,
-        cache_size=200,
-        random_state=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        average: bool = True,
+        max_iter: int = 10,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.average = average
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -64,10 +68,10 @@ class KernelPerceptron(Solver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def formulation(self):
+    def formulation(self) -> Any:
         return KernelProblem.formulation
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         if sample_weight is not None:
             raise ValueError("KernelPerceptron takes no sample_weight: its steps have no weight to scale")
         state = KernelPerceptronState(

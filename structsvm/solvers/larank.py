@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.parameters import Interval, Options
@@ -57,20 +61,20 @@ class LaRank(DualSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        rescaling="margin",
-        penalty="linear",
-        schedule="decode-once",
-        n_reprocess=2,
-        average=True,
-        max_iter=None,
-        tol=None,
-        random_state=None,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        rescaling: str = "margin",
+        penalty: str | None = "linear",
+        schedule: str = "decode-once",
+        n_reprocess: float = 2,
+        average: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.rescaling = rescaling
         self.penalty = penalty
@@ -85,12 +89,12 @@ class LaRank(DualSolver):
         self.checkpoint_every = checkpoint_every
 
     @property
-    def n_passes(self):
+    def n_passes(self) -> int:
         if self.max_iter is not None:
             return self.max_iter
         return 4 if self.tol is None else 1000
 
-    def validate(self):
+    def validate(self) -> None:
         super().validate()
         if self.schedule == "fixed" and self.n_reprocess != int(self.n_reprocess):
             raise ValueError(
@@ -98,7 +102,7 @@ class LaRank(DualSolver):
                 f"Got {self.n_reprocess!r} instead."
             )
 
-    def schedule_on(self, state, rounds, C):
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         if self.schedule == "decode-once":
             return SolveSchedule(state, self.n_reprocess)
         if self.schedule == "fixed":

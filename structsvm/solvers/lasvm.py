@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
@@ -20,14 +23,14 @@ class LaSVMRun(KernelDualRun):
     n_steps = 0
 
     @property
-    def intercept(self):
+    def intercept(self) -> Any:
         return np.array([0.0, self.state.bias])
 
-    def set_state(self, arrays, *, adapt=False):
+    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         super().set_state(arrays, adapt=adapt)
         self.n_steps = self.state.n_steps
 
-    def certify(self):
+    def certify(self) -> None:
         """The finishing step; and with `tol` both objectives, by one pass over all examples.
 
         Where a pass has moved nothing, and the gap is not yet small, tau is what keeps it open.
@@ -97,21 +100,21 @@ class LaSVM(KernelSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        n_reprocess=1,
-        delta_max=None,
-        selection="random",
-        max_visits=None,
-        finishing=True,
-        max_iter=None,
-        tol=None,
-        tau=1e-3,
-        cache_size=200,
-        random_state=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        n_reprocess: float = 1,
+        delta_max: float | None = None,
+        selection: str = "random",
+        max_visits: int | None = None,
+        finishing: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        tau: float = 1e-3,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.n_reprocess = n_reprocess
         self.delta_max = delta_max
@@ -127,12 +130,12 @@ class LaSVM(KernelSolver):
         self.checkpoint_every = checkpoint_every
 
     @property
-    def n_passes(self):
+    def n_passes(self) -> int:
         if self.max_iter is not None:
             return self.max_iter
         return 1 if self.tol is None else 1000
 
-    def state_on(self, problem, C, first, seed):
+    def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         return LaSVMState(
             problem.gram,
             problem.y,
@@ -144,7 +147,7 @@ class LaSVM(KernelSolver):
             seed=seed,
         )
 
-    def schedule_on(self, state):
+    def schedule_on(self, state: Any) -> Any:
         return OnlineSchedule(
             state,
             n_reprocess=self.n_reprocess,

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
+import numpy as np
+
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.solvers.base import DualSolver
 
@@ -20,18 +25,18 @@ class PassiveAggressive(DualSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        rescaling="margin",
-        penalty="linear",
-        average=False,
-        max_iter=1,
-        tol=None,
-        random_state=None,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        rescaling: str = "margin",
+        penalty: str | None = "linear",
+        average: bool = False,
+        max_iter: int = 1,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.rescaling = rescaling
         self.penalty = penalty
@@ -43,5 +48,5 @@ class PassiveAggressive(DualSolver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def schedule_on(self, state, rounds, C):
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         return FixedSchedule(state, 0, 0)

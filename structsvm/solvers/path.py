@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -46,7 +46,7 @@ class PathPoint(NamedTuple):
     result: Result
 
 
-def gap_at(result, C, new_C):
+def gap_at(result: Any, C: Any, new_C: Any) -> Any:
     """An upper bound on the relative gap at ``new_C >= C`` of a model that was trained with C (linear penalty)."""
     primal = result.primal_norm + new_C * (result.primal - result.primal_norm) / C
     linear = result.dual + result.dual_norm
@@ -55,7 +55,7 @@ def gap_at(result, C, new_C):
     return (primal - dual) / primal if primal > 0.0 else 0.0
 
 
-def reach_of(result, C, tol, most):
+def reach_of(result: Any, C: Any, tol: float | None, most: Any) -> Any:
     """The largest C' <= most at which the model's relative gap is surely at most `tol` (at least C)."""
     low, high = C, most
     if gap_at(result, C, most) <= tol:
@@ -66,7 +66,7 @@ def reach_of(result, C, tol, most):
     return float(low)
 
 
-def _best_has(name):
+def _best_has(name: Any) -> Any:
     return available_if(lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), name))
 
 
@@ -112,18 +112,18 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator,
+        estimator: Any,
         *,
-        C_min=1e-3,
-        C_max=10.0,
-        tol=0.1,
-        validation_fraction=0.2,
-        scoring=None,
-        refit=True,
-        random_state=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        C_min: float = 1e-3,
+        C_max: float = 10.0,
+        tol: float = 0.1,
+        validation_fraction: float = 0.2,
+        scoring: Any = None,
+        refit: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.estimator = estimator
         self.C_min = C_min
         self.C_max = C_max
@@ -135,7 +135,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Walk the path, and train with the best C.
 
         Raises
@@ -172,7 +172,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
             file.run = None  # what the estimator holds is to be pickled
         return self
 
-    def _open_checkpoint(self, order):
+    def _open_checkpoint(self, order: Any) -> Any:
         """The file of this search, or None."""
         if self.checkpoint is None:
             return None
@@ -182,7 +182,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         search["scoring"] = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", None)
         return PathCheckpoint(self.checkpoint, self.checkpoint_every, search, order)
 
-    def _walk(self, X, y, X_test, y_test, file):
+    def _walk(self, X: Any, y: Any, X_test: Any, y_test: Any, file: Any) -> None:
         model = clone(self.estimator).set_params(warm_start=True)
         scorer = check_scoring(model, self.scoring)
         self.path_: list[PathPoint] = [] if file is None else [PathPoint(*point) for point in file.points]
@@ -195,7 +195,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
             if file is not None:
                 file.end(self.path_[-1])
 
-    def _next_value(self):
+    def _next_value(self) -> Any:
         """The C after those of the path, or None at its end."""
         if not self.path_:
             return float(self.C_min)
@@ -204,7 +204,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
             return None
         return min(max(reach, C * 1.05), float(self.C_max))
 
-    def _train(self, estimator, C, tol, X, y, file):
+    def _train(self, estimator: Any, C: Any, tol: float | None, X: Any, y: Any, file: Any) -> Self:
         """Fit the estimator, with the checkpoint in the place of its own."""
         self._set(estimator, C, tol)
         if file is None:
@@ -218,7 +218,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         finally:
             estimator.set_params(**{name: own})
 
-    def _set(self, estimator, C, tol):
+    def _set(self, estimator: Any, C: Any, tol: float | None) -> Any:
         """Give C and tol to the estimator, or to its solver."""
         names = estimator.get_params()
         prefix = "solver__" if "solver__C" in names else ""
@@ -230,24 +230,24 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         return estimator.set_params(**{f"{prefix}C": C, f"{prefix}tol": tol})
 
     @_best_has("predict")
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Predictions of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     @_best_has("score")
-    def score(self, X, y):
+    def score(self, X: Any, y: Any) -> float:
         """Its score, by `scoring`."""
         check_is_fitted(self)
         return check_scoring(self.best_estimator_, self.scoring)(self.best_estimator_, X, y)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
 
-def part(data: Any, indices):
+def part(data: Any, indices: Any) -> Any:
     """Some examples of a list, an array, or `Columns`."""
     if hasattr(data, "take") and not isinstance(data, np.ndarray):
         return data.take(indices)
@@ -283,16 +283,16 @@ class PathCheckpoint(Checkpoint):
         Which training runs: WALK or REFIT.
     """
 
-    def __init__(self, path, every, search, order):
+    def __init__(self, path: str | os.PathLike[str], every: Any, search: Any, order: Any) -> None:
         super().__init__(path, every)
         self.search, self.order = search, order
-        self.points: list = []
+        self.points: list[Any] = []
         self.stage = WALK
         self.run = self.file = None
         if os.path.lexists(self.path):
             self.read(read_model(self.path, kind=KIND))
 
-    def read(self, file):
+    def read(self, file: Any) -> None:
         """Restore order and points from a file; its training state waits for a run."""
         self.check_same(file.meta, {"search": self.search})
         try:
@@ -309,7 +309,7 @@ class PathCheckpoint(Checkpoint):
             raise ModelFileError(f"{self.path}: not a sound checkpoint: {error}") from error
         self.file, self.order, self.points, self.stage = file, order, points, file.meta["stage"]
 
-    def restore(self, run, last):
+    def restore(self, run: Any, last: Any) -> Any:
         self.about, self.run, self.first = about_any_c(run), run, run.n_iter
         if self.file is not None and self.file.meta["stage"] == self.stage:
             file, self.file = self.file, None
@@ -322,12 +322,12 @@ class PathCheckpoint(Checkpoint):
         self.last = last
         return last
 
-    def end(self, point):
+    def end(self, point: Any) -> None:
         """The training of a C has ended."""
         self.points.append(point)
         self.write(self.run, is_finished=True)
 
-    def write(self, run, is_finished=False):
+    def write(self, run: Any, is_finished: bool = False) -> None:
         meta = {
             **self.about,
             "search": self.search,
@@ -343,7 +343,7 @@ class PathCheckpoint(Checkpoint):
         write_model(self.path, KIND, meta, arrays)
 
 
-def about_any_c(run):
+def about_any_c(run: Any) -> dict[str, Any]:
     """As `describe`, whatever C is."""
     about = describe(run)
     name, parameters = about["solver"]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
+import numpy as np
+
 from structsvm.dual._schedules import SubgradientSchedule
 from structsvm.dual._weights import WeightState
 from structsvm.parameters import FLAG, seed_from
@@ -31,17 +36,25 @@ class Perceptron(Solver):
 
     _constraints = Solver._constraints | {"average": FLAG}
 
-    def __init__(self, *, average=True, max_iter=10, random_state=None, checkpoint=None, checkpoint_every=1):
+    def __init__(
+        self,
+        *,
+        average: bool = True,
+        max_iter: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.average = average
         self.max_iter = max_iter
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def formulation(self):
+    def formulation(self) -> dict[str, Any]:
         return {"rescaling": None, "penalty": "linear"}
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         if sample_weight is not None:
             raise ValueError("Perceptron takes no sample_weight: its steps have no weight to scale")
         state = WeightState(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from numbers import Integral, Real
 from typing import Any
@@ -23,21 +24,21 @@ class GradientRun(Run):
     """A run on the weights of linear machines."""
 
     @property
-    def weights(self):
+    def weights(self) -> Any:
         """Array (n_machines, n_features + 1), the last column the intercepts."""
         return self.state.weights(self.solver.average)
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         super().start_pass()
         self.state.restart_average()
 
-    def certify(self):
+    def certify(self) -> None:
         """The primal objective; there is no dual."""
         begin = time.perf_counter()
         self.primal = self.state.primal(averaged=self.solver.average)
         self.seconds += time.perf_counter() - begin
 
-    def norms(self):
+    def norms(self) -> tuple[Any, Any]:
         with np.errstate(over="ignore", invalid="ignore"):
             return 0.5 * float(np.sum(self.weights.astype(np.float64) ** 2)), np.nan
 
@@ -85,18 +86,18 @@ class SGDQN(Solver):
 
     def __init__(
         self,
-        alpha=1e-4,
+        alpha: float = 1e-4,
         *,
-        loss="squared_hinge",
-        method="sgdqn",
-        t0=None,
-        average=False,
-        fit_intercept=True,
-        max_iter=5,
-        random_state=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        loss: str = "squared_hinge",
+        method: str = "sgdqn",
+        t0: float | None = None,
+        average: bool = False,
+        fit_intercept: bool = True,
+        max_iter: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.alpha = alpha
         self.loss = loss
         self.method = method
@@ -108,10 +109,10 @@ class SGDQN(Solver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def formulation(self):
+    def formulation(self) -> Any:
         return LinearProblem.formulation
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `GradientRun`; `base` holds the arrays of `GradientDescent.get_state` to start from."""
         weight = np.ones(problem.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seed = seed_from(self.random_state)
@@ -124,7 +125,7 @@ class SGDQN(Solver):
             state.restart(base)
         return GradientRun(self, problem, state, SubgradientSchedule(state), C=weight)
 
-    def _state(self, problem, weight, seed, t0):
+    def _state(self, problem: Any, weight: Any, seed: Any, t0: Any) -> Any:
         return GradientDescent(
             problem.rows,
             problem.y,
@@ -139,7 +140,7 @@ class SGDQN(Solver):
             seed=seed,
         )
 
-    def _chosen_t0(self, problem, weight, seed):
+    def _chosen_t0(self, problem: Any, weight: Any, seed: Any) -> Any:
         """The t0 of section 3.2.3: the first tried gives an example of mean length a step of length one, and from
         there it goes down, or else up, as long as that is better.
         """
@@ -152,7 +153,7 @@ class SGDQN(Solver):
         if not np.isfinite(first):
             raise ValueError("t0 is chosen by the squares of X, which overflow: scale the features down")
 
-        def cost(t0):
+        def cost(t0: Any) -> Any:
             state = self._state(problem, weight, seed, t0)
             state.run(order)
             # Averaged weights too: steps that are too long show in the last ones first.

@@ -10,7 +10,7 @@ one; it cannot be found in this way, but the hull bounds what it could have.
 from __future__ import annotations
 
 import heapq
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from structsvm._adapter import sparse_feature
 from structsvm.protocol import Oracle
@@ -24,7 +24,7 @@ class Corner(NamedTuple):
     y: object
 
     @property
-    def value(self):
+    def value(self) -> Any:
         """What slack rescaling maximises; the true output has 0."""
         return self.D * (1.0 + self.m)
 
@@ -49,7 +49,7 @@ class SlackSearch(Oracle):
     is_exact = False
     rescalings = ("margin", "slack")
 
-    def __init__(self, oracle, *, max_calls=30):
+    def __init__(self, oracle: Any, *, max_calls: int = 30) -> None:
         if not isinstance(oracle, Oracle) or "margin" not in oracle.rescalings:
             raise ValueError(f"SlackSearch needs an Oracle with margin rescaling, got {oracle!r:.80}")
         if max_calls < 2:
@@ -57,18 +57,18 @@ class SlackSearch(Oracle):
         self.oracle, self.max_calls = oracle, max_calls
         self.n_features = oracle.n_features
 
-    def joint_feature(self, x, y):
+    def joint_feature(self, x: Any, y: Any) -> Any:
         return self.oracle.joint_feature(x, y)
 
-    def loss(self, y_true, y):
+    def loss(self, y_true: Any, y: Any) -> Any:
         return self.oracle.loss(y_true, y)
 
-    def argmax(self, x, w, y_true=None, rescaling=None):
+    def argmax(self, x: Any, w: Any, y_true: Any = None, rescaling: Any = None) -> Any:
         if rescaling != "slack":
             return self.oracle.argmax(x, w, y_true=y_true, rescaling=rescaling)
         return self.search(x, w, y_true)[0]
 
-    def search(self, x, w, y_true):
+    def search(self, x: Any, w: Any, y_true: Any) -> tuple[Any, Any, Any]:
         """The best corner of the hull.
 
         Returns
@@ -101,25 +101,25 @@ class SlackSearch(Oracle):
         left_over = -stretches[0][0] if stretches else 0.0
         return best.y, max(best.value, 0.0), max(best.value, settled, left_over)
 
-    def _farthest(self, x, w, y_true, true_score, u, v):
+    def _farthest(self, x: Any, w: Any, y_true: Any, true_score: Any, u: Any, v: Any) -> Any:
         if v == 0.0:
             y = self.oracle.argmax(x, w)
         else:
             y = self.oracle.argmax(x, w * (u / v), y_true=y_true, rescaling="margin")
         return Corner(self._score(x, w, y) - true_score, float(self.oracle.loss(y_true, y)), y)
 
-    def _score(self, x, w, y):
+    def _score(self, x: Any, w: Any, y: Any) -> float:
         where = f"{type(self.oracle).__name__}.joint_feature"
         indices, values = sparse_feature(self.oracle.joint_feature(x, y), self.n_features, where)
         return float(values @ w[indices])
 
 
-def most_between(left, right):
+def most_between(left: Any, right: Any) -> Any:
     """What a point between two corners, left.D <= D <= right.D and m <= left.m, can have at most."""
     return max(right.D * (1.0 + left.m), 0.0)
 
 
-def most_on(left, right):
+def most_on(left: Any, right: Any) -> Any:
     """The greatest value on the straight line between two corners."""
     a, b = right.D - left.D, right.m - left.m
     # (left.D + a t) (1 + left.m + b t) has its peak where the derivative vanishes.

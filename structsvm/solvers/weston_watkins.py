@@ -20,7 +20,9 @@ all examples gives the best biases and with them the exact duality gap (`structs
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -75,15 +77,15 @@ class WestonWatkins(KernelSolver):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        method="cycles",
-        tol=1e-3,
-        max_iter=1000,
-        cache_size=200,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        method: str = "cycles",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        cache_size: float = 200,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.method = method
         self.tol = tol
@@ -92,7 +94,7 @@ class WestonWatkins(KernelSolver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         if base is not None:
             raise ValueError("WestonWatkins takes no base: it starts from 0")
         C = np.full(problem.n_samples, float(self.C))
@@ -101,10 +103,10 @@ class WestonWatkins(KernelSolver):
         state = WestonWatkinsState(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size)
         return WestonWatkinsRun(self, problem, state, self.schedule_on(state), C=C)
 
-    def schedule_on(self, state):
+    def schedule_on(self, state: Any) -> Any:
         return (FrankWolfeDecomposition if self.method == "frank_wolfe" else CycleDecomposition)(state)
 
-    def solve(self, problem, **options):
+    def solve(self, problem: Any, **options: Any) -> Any:
         run = super().solve(problem, **options)
         run.state.recompute()
         run.certify()
@@ -115,7 +117,7 @@ class WestonWatkinsRun(KernelDualRun):
     """A run whose model has biases."""
 
     @property
-    def intercept(self):
+    def intercept(self) -> Any:
         return self.state.programme.biases.copy()
 
 
@@ -149,7 +151,7 @@ class WestonWatkinsState:
     kind = "weston_watkins"
     n_argmax = 0
 
-    def __init__(self, gram, y, C, n_classes, *, cache_size=200.0):
+    def __init__(self, gram: Any, y: Any, C: Any, n_classes: Any, *, cache_size: float = 200.0) -> None:
         used = np.flatnonzero(C)
         self.order = used[np.argsort(y[used], kind="stable")]
         n = len(self.order)
@@ -168,22 +170,22 @@ class WestonWatkinsState:
         self.dual = 0.0
 
     @property
-    def n_vectors(self):
+    def n_vectors(self) -> int:
         """Coefficients alpha that are not zero."""
         return int(np.count_nonzero(self.beta < 0.0))
 
-    def settle(self):
+    def settle(self) -> Any:
         """Compute the dual objective."""
         self.half_norm = 0.5 * float(np.vdot(self.beta, self.F))
         self.dual = float(self.beta[self.own].sum()) - self.half_norm
         return self.dual
 
-    def certify(self):
+    def certify(self) -> tuple[Any, Any, Any]:
         """``(primal, dual, 1/2 sum |h_k|^2)``, the primal at the biases that are best for the present h."""
         self.settle()
         return self.half_norm + self.programme.solve(self.F), self.dual, self.half_norm
 
-    def recompute(self):
+    def recompute(self) -> None:
         """Compute the scores afresh from the alpha, and take the middle of the optimal biases."""
         self.beta[self.own] = 0.0
         self.beta[self.own] = -self.beta.sum(axis=0)
@@ -195,12 +197,12 @@ class WestonWatkinsState:
         self.programme.solve(self.F)
         self.programme.centre(self.F)
 
-    def add_scores(self, rows, change):
+    def add_scores(self, rows: Any, change: Any) -> None:
         """F += change K, for the rows of K where beta has changed."""
         for first in range(0, self.F.shape[1], STRIP):
             self.F[:, first : first + STRIP] += change @ rows[:, first : first + STRIP].astype(np.float64)
 
-    def get_state(self):
+    def get_state(self) -> dict[str, Any]:
         """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
         return {
             "support": self.order.copy(),
@@ -210,7 +212,7 @@ class WestonWatkinsState:
             "counters": np.array(self.cache.get_counters(), dtype=np.int64),
         }
 
-    def set_state(self, state, *, adapt=False):
+    def set_state(self, state: Any, *, adapt: bool = False) -> None:
         """Restore the arrays returned by `get_state`; see `WeightState.set_state`.
 
         The constraints of the classes couple all examples: where one does not fit its box, all are scaled alike.
@@ -248,7 +250,7 @@ class WestonWatkinsState:
             self.recompute()
         self.settle()
 
-    def coefficients(self):
+    def coefficients(self) -> tuple[Any, Any, Any, Any]:
         """The support vectors, as `KernelDual.coefficients` lists them."""
         support = np.flatnonzero(self.beta.any(axis=0))
         slots, labels = np.nonzero(self.beta[:, support].T)
@@ -271,7 +273,7 @@ class Decomposition:
     by_gain = False
     least = 1
 
-    def __init__(self, state):
+    def __init__(self, state: Any) -> None:
         self.state = state
         self.n_samples = self.next = len(state.order)
         self.kept = np.empty(0, dtype=np.int64)
@@ -284,19 +286,19 @@ class Decomposition:
             )
 
     @property
-    def size(self):
+    def size(self) -> Any:
         """Examples in a working set, at most."""
         raise NotImplementedError
 
-    def improve(self, start, C, beta, F, K, slope):
+    def improve(self, start: Any, C: Any, beta: Any, F: Any, K: Any, slope: Any) -> Any:
         """Change `beta` and `F` of a working set, in place; `slope` is that of the steepest cycle of all examples."""
         raise NotImplementedError
 
-    def get_state(self):
+    def get_state(self) -> Any:
         """The examples of the last working set, those chosen last before the others, as float64 array."""
         return self.kept.astype(np.float64)
 
-    def set_state(self, numbers):
+    def set_state(self, numbers: Any) -> None:
         """Restore the array returned by `get_state`. Raises ValueError if it belongs to another problem."""
         numbers = np.asarray(numbers)
         if numbers.dtype != np.float64 or not np.isin(numbers, np.arange(self.n_samples)).all():
@@ -305,10 +307,10 @@ class Decomposition:
             raise ValueError("the schedule of the training state has an example twice")
         self.kept = numbers.astype(np.int64)
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         self.next = 0
 
-    def run(self, seconds):
+    def run(self, seconds: Any) -> bool:
         """One round, whatever the time."""
         state = self.state
         chosen, slope = self.working_set(self.size)
@@ -323,7 +325,7 @@ class Decomposition:
         self.next = self.n_samples
         return True
 
-    def working_set(self, size):
+    def working_set(self, size: Any) -> tuple[Any, Any]:
         """Return up to `size` examples in ascending order, and the slope of the steepest cycle of all examples.
 
         Those on that cycle are among them, so every round improves the dual. Half of the others are new: from each
@@ -354,10 +356,10 @@ class CycleDecomposition(Decomposition):
     """Steps along cycles of classes."""
 
     @property
-    def size(self):
+    def size(self) -> Any:
         return min(WORKING_SET, self.state.cache.capacity)
 
-    def improve(self, start, C, beta, F, K, slope):
+    def improve(self, start: Any, C: Any, beta: Any, F: Any, K: Any, slope: Any) -> None:
         CycleSteps(start, C, beta, F, K).run(SHARE * slope, CYCLE_STEPS * F.size)
 
 
@@ -371,10 +373,10 @@ class FrankWolfeDecomposition(Decomposition):
     least = 4
 
     @property
-    def size(self):
+    def size(self) -> Any:
         return self.state.cache.capacity
 
-    def improve(self, start, C, beta, F, K, slope):
+    def improve(self, start: Any, C: Any, beta: Any, F: Any, K: Any, slope: Any) -> None:
         programme = Circulation(start, C, beta.sum(axis=1))
         programme.biases[:] = self.state.programme.biases
         corner = np.empty_like(beta)

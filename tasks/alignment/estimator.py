@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import FLAG, Interval, Kind, Options
-from structsvm.solvers.base import raise_if_interrupted
+from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.structures.gapped import pairs_letters
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
@@ -95,30 +97,30 @@ class SequenceAligner(TaskEstimator):
 
     def __init__(
         self,
-        C=None,
+        C: float | None = None,
         *,
-        solver="larank",
-        mode="semi_global",
-        gaps="affine",
-        symmetric=True,
-        letter_gaps=False,
-        classes=None,
-        alphabet="protein",
-        band=None,
-        loss="q",
-        window=0,
-        prior=None,
-        prior_gap_open=-11.0,
-        prior_gap_extend=-1.0,
-        max_iter=None,
-        tol=None,
-        random_state=None,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        warm_start=False,
-        verbose=False,
-    ):
+        solver: str | Solver = "larank",
+        mode: str = "semi_global",
+        gaps: str = "affine",
+        symmetric: bool = True,
+        letter_gaps: bool = False,
+        classes: Any = None,
+        alphabet: Any = "protein",
+        band: Any = None,
+        loss: str = "q",
+        window: int = 0,
+        prior: Any = None,
+        prior_gap_open: float = -11.0,
+        prior_gap_extend: float = -1.0,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.solver = solver
         self.mode = mode
@@ -164,7 +166,7 @@ class SequenceAligner(TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, *, decoys=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, decoys: Any = None) -> Self:
         """Learn the costs.
 
         Parameters
@@ -196,7 +198,9 @@ class SequenceAligner(TaskEstimator):
         return self._train(X, y, sample_weight, metadata={"decoys": decoys}, decoys=decoys)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None, *, decoys=None):
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, decoys: Any = None
+    ) -> Self:
         """One pass over a batch, starting from the present costs; arguments are those of `fit`.
 
         The batch's problem is solved around the costs w0 so far (at first, those of `prior`): minimise
@@ -207,7 +211,7 @@ class SequenceAligner(TaskEstimator):
             raise ValueError(f"classes={classes!r:.80} has no meaning here: alignments have no classes")
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
-    def _fit_unaligned(self, X, sample_weight, decoys):
+    def _fit_unaligned(self, X: Any, sample_weight: Any, decoys: Any) -> Self:
         """Align the homologues by the costs at hand and learn from that, in turn, until the alignments stay."""
         self._check_params()
         if decoys is None:
@@ -216,7 +220,8 @@ class SequenceAligner(TaskEstimator):
             raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
         if (self.warm_start and hasattr(self, "model_")) or self.checkpoint is not None:
             raise ValueError("y is None: 'warm_start' and 'checkpoint' have no meaning where alignments are unknown")
-        model, run, rows = AlignmentModel.of(self), None, [None] * len(X)
+        model, rows = AlignmentModel.of(self), [None] * len(X)
+        run: Any = None
         try:
             for _ in range(ROUNDS):
                 found = model.align(X, self._threads)
@@ -238,10 +243,10 @@ class SequenceAligner(TaskEstimator):
         raise_if_interrupted(run)
         return self
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         return make_solver(self, DEFAULT_C)
 
-    def _prepare(self, X, y, sample_weight, before, *, decoys=None):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any, Any]:
         if before is not None:
             before.check_unchanged(self)
         model = AlignmentModel.of(self) if before is None else before
@@ -249,7 +254,7 @@ class SequenceAligner(TaskEstimator):
         return model, references, checked_sample_weight(sample_weight, len(references))
 
     @classmethod
-    def from_costs(cls, matrix, gap_open, gap_extend=None, **params):
+    def from_costs(cls, matrix: Any, gap_open: Any, gap_extend: Any = None, **params: Any) -> Self:
         """An aligner with given costs, which needs no training: BLOSUM62, or the generative model.
 
         Parameters
@@ -270,31 +275,31 @@ class SequenceAligner(TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Align pairs of sequences: a list of pairs of gapped rows.
 
         In local mode, what is not aligned is in lower case, against gaps.
         """
         return self._fitted().align(X, self._threads)
 
-    def predict_kbest(self, X, k):
+    def predict_kbest(self, X: Any, k: Any) -> list[Any]:
         """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are."""
         model = self._fitted()
         return [model.align_kbest(pair, k) for pair in X]
 
-    def decision_function(self, X, candidates):
+    def decision_function(self, X: Any, candidates: Any) -> Any:
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
         model = self._fitted()
         if len(X) != len(candidates):
             raise ValueError(f"X has {len(X)} sequences, there are {len(candidates)} lists of candidates")
         return model.scores(X, candidates, self._threads)
 
-    def rank(self, x, candidates):
+    def rank(self, x: Any, candidates: Any) -> Any:
         """Return the candidates' indices from the closest to x to the farthest; equal ones in their order."""
         (scores,) = self.decision_function([x], [candidates])
         return np.argsort(-scores, kind="stable")
 
-    def score(self, X, y, *, decoys=None):
+    def score(self, X: Any, y: Any, *, decoys: Any = None) -> float:
         """The mean share of reference pairs found; with decoys, the share of examples whose homologue is chosen."""
         if decoys is None:
             return q_score(y, self.predict(X))
@@ -306,22 +311,22 @@ class SequenceAligner(TaskEstimator):
     # ---- views ---------------------------------------------------------------------------------
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         return self._fitted().weights
 
     @property
-    def substitution_matrix_(self):
+    def substitution_matrix_(self) -> Any:
         return self._fitted().substitution_matrix
 
     @property
-    def gap_open_(self):
+    def gap_open_(self) -> Any:
         return self._fitted().gap_open
 
     @property
-    def gap_extend_(self):
+    def gap_extend_(self) -> Any:
         return self._fitted().gap_extend
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.single_output = False

@@ -8,8 +8,9 @@ stand in the file as they are, with gaps; see `structsvm.structures.gapped` for 
 from __future__ import annotations
 
 import io
+import os
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from structsvm.features.sources import load_text
 from structsvm.structures.gapped import split_rows, strip_gaps
@@ -28,21 +29,21 @@ class AlignmentFile(NamedTuple):
         Empty lists where there are none.
     """
 
-    names: list
-    rows: list
-    decoys: list
+    names: list[Any]
+    rows: list[Any]
+    decoys: list[Any]
 
     @property
-    def pairs(self):
+    def pairs(self) -> list[Any]:
         """The pairs of strings, without gaps."""
         return [tuple(strip_gaps(row) for row in rows) for rows in self.rows]
 
     @property
-    def has_decoys(self):
+    def has_decoys(self) -> bool:
         """Whether every example has decoys."""
         return all(self.decoys)
 
-    def check_aligned(self, path):
+    def check_aligned(self, path: str | os.PathLike[str]) -> None:
         """Raise ValueError, naming file and record, unless the rows are alignments."""
         for name, rows in zip(self.names, self.rows, strict=True):
             try:
@@ -51,7 +52,7 @@ class AlignmentFile(NamedTuple):
                 raise ValueError(f"{path}, record {name!r}: {error}") from None
 
 
-def read_alignments(source):
+def read_alignments(source: Any) -> Any:
     """Read FASTA or A2M from a path or a file, compressed or not.
 
     Raises
@@ -70,7 +71,7 @@ def read_alignments(source):
     return _examples(list(SimpleFastaParser(io.StringIO(text, newline=None))), name)
 
 
-def _examples(records, path):
+def _examples(records: Any, path: str | os.PathLike[str]) -> Any:
     if not records:
         raise ValueError(f"{path}: has no FASTA records (lines that begin with >)")
     words = []
@@ -92,7 +93,7 @@ def _examples(records, path):
     )
 
 
-def write_alignments(stream, names, alignments):
+def write_alignments(stream: Any, names: Any, alignments: Any) -> None:
     """Write pairs of rows as A2M: each row on one line, under the example's name and x or z."""
     for name, rows in zip(names, alignments, strict=True):
         stream.write("".join(f">{name} {which}\n{row}\n" for which, row in zip("xz", rows, strict=True)))

@@ -28,7 +28,7 @@ _WINDOW = 7
 _LIMITS = (-0.8, 0.4)
 
 
-def hydrophobicity(letters):
+def hydrophobicity(letters: Any) -> str:
     """A class for each letter of a protein: L, M or H, by the mean hydropathy of the seven letters around it."""
     values = np.array([_HYDROPATHY.get(letter, 0.0) for letter in letters.upper()])
     ones = np.ones(_WINDOW)
@@ -56,7 +56,7 @@ class LetterEncoder:
         Of letters and classes.
     """
 
-    def __init__(self, alphabet="protein", classes=None):
+    def __init__(self, alphabet: str = "protein", classes: Any = None) -> None:
         self.alphabet, self.classes = alphabet, classes
         self.letters, read_as = _READ_AS.get(alphabet, (alphabet, {}))
         annotations: Any = ("LMH",) if classes == "hydrophobicity" else (classes or ())
@@ -71,11 +71,11 @@ class LetterEncoder:
         self._class_tables = [_table(letters, {}) for letters in self.class_alphabets]
 
     @property
-    def is_annotated(self):
+    def is_annotated(self) -> Any:
         """Whether strings are tuples of letters and annotations."""
         return bool(self.class_alphabets) and self.classes != "hydrophobicity"
 
-    def letters_of(self, string):
+    def letters_of(self, string: Any) -> Any:
         """The letters of a string that may be annotated; ValueError if it is not what the encoder was made for."""
         if not self.is_annotated:
             if not isinstance(string, str):
@@ -93,7 +93,7 @@ class LetterEncoder:
             raise ValueError(f"the letters and their annotations have different lengths: {[len(t) for t in string]}")
         return string[0].upper()
 
-    def encode(self, string):
+    def encode(self, string: Any) -> Any:
         """An integer array (length, 1 + n_classes)."""
         letters = self.letters_of(string)
         if not letters:
@@ -103,7 +103,7 @@ class LetterEncoder:
         return np.stack([_look_up(text, table) for text, table in zip([letters, *annotations], tables)], axis=1)
 
 
-def _table(letters, read_as, both_cases=False):
+def _table(letters: Any, read_as: Any, both_cases: bool = False) -> Any:
     table = np.full(256, -1, dtype=np.int64)
     for k, letter in enumerate(letters):
         if not letter.isascii():
@@ -116,7 +116,7 @@ def _table(letters, read_as, both_cases=False):
     return table
 
 
-def _look_up(text, table):
+def _look_up(text: Any, table: Any) -> Any:
     codes = np.frombuffer(text.encode("latin-1", "replace"), dtype=np.uint8)
     letter_ids = table[codes]
     if (letter_ids < 0).any():

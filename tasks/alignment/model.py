@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 from itertools import chain, islice
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_map
@@ -36,13 +38,13 @@ class AlignmentModel(TaskModel):
     kind = "alignment"
     estimator = "SequenceAligner"
 
-    def __init__(self, encoder, oracle, *, weights=None):
+    def __init__(self, encoder: Any, oracle: Any, *, weights: Any = None) -> None:
         super().__init__()
         self.encoder, self.oracle = encoder, oracle
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
 
     @classmethod
-    def of(cls, params):
+    def of(cls, params: Any) -> Any:
         """An untrained model as parameters (attributes of an object) ask for it, its weights those of the prior."""
         encoder = LetterEncoder(params.alphabet, params.classes)
         oracle = SmithWatermanOracle(
@@ -63,7 +65,7 @@ class AlignmentModel(TaskModel):
 
     # ---- the weights as costs -------------------------------------------------------------------
 
-    def set_costs(self, matrix, gap_open, gap_extend):
+    def set_costs(self, matrix: Any, gap_open: Any, gap_extend: Any) -> None:
         """Put a substitution matrix (or the path or the name of one) and scores of gaps in the weights' place."""
         for name, cost in (("gap_open", gap_open), ("gap_extend", gap_extend)):
             if not np.isfinite(cost):
@@ -86,19 +88,19 @@ class AlignmentModel(TaskModel):
             self.weights[first + 1] = gap_extend
 
     @property
-    def substitution_matrix(self):
+    def substitution_matrix(self) -> Any:
         return SubstitutionMatrix(self.encoder.letters, self.oracle.pair_table(self.weights))
 
     @property
-    def gap_open(self):
+    def gap_open(self) -> float:
         return float(self.weights[self.oracle.first_gap])
 
     @property
-    def gap_extend(self):
+    def gap_extend(self) -> float:
         return float(self.weights[self.oracle.first_gap + (self.oracle.gaps == "affine")])
 
     @property
-    def highest_gap(self):
+    def highest_gap(self) -> Any:
         """The highest score that a letter against a gap can have."""
         return max(
             float(self.weights[f].sum(axis=1).max()) for f in (self.oracle.open_features, self.oracle.extend_features)
@@ -106,15 +108,15 @@ class AlignmentModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to `References`."""
         return self.oracle.bind_references(data, **solver.formulation()), sample_weight
 
-    def prior(self):
+    def prior(self) -> Any:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
-    def train(self, data, solver, **options):
+    def train(self, data: Any, solver: Any, **options: Any) -> Any:
         """Fit to `References`; see `TaskModel.train`. Warns of gaps that are rewarded in local mode."""
         run = super().train(data, solver, **options)
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
@@ -125,7 +127,7 @@ class AlignmentModel(TaskModel):
             )
         return run
 
-    def references(self, X, y, decoys=None):
+    def references(self, X: Any, y: Any, decoys: Any = None) -> Any:
         """Encode pairs of strings, their reference alignments (pairs of rows) and lists of decoys."""
         for name, other in (("y", y), ("decoys", decoys)):
             if other is not None and len(other) != len(X):
@@ -146,7 +148,7 @@ class AlignmentModel(TaskModel):
                 sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(decoys[k])])
         return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None)
 
-    def read_rows(self, x, z, rows):
+    def read_rows(self, x: Any, z: Any, rows: Any) -> Any:
         """The `Alignment` of two gapped rows; ValueError if they are not rows of x and z."""
         if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
             raise ValueError(f"an alignment is a pair of gapped strings, got {rows!r:.80}")
@@ -160,11 +162,11 @@ class AlignmentModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def align(self, X, n_jobs=1):
+    def align(self, X: Any, n_jobs: int = 1) -> Any:
         """The best alignment of each pair of strings, as pairs of rows."""
         parts = [part.tolist() for part in np.array_split(np.arange(len(X)), max(1, min(n_jobs, len(X))))]
 
-        def work(part):
+        def work(part: Any) -> list[Any]:
             pool = StringPool(self.encoder)
             pairs = np.array([self._add_pair(pool, X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
@@ -172,11 +174,11 @@ class AlignmentModel(TaskModel):
 
         return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
 
-    def _add_pair(self, pool, pair, k):
+    def _add_pair(self, pool: Any, pair: Any, k: Any) -> tuple[Any, Any]:
         x, z = as_pair(pair, k)
         return pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")
 
-    def align_kbest(self, pair, k):
+    def align_kbest(self, pair: Any, k: Any) -> list[Any]:
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""
         if not isinstance(k, Integral) or k < 1:
             raise ValueError(f"k must be an integer of at least 1, got {k!r}")
@@ -185,12 +187,12 @@ class AlignmentModel(TaskModel):
         found = islice(self.oracle.alignments(strings, self.weights), int(k))
         return [(self._rows(pair, a.x_start, a.z_start, a.codes), score) for score, a in found]
 
-    def _rows(self, pair, x_start, z_start, codes):
+    def _rows(self, pair: Any, x_start: Any, z_start: Any, codes: Any) -> Any:
         x, z = (self.encoder.letters_of(string) for string in pair)
         operations = Alignment.from_codes(x_start, z_start, codes).operations
         return join_rows(x, z, x_start, z_start, operations, local=self.oracle.mode == "local")
 
-    def scores(self, X, candidates, n_jobs=1):
+    def scores(self, X: Any, candidates: Any, n_jobs: int = 1) -> Any:
         """The scores of the best alignments of each x with each of its candidates: a list of float64 arrays."""
         pool, pairs, counts = StringPool(self.encoder), [], []
         for k, (x, others) in enumerate(zip(X, candidates, strict=True)):
@@ -200,14 +202,14 @@ class AlignmentModel(TaskModel):
         strings = pool.strings()
         parts = np.array_split(np.array(pairs, dtype=np.int64).reshape(-1, 2), max(1, min(n_jobs, len(pairs))))
 
-        def work(part):
+        def work(part: Any) -> Any:
             return self.oracle.aligner(strings, part, traceback=False).scores(self.weights, np.ascontiguousarray(part))
 
         return np.split(np.concatenate(parallel_map(work, parts, n_jobs)), np.cumsum(counts)[:-1])
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def structure(self):
+    def structure(self) -> dict[str, Any]:
         """Letters and oracle, as plain numbers and strings for JSON: what the weights belong to."""
         oracle = self.oracle
         return {
@@ -224,7 +226,7 @@ class AlignmentModel(TaskModel):
             },
         }
 
-    def check_unchanged(self, params):
+    def check_unchanged(self, params: Any) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for a model of another structure."""
         mine, wanted = (
             {name: value for name, value in structure.items() if name != "oracle"} | structure["oracle"]
@@ -237,18 +239,18 @@ class AlignmentModel(TaskModel):
                     f"with {value!r}; set it back, or train afresh."
                 )
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return self.structure(), {"weights": self.weights}
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         classes = tuple(header["classes"]) if isinstance(header["classes"], list) else header["classes"]
         encoder = LetterEncoder(header["alphabet"], classes)
         oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **header["oracle"])
         return cls(encoder, oracle, weights=checked_weights(arrays["weights"], (oracle.n_features,), np.float64))
 
 
-def as_pair(pair, k):
+def as_pair(pair: Any, k: Any) -> Any:
     """The two strings of example k; ValueError if it is no pair."""
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
         raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}")
@@ -258,10 +260,12 @@ def as_pair(pair, k):
 class StringPool:
     """Encoded strings, each kept once."""
 
-    def __init__(self, encoder):
-        self.encoder, self.ids, self.arrays = encoder, {}, []
+    def __init__(self, encoder: Any) -> None:
+        self.encoder = encoder
+        self.ids: dict[Any, int] = {}
+        self.arrays: list[Any] = []
 
-    def add(self, string, what):
+    def add(self, string: Any, what: Any) -> Any:
         """The id of a string; ValueError, beginning with `what`, if it cannot be encoded."""
         key = tuple(string) if isinstance(string, (tuple, list)) else string
         if key not in self.ids:
@@ -273,11 +277,11 @@ class StringPool:
             self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
         return self.ids[key]
 
-    def strings(self):
+    def strings(self) -> Any:
         return Strings.of(self.arrays)
 
 
-def trimmed(operations, mode):
+def trimmed(operations: Any, mode: Any) -> Any:
     """The `Alignment` of whole strings by these operations, as a mode has it: without what is free at the ends.
 
     Local alignments begin and end with a pair. Semi-global ones leave out the longer of the two gaps that may stand at
@@ -297,7 +301,7 @@ def trimmed(operations, mode):
     return Alignment(x if x >= z else 0, 0 if x >= z else z, keep_head + body + keep_tail)
 
 
-def read_matrix(matrix):
+def read_matrix(matrix: Any) -> Any:
     """A `SubstitutionMatrix` as it is, from a file in NCBI's text form, or by its name from `structsvm.datasets`."""
     if isinstance(matrix, SubstitutionMatrix):
         return matrix
@@ -308,7 +312,7 @@ def read_matrix(matrix):
     return SubstitutionMatrix.read(matrix)
 
 
-def log_odds_matrix(y, *, alphabet="protein", pseudocount=1.0, symmetric=True):
+def log_odds_matrix(y: Any, *, alphabet: str = "protein", pseudocount: float = 1.0, symmetric: bool = True) -> Any:
     """The substitution matrix of the generative model (Tsochantaridis and others 2004, section 5.4).
 
     ``log P(a, b) / (P(a) P(b))``, with the pairs of letters counted in alignments, every count increased by

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
 from structsvm.callbacks import with_callbacks
@@ -71,19 +75,19 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     def __init__(
         self,
-        C=None,
+        C: float | None = None,
         *,
-        solver="larank",
-        fit_intercept=True,
-        max_iter=None,
-        tol=None,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        solver: str | Solver = "larank",
+        fit_intercept: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.solver = solver
         self.fit_intercept = fit_intercept
@@ -99,7 +103,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on rows and their candidate labels.
 
         Parameters
@@ -125,7 +129,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch, starting from the present weights w0.
 
         The first call fixes the labels (`classes` names those that come later). The batch's own problem is solved
@@ -133,7 +137,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _prepare(self, X, y, sample_weight, before, *, classes=None):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         if before is not None:
             check_classes(classes, before.labels)
@@ -156,29 +160,29 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         return self._fitted().table[: self.n_features_in_].T
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Any:
         model = self._fitted()
         return model.table[self.n_features_in_] if model.has_intercept else np.zeros(len(model.labels))
 
-    def _scores(self, model, X):
+    def _scores(self, model: Any, X: Any) -> Any:
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
         return model.scores(X)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Return the labels' scores: array (n_samples, n_classes); with two labels (n_samples,), their difference."""
         scores = self._scores(self._fitted(), X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Return the label of the highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return label_array(model.labels)[self._scores(model, X).argmax(axis=1)]
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose prediction is among the candidates; with known labels, the accuracy."""
         predicted, bags = self.predict(X).tolist(), [as_bag(bag) for bag in y]
         if len(predicted) != len(bags):
@@ -186,7 +190,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         right = [label in bag for label, bag in zip(predicted, bags, strict=True)]
         return float(np.average(right, weights=checked_sample_weight(sample_weight, len(right))))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

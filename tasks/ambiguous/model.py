@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import chain
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.oracles.ambiguous import AmbiguousOracle, SparseRows, as_rows
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
@@ -26,7 +28,7 @@ class AmbiguousModel(TaskModel):
     kind = "ambiguous"
     estimator = "AmbiguousClassifier"
 
-    def __init__(self, labels, n_features, *, has_intercept, weights=None):
+    def __init__(self, labels: Any, n_features: int, *, has_intercept: Any, weights: Any = None) -> None:
         super().__init__()
         self.labels, self.has_intercept = labels, has_intercept
         self.oracle = AmbiguousOracle(len(labels), n_features + has_intercept)
@@ -34,22 +36,22 @@ class AmbiguousModel(TaskModel):
         self.columns = {"n_features_in_": n_features}
 
     @property
-    def table(self):
+    def table(self) -> Any:
         """The weights by feature and label: array (n_features + has_intercept, n_labels)."""
         return self.weights.reshape(-1, len(self.labels))
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(rows, bags)``."""
         return self.oracle.bind(*data, **solver.formulation()), sample_weight
 
-    def scores(self, X):
+    def scores(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""
         return self.oracle.scores(rows_of(X, self.has_intercept), self.weights)
 
-    def stored_params(self):
+    def stored_params(self) -> Any:
         return self.params | {"fit_intercept": self.has_intercept}
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {
             "labels": [label_to_json(label) for label in self.labels],
             "n_features_in": self.columns["n_features_in_"],
@@ -57,7 +59,7 @@ class AmbiguousModel(TaskModel):
         return header, {"weights": self.table}
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         labels, n_features = labels_from_json(header["labels"]), header["n_features_in"]
         has_intercept = header["params"]["fit_intercept"]
         if len(labels) < 2 or type(n_features) is not int or type(has_intercept) is not bool:
@@ -66,7 +68,7 @@ class AmbiguousModel(TaskModel):
         return cls(labels, n_features, has_intercept=has_intercept, weights=weights.ravel())
 
 
-def rows_of(X, has_intercept):
+def rows_of(X: Any, has_intercept: Any) -> Any:
     """Rows of a matrix, for an intercept with one more column, of ones."""
     rows = as_rows(X, X.shape[1])
     if not has_intercept:
@@ -81,7 +83,7 @@ def rows_of(X, has_intercept):
     )
 
 
-def as_bag(candidates):
+def as_bag(candidates: Any) -> list[Any]:
     """The candidates of one row as a list; what is no collection is one candidate."""
     if isinstance(candidates, np.ndarray) and candidates.ndim == 0:
         candidates = candidates.item()
@@ -90,7 +92,7 @@ def as_bag(candidates):
     return [label.item() if isinstance(label, np.generic) else label for label in candidates]
 
 
-def encode_bags(y, labels=None):
+def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
     """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as a set of their numbers.
 
     `labels` are the labels known already: ValueError for another one, and for a row without candidates.

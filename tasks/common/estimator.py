@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -36,7 +37,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
     """
 
     _model_class: type[TaskModel]
-    _constraints: dict
+    _constraints: dict[str, Any]
     model_: Any
 
     def _prepare(
@@ -49,29 +50,38 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """
         raise NotImplementedError
 
-    def _check_params(self):
+    def _check_params(self) -> None:
         """Raise ValueError for the first parameter that its constraint does not accept."""
         known = self.get_params(deep=False)
         validate(self, {name: allowed for name, allowed in self._constraints.items() if name in known})
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         """The solver that the parameters ask for."""
         return make_solver(self)
 
-    def _stream_solver(self):
+    def _stream_solver(self) -> Any:
         """The solver of one batch of a stream."""
         return self._make_solver()
 
     # ---- training -------------------------------------------------------------------------------
 
-    def _train(self, X, y, sample_weight=None, **options):
+    def _train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
         """Train on X and y, and put the model in place; arguments are those of `_trained`."""
         model, run = self._trained(X, y, sample_weight, **options)
         self._adopt(model)
         raise_if_interrupted(run)
         return self
 
-    def _trained(self, X, y, sample_weight=None, *, passes=None, metadata=None, **options):
+    def _trained(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        passes: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> tuple[Any, Any]:
         """Return ``(model, run)`` of a training, which may have been interrupted.
 
         Parameters
@@ -102,14 +112,14 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         resume = before is not None
         return model, model.train(data, solver, sample_weight=weight, monitor=monitor, resume=resume, passes=passes)
 
-    def _adopt(self, model):
+    def _adopt(self, model: Any) -> None:
         """Put a model in place, all of it at once."""
         for name in COLUMNS:
             if name not in model.columns:
                 self.__dict__.pop(name, None)
         self.__dict__.update(fitted_attributes(model))
 
-    def _validated(self, X, y="no_validation", *, before=None, **options):
+    def _validated(self, X: Any, y: Any = "no_validation", *, before: Any = None, **options: Any) -> Any:
         """Check X and y as scikit-learn does, and leave the estimator as it is.
 
         Returns ``(X, columns)`` or ``(X, y, columns)``; X must have the columns of the model `before`.
@@ -122,40 +132,40 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
 
     @property
-    def _threads(self):
+    def _threads(self) -> int:
         """Threads for prediction."""
         n_jobs = getattr(self, "n_jobs", None)
         return (os.cpu_count() or 1) if n_jobs == -1 else n_jobs or 1
 
     # ---- what was learnt ------------------------------------------------------------------------
 
-    def _fitted(self):
+    def _fitted(self) -> Any:
         """The model; NotFittedError before `fit`."""
         check_is_fitted(self)
         return self.model_
 
     @property
-    def classes_(self):
+    def classes_(self) -> NDArray[Any]:
         """Labels, sorted."""
         return label_array(self._fitted().labels)
 
     @property
-    def result_(self):
+    def result_(self) -> Any:
         """The outcome of the last training."""
         return self._fitted().result
 
     @property
-    def n_iter_(self):
+    def n_iter_(self) -> int:
         """Passes over the data."""
         result = self._fitted().result
         return 0 if result is None else result.n_iter
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
     # ---- files ----------------------------------------------------------------------------------
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model and its training state, which `warm_start` resumes, to one file.
 
         Arrays and a JSON header, no pickle; written to a temporary file and renamed. `structsvm.load` opens it.
@@ -170,7 +180,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         model.save(path)
 
     @classmethod
-    def load(cls, path, *, mmap=False):
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
         """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class."""
         model = cls._model_class.load(path, mmap=mmap)
         if model.estimator != cls.__name__:
@@ -185,12 +195,12 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         return self
 
 
-def fitted_attributes(model):
+def fitted_attributes(model: Any) -> dict[str, Any]:
     """The attributes of an estimator that has this model."""
     return {"model_": model, **model.columns}
 
 
-def checked_sample_weight(sample_weight, n_samples):
+def checked_sample_weight(sample_weight: Any, n_samples: int) -> Any:
     """Return sample weights as float64 array, or None; ValueError unless finite, >= 0, one per sample."""
     if sample_weight is None:
         return None
@@ -204,7 +214,7 @@ def checked_sample_weight(sample_weight, n_samples):
     return weight
 
 
-def weighted_by_class(weight, class_weight, labels, label_ids):
+def weighted_by_class(weight: Any, class_weight: Any, labels: Any, label_ids: Any) -> Any:
     """Sample weights times the weight of each sample's class; None for 1."""
     costs = label_costs(class_weight, list(labels), label_ids)
     if costs is None:

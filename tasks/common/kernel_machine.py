@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
@@ -42,19 +44,19 @@ class KernelMachine:
         Share of the rows of support patterns that training found in its cache.
     """
 
-    def __init__(self, n_labels, kernel: Kernel, *, loss=None, attributes=None):
+    def __init__(self, n_labels: int, kernel: Kernel, *, loss: Any = None, attributes: Any = None) -> None:
         self.n_labels, self.kernel, self.loss, self.attributes = n_labels, kernel, loss, attributes
         self.n_kernel, self.hit_rate = 0, 1.0
         self.support = np.empty(0, dtype=np.int64)
         self.intercept = np.zeros(n_labels)
 
     @property
-    def n_features(self):
+    def n_features(self) -> Any:
         return self.vectors.shape[1]
 
     # ---- training -------------------------------------------------------------------------------
 
-    def check_kernel(self, params, X):
+    def check_kernel(self, params: Any, X: Any) -> None:
         """Raise ValueError if parameters ask for another kernel; gamma="scale" stays that of the first data."""
         wanted, mine = kernel_of(params, X), self.kernel
         gamma = mine.gamma if params.gamma == "scale" else wanted.gamma
@@ -63,12 +65,12 @@ class KernelMachine:
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
             )
 
-    def problem(self, X, label_ids):
+    def problem(self, X: Any, label_ids: Any) -> Any:
         """The problem of these examples."""
         gram = Gram(self.kernel, Rows(precise(self.kernel, X)))
         return KernelProblem(gram, label_ids, self.n_labels, loss=self.loss, attributes=self.attributes)
 
-    def problem_around(self, X, label_ids, sample_weight, C):
+    def problem_around(self, X: Any, label_ids: Any, sample_weight: Any, C: Any) -> tuple[Any, Any, Any]:
         """The problem of the support patterns so far and a batch behind them.
 
         Returns
@@ -89,7 +91,7 @@ class KernelMachine:
         problem.n_before = n
         return problem, weight, base
 
-    def learn(self, run):
+    def learn(self, run: Any) -> None:
         """Set support patterns and coefficients to those of a run; those of earlier batches lose their index."""
         first, X = run.problem.n_before, run.problem.gram.rows.data
         vectors = run.support_vectors
@@ -108,7 +110,7 @@ class KernelMachine:
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def scores(self, X):
+    def scores(self, X: Any) -> Iterator[Any]:
         """Yield ``(first, scores)`` of blocks of rows: float64 arrays (rows of the block, n_labels)."""
         # The columns of a precomputed kernel are training examples.
         precomputed = self.kernel.name == "precomputed"
@@ -119,14 +121,14 @@ class KernelMachine:
             values = self.kernel.block(part, np.arange(part.n_rows), vectors, columns)
             yield first, (self.coef @ values.T.astype(np.float64)).T + self.intercept
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""
         out = np.empty((X.shape[0], self.n_labels))
         for first, scores in self.scores(X):
             out[first : first + len(scores)] = scores
         return out
 
-    def predict_ids(self, X):
+    def predict_ids(self, X: Any) -> NDArray[np.int64]:
         """Ids of the labels of highest score: array (n_samples,)."""
         out = np.empty(X.shape[0], dtype=np.int64)
         for first, scores in self.scores(X):
@@ -135,7 +137,7 @@ class KernelMachine:
 
     # ---- in model files -------------------------------------------------------------------------
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Kernel, support patterns and coefficients for a file: a dict for its header, and arrays.
 
         Raises
@@ -158,7 +160,7 @@ class KernelMachine:
             return meta, arrays | csr_to_arrays("vectors", self.vectors)
         return meta, arrays | {"vectors": self.vectors}
 
-    def set_from_file(self, meta, arrays):
+    def set_from_file(self, meta: Any, arrays: dict[str, NDArray[Any]]) -> None:
         """Set what `to_file` returned; ValueError, TypeError or KeyError for what it cannot have."""
         n_features = meta["n_features"]
         if type(n_features) is not int or type(meta["n_kernel"]) is not int or type(meta["hit_rate"]) is not float:
@@ -185,14 +187,14 @@ class KernelMachine:
             raise ValueError("indices of support patterns out of range")
 
 
-def kernel_from_json(meta):
+def kernel_from_json(meta: Any) -> Any:
     """The `Kernel` of a header."""
     if meta["name"] not in KERNELS:
         raise ValueError(f"a kernel {meta['name']!r:.80}")
     return Kernel(**meta)
 
 
-def kernel_of(params, X):
+def kernel_of(params: Any, X: Any) -> Any:
     """The `Kernel` that parameters ask for; gamma as scikit-learn's SVC understands it."""
     gamma = params.gamma
     if X.shape[1] == 0:
@@ -205,7 +207,7 @@ def kernel_of(params, X):
     return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
 
 
-def variance_of(X):
+def variance_of(X: Any) -> Any:
     """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
     with np.errstate(over="ignore", invalid="ignore"):
         if hasattr(X, "indptr"):
@@ -223,7 +225,7 @@ def variance_of(X):
 LARGEST_RADIUS = 4096.0
 
 
-def precise(kernel, X):
+def precise(kernel: Any, X: Any) -> Any:
     """X, in double precision where distances in single precision would be lost (far from 0, close together)."""
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return X
@@ -231,7 +233,7 @@ def precise(kernel, X):
     return X.astype(np.float64) if kernel.gamma * float(np.max(squares)) > LARGEST_RADIUS else X
 
 
-def alike(X, vectors):
+def alike(X: Any, vectors: Any) -> Any:
     """Rows of the layout and the type of the support vectors."""
     if hasattr(vectors, "indptr"):
         return csr_array(X, dtype=vectors.dtype)
@@ -239,7 +241,7 @@ def alike(X, vectors):
     return np.ascontiguousarray(X, dtype=vectors.dtype)
 
 
-def stack(old, new):
+def stack(old: Any, new: Any) -> Any:
     """Support patterns so far, and a batch of their kind behind them."""
     new = alike(new, old)
     if not hasattr(old, "indptr"):
@@ -252,13 +254,13 @@ def stack(old, new):
 # ---- arrays of model files ------------------------------------------------------------------------
 
 
-def csr_to_arrays(name, matrix):
+def csr_to_arrays(name: Any, matrix: Any) -> dict[Any, Any]:
     """The arrays of a sparse matrix, by name."""
     parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
     return {f"{name}.{part}": np.asarray(array) for part, array in parts.items()}
 
 
-def csr_from_arrays(name, arrays, shape):
+def csr_from_arrays(name: Any, arrays: dict[str, NDArray[Any]], shape: Any) -> Any:
     """The inverse; ValueError unless it is a sound matrix of this shape with finite numbers."""
     data, indices, indptr = (np.array(arrays[f"{name}.{part}"]) for part in ("data", "indices", "indptr"))
     if data.dtype not in (np.float32, np.float64) or not np.isfinite(data).all() or data.shape != indices.shape:
@@ -270,7 +272,7 @@ def csr_from_arrays(name, arrays, shape):
     return matrix
 
 
-def checked(arrays, name, dtype, shape):
+def checked(arrays: dict[str, NDArray[Any]], name: Any, dtype: Any, shape: Any) -> Any:
     """An array of a file; ValueError unless it has this dtype, this shape (None: a vector), and finite numbers."""
     array = arrays[name]
     if array.dtype != dtype or array.ndim != 1 or (shape is not None and array.shape != shape):

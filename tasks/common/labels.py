@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 
-def is_hashable(label):
+def is_hashable(label: Any) -> bool:
     """Whether a label can be a key."""
     try:
         hash(label)
@@ -16,7 +17,7 @@ def is_hashable(label):
     return True
 
 
-def sort_labels(labels):
+def sort_labels(labels: Any) -> Any:
     """The labels in their own order, or, where they have none, by type and text."""
     for label in labels:
         if label != label:
@@ -28,7 +29,7 @@ def sort_labels(labels):
         return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
 
 
-def label_array(labels):
+def label_array(labels: Any) -> Any:
     """Labels as an array: of strings or ints where all are, of objects otherwise."""
     if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
         return np.array(labels)
@@ -37,7 +38,7 @@ def label_array(labels):
     return array
 
 
-def label_costs(class_weight, labels, label_ids):
+def label_costs(class_weight: Any, labels: Any, label_ids: Any) -> Any:
     """Cost of a wrong label, by the true one: array (n_labels,), or None for 1."""
     if class_weight is None:
         return None
@@ -53,7 +54,7 @@ def label_costs(class_weight, labels, label_ids):
     return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 
-def label_to_json(label):
+def label_to_json(label: Any) -> Any:
     """A label for a header; TypeError if JSON cannot hold it."""
     if label is None or isinstance(label, (str, bool, int, float)):
         return label
@@ -64,7 +65,7 @@ def label_to_json(label):
     )
 
 
-def label_from_json(value):
+def label_from_json(value: Any) -> Any:
     """The inverse of `label_to_json`."""
     if isinstance(value, dict) and isinstance(value["tuple"], list):
         return tuple(label_from_json(part) for part in value["tuple"])
@@ -73,7 +74,7 @@ def label_from_json(value):
     raise ValueError(f"a label {value!r:.80}")
 
 
-def labels_from_json(values):
+def labels_from_json(values: Any) -> Any:
     """The labels of a header: a list, none of them twice; TypeError or ValueError for anything else."""
     if not isinstance(values, list):
         raise TypeError(f"labels {values!r:.80}")
@@ -83,13 +84,13 @@ def labels_from_json(values):
     return labels
 
 
-def check_classes(classes, labels):
+def check_classes(classes: Any, labels: Any) -> None:
     """Raise ValueError if `partial_fit` is given other classes than those that the first call has settled."""
     if classes is not None and set(classes) != set(labels):
         raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {list(labels)}")
 
 
-def settled_labels(y, classes, labels=None):
+def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
     """All labels of a stream, ascending.
 
     Parameters
@@ -118,7 +119,7 @@ def settled_labels(y, classes, labels=None):
     return labels
 
 
-def label_ids_of(y, labels):
+def label_ids_of(y: Any, labels: Any) -> Any:
     """Ids of labels, int32; ValueError for one that is not settled."""
     unseen = np.setdiff1d(y, labels)
     if len(unseen):
@@ -128,7 +129,7 @@ def label_ids_of(y, labels):
     return np.searchsorted(labels, y).astype(np.int32)
 
 
-def check_stream_weight(class_weight):
+def check_stream_weight(class_weight: Any) -> None:
     """ValueError for class weights that need the counts of all labels."""
     if isinstance(class_weight, str):
         raise ValueError(

@@ -7,9 +7,11 @@ training a chunker.
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+import os
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.checkpoint import resumed
 from structsvm.model_file import read_model, unsound, write_model
@@ -48,25 +50,34 @@ class TaskModel:
     state: dict[str, np.ndarray] | None = None
     fingerprint: int = 0
 
-    def __init__(self, *, params=None):
+    def __init__(self, *, params: Any = None) -> None:
         self.params = {} if params is None else params
         self.columns: dict[str, Any] = {}
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
         raise NotImplementedError
 
-    def bind_around(self, data, solver, sample_weight=None):
+    def bind_around(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
         """Return ``(problem, sample_weight, base)``: as `bind`, with what was learnt so far to start from."""
         return *self.bind(data, solver, sample_weight), self.weights
 
-    def learn(self, run):
+    def learn(self, run: Any) -> None:
         """Set the weights to those of a run."""
         self.weights = run.weights
 
-    def train(self, data, solver, *, sample_weight=None, monitor=None, resume=False, passes=None):
+    def train(
+        self,
+        data: Any,
+        solver: Any,
+        *,
+        sample_weight: Any = None,
+        monitor: Any = None,
+        resume: bool = False,
+        passes: int | None = None,
+    ) -> Any:
         """Fit to encoded data.
 
         Parameters
@@ -110,19 +121,19 @@ class TaskModel:
         self.fingerprint = problem.fingerprint() if passes is None else 0
         return run
 
-    def state_after(self, run, passes):
+    def state_after(self, run: Any, passes: int | None) -> Any:
         """The training state to store after a run, or after so many passes over a batch of a stream."""
         return run.get_state() if passes is None else None
 
-    def prior(self):
+    def prior(self) -> Any:
         """The weights that a first training starts from and stays close to; None: 0."""
         return
 
-    def again(self):
+    def again(self) -> Any:
         """Another model with what this one has learnt, to be trained on while this one still predicts."""
         return copy.copy(self)
 
-    def so_far(self, run):
+    def so_far(self, run: Any) -> Any:
         """A model with what a run has learnt until now, for prediction."""
         model = self.again()
         model.learn(run)
@@ -130,29 +141,29 @@ class TaskModel:
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return ``(header, arrays)`` of what was learnt; TypeError for what a file cannot hold."""
         raise NotImplementedError
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
         raise NotImplementedError
 
     @staticmethod
-    def params_header(header):
+    def params_header(header: dict[str, Any]) -> Any:
         """The part of a file's header that `params_to_json` made."""
         return header["params"]
 
-    def stored_params(self):
+    def stored_params(self) -> Any:
         """The parameters as a file is to store them."""
         return self.params
 
-    def restored_params(self, params):
+    def restored_params(self, params: Any) -> Any:
         """The parameters that a file stored, as the estimator takes them."""
         return params
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; see `structsvm.model_file`.
 
         Raises
@@ -174,7 +185,7 @@ class TaskModel:
         write_model(path, self.kind, header, arrays | matrices | result_arrays(self.result, self.state))
 
     @classmethod
-    def load(cls, path, *, mmap=False):
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
         """Read a model file; ModelFileError if it is not a whole, sound model of this kind."""
         file = read_model(path, kind=cls.kind, mmap=mmap)
         with unsound(path, cls.kind):
@@ -192,7 +203,7 @@ class TaskModel:
         return model
 
 
-def checked_weights(weights, shape, dtype):
+def checked_weights(weights: Any, shape: Any, dtype: Any) -> Any:
     """An array of a file; ValueError unless it has this shape and type, and finite numbers."""
     if weights.shape != shape or weights.dtype != dtype:
         raise ValueError(

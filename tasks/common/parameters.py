@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain
@@ -35,10 +37,10 @@ SOLVER_CHOICE = TRAINING | {
 class Callable:
     """Anything that can be called, as a constraint of a parameter."""
 
-    def accepts(self, value):
+    def accepts(self, value: Any) -> bool:
         return callable(value)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "a callable"
 
 
@@ -53,7 +55,7 @@ KERNEL = {
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 
 
-def params_to_json(params):
+def params_to_json(params: Any) -> tuple[Any, Any]:
     """Return ``(header, arrays)``: parameters as JSON values, matrices among them as arrays ``params.NAME``.
 
     What neither can hold is left out: a RandomState, a function, a solver of a user's own class; and the checkpoint,
@@ -87,7 +89,7 @@ def params_to_json(params):
     return header, arrays
 
 
-def params_from_json(header, arrays):
+def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """The inverse of `params_to_json`; KeyError, TypeError or ValueError for what it cannot have written."""
     if not isinstance(header, dict):
         raise TypeError(f"parameters {header!r:.80}")

@@ -6,6 +6,8 @@ store a solver by its name and parameters, so that a loaded model trains on as b
 
 from __future__ import annotations
 
+from typing import Any
+
 from structsvm import solvers
 from structsvm.parameters import plain
 from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron, Solver
@@ -20,7 +22,7 @@ SOLVERS = {
 DEFAULT_C = 0.1
 
 
-def make_solver(params, default_C=DEFAULT_C):
+def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
     """The solver that parameters ask for."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     given = {name: value for name, value in given.items() if value is not None}
@@ -41,7 +43,7 @@ def make_solver(params, default_C=DEFAULT_C):
     return kind(**{"C": default_C, "n_jobs": params.n_jobs} | given)
 
 
-def solver_to_json(solver):
+def solver_to_json(solver: Any) -> dict[str, Any] | None:
     """Return ``{"solver": name, "params": {...}}``; None for a class that is not one of `structsvm.solvers`."""
     name = type(solver).__name__
     if getattr(solvers, name, None) is not type(solver):
@@ -50,7 +52,7 @@ def solver_to_json(solver):
     return {"solver": name, "params": params | {"checkpoint": None}}  # a checkpoint belongs to one run
 
 
-def solver_from_json(value):
+def solver_from_json(value: Any) -> Any:
     """The inverse of `solver_to_json`; ValueError or TypeError for anything that it cannot have written."""
     if value is None:
         return None

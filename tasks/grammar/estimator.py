@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import bracket_scores
@@ -89,32 +92,32 @@ class GrammarParser(TaskEstimator):
 
     def __init__(
         self,
-        C=None,
+        C: float | None = None,
         *,
-        solver="larank",
-        loss="f1",
-        rescaling="margin",
-        penalty="linear",
-        terminals="tags",
-        min_count=2,
-        h=None,
-        v=1,
-        span_features=False,
-        max_unary=None,
-        clean=True,
-        on_no_parse="flat",
-        smoothing=0.0,
-        max_length=400,
-        max_chart_bytes=2**31,
-        max_iter=None,
-        tol=None,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        solver: str | Solver = "larank",
+        loss: str = "f1",
+        rescaling: str = "margin",
+        penalty: str = "linear",
+        terminals: str = "tags",
+        min_count: int = 2,
+        h: int | None = None,
+        v: int = 1,
+        span_features: bool = False,
+        max_unary: int | None = None,
+        clean: bool = True,
+        on_no_parse: str = "flat",
+        smoothing: float = 0.0,
+        max_length: int = 400,
+        max_chart_bytes: int = 2**31,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.solver = solver
         self.loss = loss
@@ -162,7 +165,7 @@ class GrammarParser(TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Read the grammar off trees and train its weights.
 
         Parameters
@@ -192,7 +195,7 @@ class GrammarParser(TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch, starting from the present weights.
 
         The first call settles the grammar: ValueError for a later tree with a rule that is not in it. The batch's
@@ -205,7 +208,7 @@ class GrammarParser(TaskEstimator):
             raise ValueError("solver='pcfg' counts all trees at once, and has no partial_fit")
         return self._train(X, y, sample_weight, passes=1)
 
-    def _estimate(self, X, y, sample_weight):
+    def _estimate(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_params()
         if sample_weight is not None:
             raise ValueError("sample_weight has no meaning for solver='pcfg'")
@@ -217,10 +220,10 @@ class GrammarParser(TaskEstimator):
         self._adopt(model)
         return self
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         return make_grammar_solver(self)
 
-    def _prepare(self, X, y, sample_weight, before):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         trees = trees_of(X, y, self)
         if before is not None and before.result is None:
             before = None  # relative frequencies are no training to go on from
@@ -228,7 +231,7 @@ class GrammarParser(TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Return the best tree of each sentence, as a list of `Tree`.
 
         Parameters
@@ -245,14 +248,14 @@ class GrammarParser(TaskEstimator):
         """
         return self._fitted().predict(X, on_no_parse=self.on_no_parse, n_jobs=self._threads)
 
-    def predict_kbest(self, X, k):
+    def predict_kbest(self, X: Any, k: Any) -> Any:
         """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are).
 
         For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
         """
         return list(self._fitted().predict_kbest(X, k, on_no_parse=self.on_no_parse))
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""
         self._fitted()
         trees = trees_of(X, y, self)
@@ -261,18 +264,18 @@ class GrammarParser(TaskEstimator):
     # ---- views ---------------------------------------------------------------------------------
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         return self._fitted().weights
 
     @property
-    def grammar_(self):
+    def grammar_(self) -> Any:
         return self._fitted().weighted_rules()
 
     @property
-    def start_(self):
+    def start_(self) -> Any:
         return self._fitted().weighted_starts()
 
-    def grammar_text(self, *, weights=True):
+    def grammar_text(self, *, weights: bool = True) -> str:
         """The grammar as text, one rule per line: with weights as ``S -> NP VP [0.25]``, without them as NLTK reads it.
 
         For "pcfg" the weights written are probabilities, and NLTK reads them too (``nltk.PCFG.fromstring``). Labels
@@ -292,7 +295,7 @@ class GrammarParser(TaskEstimator):
             for rule, weight in model.weighted_rules()
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = False
         tags.target_tags.multi_output = True

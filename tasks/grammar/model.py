@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.metrics import EVALB_DELETED
@@ -38,18 +40,18 @@ class GrammarModel(TaskModel):
     kind = "grammar"
     estimator = "GrammarParser"
 
-    def __init__(self, terminals, oracle, v, *, weights=None):
+    def __init__(self, terminals: Any, oracle: Any, v: Any, *, weights: Any = None) -> None:
         super().__init__()
         self.terminals, self.oracle, self.v = terminals, oracle, v
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to encoded trees."""
         return self.oracle.bind(None, data, **solver.formulation()), sample_weight
 
-    def estimate(self, trees, smoothing):
+    def estimate(self, trees: Any, smoothing: Any) -> None:
         """The maximum-likelihood PCFG of encoded trees."""
         counts = sum((self.oracle.joint_feature(None, tree) for tree in trees), np.zeros(self.oracle.n_features))
         # The class that stands for all rare words has all of their counts.
@@ -65,25 +67,25 @@ class GrammarModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, sentences, *, on_no_parse="raise", n_jobs=1):
+    def predict(self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1) -> Any:
         """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
         sentences = list(sentences)
         n_parts = n_jobs if len(sentences) >= 2 * n_jobs else 1
         bounds = np.linspace(0, len(sentences), n_parts + 1).astype(int).tolist()
         parsers = [self.oracle.parser() for _ in range(n_parts)]
 
-        def work(part):
+        def work(part: Any) -> Any:
             (a, b), parser = part
             return self._predict_part(sentences[a:b], a, on_no_parse, parser)
 
-        def stop():
+        def stop() -> None:
             for parser in parsers:
                 parser.stop()
 
         parts = list(zip(pairwise(bounds), parsers, strict=True))
         return list(chain.from_iterable(parallel_map(work, parts, n_jobs, stop)))
 
-    def _predict_part(self, sentences, first, on_no_parse, parser):
+    def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any, parser: Any) -> Any:
         trees = []
         for i, sentence in enumerate(sentences, start=first):
             try:
@@ -97,13 +99,13 @@ class GrammarModel(TaskModel):
                 trees.append(self._without_parse(i, sentence, on_no_parse))
         return trees
 
-    def _without_parse(self, i, sentence, on_no_parse):
+    def _without_parse(self, i: Any, sentence: Any, on_no_parse: Any) -> Any:
         if on_no_parse == "raise":
             terminals, _ = self._encoded(sentence)
             raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
         return None if on_no_parse is None else self.flat(sentence)
 
-    def predict_kbest(self, sentences, k, *, on_no_parse="raise"):
+    def predict_kbest(self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise") -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
         for i, sentence in enumerate(sentences):
             try:
@@ -116,15 +118,15 @@ class GrammarModel(TaskModel):
             else:
                 yield [(self._without_parse(i, sentence, on_no_parse), -np.inf)]
 
-    def _plain(self, tree):
+    def _plain(self, tree: Any) -> Any:
         """The tree without ancestors in its labels."""
         return plain(tree) if self.v > 1 else tree
 
-    def _encoded(self, sentence):
+    def _encoded(self, sentence: Any) -> Any:
         check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
-    def flat(self, sentence):
+    def flat(self, sentence: Any) -> Any:
         """All words under the heaviest start symbol, each with its tag: the one given, or its terminal's best."""
         terminals, words = self._encoded(sentence)
         grammar = self.oracle.grammar
@@ -147,13 +149,13 @@ class GrammarModel(TaskModel):
 
     # ---- views of the weights ---------------------------------------------------------------------------
 
-    def weighted_rules(self):
+    def weighted_rules(self) -> Any:
         """The rules with their weights: a list of (Rule, float)."""
         grammar = self.oracle.grammar
         rules = grammar.rules if grammar.h is None else grammar.features[: grammar.n_rules]
         return list(zip(rules, self.weights[: grammar.n_rules].tolist(), strict=True))
 
-    def weighted_starts(self):
+    def weighted_starts(self) -> Any:
         """The start symbols with their weights, 0 if there is only one: a dict."""
         grammar = self.oracle.grammar
         weights = self.weights[grammar.n_rules : len(grammar.features)].tolist() or [0.0]
@@ -161,7 +163,7 @@ class GrammarModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         grammar, oracle = self.oracle.grammar, self.oracle
         # A rule as ids: nonterminals from 0 up, terminals from -1 down.
         flat = [
@@ -199,7 +201,7 @@ class GrammarModel(TaskModel):
         }
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         stored = header["grammar"]
         rules = _rules_from_arrays(stored["nodes"], stored["terminals"], arrays["rules"], arrays["rule_sizes"])
         settings = {name: stored[name] for name in ("start", "h", "max_unary", "uncounted")}
@@ -210,7 +212,7 @@ class GrammarModel(TaskModel):
         return cls(Terminals(**header["terminals"]), oracle, header["v"], weights=weights)
 
 
-def _rules_from_arrays(nodes, terminals, flat, sizes):
+def _rules_from_arrays(nodes: Any, terminals: Any, flat: Any, sizes: Any) -> list[Any]:
     if flat.dtype != np.int32 or sizes.dtype != np.int32 or sizes.sum() != len(flat) or (sizes < 2).any():
         raise ValueError("rules that do not fit their sizes")
     if len(flat) and not -len(terminals) <= flat.min() <= flat.max() < len(nodes):
@@ -223,7 +225,7 @@ def _rules_from_arrays(nodes, terminals, flat, sizes):
 # ---- what parameters ask for --------------------------------------------------------------------
 
 
-def as_trees(trees, clean, start="TOP"):
+def as_trees(trees: Any, clean: Any, start: str = "TOP") -> Any:
     """Our trees from bracketed strings, NLTK's trees or ours; `clean`: with the treebank's conventions applied.
 
     Raises
@@ -253,7 +255,7 @@ def as_trees(trees, clean, start="TOP"):
     return made
 
 
-def check_sentence(sentence):
+def check_sentence(sentence: Any) -> None:
     """Raise ValueError unless it is a list of tokens."""
     if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
         raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
@@ -261,7 +263,7 @@ def check_sentence(sentence):
         raise ValueError("a sentence must have at least one word")
 
 
-def trees_of(X, y, params):
+def trees_of(X: Any, y: Any, params: Any) -> Any:
     """The trees that an estimator is given: X, or y, where X are their sentences.
 
     Raises
@@ -283,7 +285,7 @@ def trees_of(X, y, params):
     return trees
 
 
-def _check_tokens(sentence, tokens, kind):
+def _check_tokens(sentence: Any, tokens: Any, kind: Any) -> None:
     if len(sentence) != len(tokens):
         raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
@@ -293,7 +295,7 @@ def _check_tokens(sentence, tokens, kind):
             raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
 
 
-def encode_trees(terminals, v, trees, grammar=None):
+def encode_trees(terminals: Any, v: Any, trees: Any, grammar: Any = None) -> Any:
     """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree."""
     encoded = []
     for i, tree in enumerate(trees):
@@ -304,7 +306,7 @@ def encode_trees(terminals, v, trees, grammar=None):
     return encoded
 
 
-def prepare(params, trees, before=None):
+def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     """Return ``(model, encoded)``: a model as parameters ask for it, and the trees encoded.
 
     Its grammar is that of the trees. `before` is a model to go on from, whose grammar stays: ValueError, naming the
@@ -342,11 +344,11 @@ def prepare(params, trees, before=None):
     return GrammarModel(terminals, oracle, params.v), encoded
 
 
-def _longest_chain(tree):
+def _longest_chain(tree: Any) -> Any:
     """Rules in the longest chain of unary rules between nonterminals."""
     lengths: list[int] = []
 
-    def make(node, children):
+    def make(node: Any, children: Any) -> Any:
         only = len(children) == 1 and isinstance(node.children[0], Tree)
         lengths.append(children[0] + 1 if only else 0)
         return lengths[-1]

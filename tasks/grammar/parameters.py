@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from structsvm.solvers import FrankWolfe, Perceptron, Solver
 from structsvm.tasks.common.solver import make_solver
 
@@ -10,7 +12,7 @@ DEFAULT_C = 1.0
 SETTLED = ("terminals", "min_count", "h", "v", "max_unary", "span_features", "loss", "max_length", "max_chart_bytes")
 
 
-def make_grammar_solver(params):
+def make_grammar_solver(params: Any) -> Any:
     """The chosen solver with the formulation of the parameters; a solver object has its own.
 
     Raises
@@ -40,7 +42,7 @@ def make_grammar_solver(params):
     return solver.set_params(**{name: value for name, value in wanted.items() if name in known})
 
 
-def check_unchanged(params, model):
+def check_unchanged(params: Any, model: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles grammar or loss differs from the model's."""
     for name in SETTLED:
         if getattr(params, name) != model.params[name]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
-def pcfg_weights(grammar, counts, smoothing=0.0):
+def pcfg_weights(grammar: Any, counts: Any, smoothing: float = 0.0) -> Any:
     """Logarithms of rule probabilities, (count + smoothing) / (their sum over the rules of the left-hand side).
 
     Parameters

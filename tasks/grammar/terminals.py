@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import Any
 
 from structsvm.structures.trees import Tree, escaped
 
@@ -12,7 +13,7 @@ UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was 
 _SUFFIXES = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "s")
 
 
-def word_class(word):
+def word_class(word: Any) -> Any:
     """The class of a rare word: capitals, digits, hyphen and suffix, ``<unk-Cap-s>``."""
     if re.fullmatch(r"[+-]?[\d.,:/]*\d[\d.,:/]*", word):
         return "<unk-number>"
@@ -37,24 +38,24 @@ class Terminals:
         The words that are terminals themselves; for tags not used.
     """
 
-    def __init__(self, kind, known=()):
+    def __init__(self, kind: Any, known: Any = ()) -> None:
         self.kind, self.known = kind, frozenset(known)
 
     @classmethod
-    def of_trees(cls, kind, trees, min_count):
+    def of_trees(cls, kind: Any, trees: Any, min_count: Any) -> Any:
         """Words seen `min_count` times or more are known."""
         if kind == "tags":
             return cls(kind)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
         return cls(kind, (word for word, count in counts.items() if count >= min_count))
 
-    def of_word(self, word, grammar=None):
+    def of_word(self, word: Any, grammar: Any = None) -> Any:
         """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
         word = escaped(word)  # trees that were read have brackets in that form
         terminal = word if word in self.known else word_class(word)
         return terminal if grammar is None or terminal in grammar.terminal_number else UNKNOWN
 
-    def of_tree(self, tree, grammar=None):
+    def of_tree(self, tree: Any, grammar: Any = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
         if self.kind == "words":
             return tree.map(
@@ -69,7 +70,7 @@ class Terminals:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
         return tree.map(lambda node, children: node.label if node.is_preterminal else Tree(node.label, children))
 
-    def of_sentence(self, tokens, grammar):
+    def of_sentence(self, tokens: Any, grammar: Any) -> tuple[Any, Any]:
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
 
         The words are what a tree of the sentence is to hold: nodes of a tag and a word, or words.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -31,13 +32,13 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
     kernel: Any
     class_weight: Any = None
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         """The solver with those of its parameters that the classifier has."""
         names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
         return self._solver_class(**{name: getattr(self, name) for name in sorted(names)})
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on examples.
 
         Parameters
@@ -64,7 +65,7 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
-    def _prepare(self, X, y, sample_weight, before, *, classes=None):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
         check_classification_targets(y)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -81,7 +82,7 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
         weight = checked_sample_weight(sample_weight, len(label_ids))
         return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
 
-    def _check_labels(self, labels):
+    def _check_labels(self, labels: Any) -> None:
         """Raise ValueError for classes that this machine cannot tell apart."""
         if len(labels) < 2:
             only = labels.tolist()[0]
@@ -90,14 +91,14 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
             )
 
     @property
-    def _accepted(self):
+    def _accepted(self) -> dict[str, Any]:
         """The matrices that `validate_data` takes or makes: a precomputed kernel is dense."""
         sparse = False if self.kernel == "precomputed" else "csr"
         return {"accept_sparse": sparse, "dtype": [np.float64, np.float32], "order": "C"}
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Scores of the classes.
 
         Returns
@@ -108,15 +109,15 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
         scores = self._by_parts(model.decision_function, self._test(model, X))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """The class of highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return self._by_parts(model.predict, self._test(model, X))
 
-    def _test(self, model, X):
+    def _test(self, model: Any, X: Any) -> Any:
         return self._validated(X, before=model, **self._accepted)[0]
 
-    def _by_parts(self, function, X):
+    def _by_parts(self, function: Any, X: Any) -> Any:
         """A function of rows, by `n_jobs` threads."""
         bounds = np.linspace(0, X.shape[0], max(1, min(self._threads, X.shape[0])) + 1).astype(int).tolist()
         parts = [slice(a, b) for a, b in pairwise(bounds)]
@@ -125,30 +126,30 @@ class KernelClassifier(ClassifierMixin, TaskEstimator):
     # ---- views, files ---------------------------------------------------------------------------
 
     @property
-    def support_(self):
+    def support_(self) -> Any:
         return self._fitted().support
 
     @property
-    def support_vectors_(self):
+    def support_vectors_(self) -> Any:
         return self._fitted().vectors
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Any:
         return self._fitted().coef
 
     @property
-    def n_support_(self):
+    def n_support_(self) -> Any:
         return np.bincount(self._fitted().support_labels, minlength=len(self.classes_))
 
     @property
-    def n_kernel_(self):
+    def n_kernel_(self) -> Any:
         return self._fitted().n_kernel
 
     @property
-    def hit_rate_(self):
+    def hit_rate_(self) -> Any:
         return self._fitted().hit_rate
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"

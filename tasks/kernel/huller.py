@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from structsvm.solvers.huller import Huller
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
 
@@ -40,19 +46,19 @@ class HullerClassifier(BinaryKernelClassifier):
     def __init__(
         self,
         *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        max_iter=2,
-        cache_size=200,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        max_iter: int = 2,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG
 from structsvm.solvers.kernel_perceptron import KernelPerceptron
@@ -36,20 +42,20 @@ class KernelPerceptronClassifier(KernelClassifier):
     def __init__(
         self,
         *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        average=True,
-        max_iter=10,
-        cache_size=200,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        average: bool = True,
+        max_iter: int = 10,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -65,6 +71,6 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y):  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
         return self._train(X, y)

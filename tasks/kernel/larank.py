@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
 from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.tasks.kernel.online import OnlineKernelClassifier
 
@@ -77,26 +83,26 @@ class LaRankClassifier(OnlineKernelClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        schedule="fixed",
-        n_reprocess=1,
-        selection="random",
-        max_iter=None,
-        tol=None,
-        cache_size=200,
-        class_weight=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        random_state=None,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        schedule: str | tuple[float, float] = "fixed",
+        n_reprocess: float = 1,
+        selection: str = "random",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        cache_size: float = 200,
+        class_weight: str | dict[Any, float] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
 from structsvm.solvers.lasvm import LaSVM
@@ -77,29 +82,29 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        n_reprocess=1,
-        delta_max=None,
-        selection="random",
-        max_visits=None,
-        finishing=True,
-        max_iter=None,
-        tol=None,
-        tau=1e-3,
-        cache_size=200,
-        class_weight=None,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_reprocess: float = 1,
+        delta_max: float | None = None,
+        selection: str = "random",
+        max_visits: int | None = None,
+        finishing: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        tau: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: str | dict[Any, float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
@@ -122,14 +127,14 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
-    def _stream_solver(self):
+    def _stream_solver(self) -> Any:
         return super()._stream_solver().set_params(finishing=False)
 
-    def _adopt(self, model):
+    def _adopt(self, model: Any) -> None:
         super()._adopt(model)
-        self._pool = None
+        self._pool: Pool | None = None
 
-    def finish(self):
+    def finish(self) -> Self:
         """The finishing step after a stream or a pool: solve the dual over the examples that were kept.
 
         Returns
@@ -158,7 +163,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     # ---- pools ----------------------------------------------------------------------------------
 
-    def query(self, X=None, n_queries=1, *, classes=None):
+    def query(self, X: Any = None, n_queries: int = 1, *, classes: Any = None) -> Any:
         """Which rows of a pool to label next: those that `selection` takes out of what it draws.
 
         Parameters
@@ -193,7 +198,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
             raise ValueError(f"the pool has run dry: all of its {pool.n} rows have been taught")
         return pool.query(n_queries)
 
-    def teach(self, numbers, y, sample_weight=None):
+    def teach(self, numbers: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the labels of rows of the pool: Process and Reprocess each.
 
         Parameters
@@ -229,7 +234,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self._pool = pool
         return self
 
-    def _open(self, X, classes):
+    def _open(self, X: Any, classes: Any) -> None:
         old = getattr(self, "model_", None)
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
@@ -242,12 +247,12 @@ class LaSVMClassifier(BinaryKernelClassifier):
             model.columns = columns
         self._pool = Pool(model, X, self._stream_solver())
 
-    def _open_pool(self):
+    def _open_pool(self) -> Any:
         if getattr(self, "_pool", None) is None:
             raise ValueError("there is no pool to ask about: give query(X) one")
         return self._pool
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return super().__getstate__() | {"_pool": None}  # copies and files hold what was learnt
 
 
@@ -262,7 +267,7 @@ class Pool:
         Those without a label.
     """
 
-    def __init__(self, model, X, solver):
+    def __init__(self, model: Any, X: Any, solver: Any) -> None:
         self.model, self.labels, self.n = model, model.labels, X.shape[0]
         self.first = len(model.support)
         problem, weight, base = model.problem_around(X, np.zeros(self.n, dtype=np.int32), None, solver.C)
@@ -270,7 +275,7 @@ class Pool:
         self.C = float(solver.C)
         self.left = np.arange(self.n)
 
-    def query(self, n_queries):
+    def query(self, n_queries: Any) -> Any:
         candidates = self.left + self.first
         chosen: list[int] = []
         while len(candidates) and len(chosen) < n_queries:
@@ -279,14 +284,14 @@ class Pool:
             candidates = np.delete(candidates, place)
         return np.array(chosen, dtype=np.int64)
 
-    def teach(self, numbers, labels, weight):
+    def teach(self, numbers: Any, labels: Any, weight: Any) -> None:
         run = self.run
         for i, label, factor in zip(numbers + self.first, labels, weight):
             run.problem.y[i], run.C[i] = label, self.C * factor
             run.state.teach(i, label, self.C * factor)
         self.left = np.setdiff1d(self.left, numbers)
 
-    def update(self, model):
+    def update(self, model: Any) -> None:
         """Set the model to what has been learnt."""
         self.run.dual = self.run.state.settle()
         model.learn(self.run)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
+
+from numpy.typing import NDArray
 
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
@@ -20,29 +22,29 @@ class KernelModel(KernelMachine, TaskModel):
     kind = "multiclass"
     estimator = "LaRankClassifier"
 
-    def __init__(self, labels, kernel):
+    def __init__(self, labels: Any, kernel: Any) -> None:
         TaskModel.__init__(self)
         KernelMachine.__init__(self, len(labels), kernel)
         self.labels = labels
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of ``(X, label_ids)``."""
         return self.problem(*data), sample_weight
 
-    def bind_around(self, data: tuple[Any, Any], solver, sample_weight=None):
+    def bind_around(self, data: tuple[Any, Any], solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
         problem, weight, base = self.problem_around(*data, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         learnt, arrays = KernelMachine.to_file(self)
         return {"labels": [label_to_json(label) for label in self.labels.tolist()], **learnt}, arrays
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         labels = labels_from_json(header["labels"])
         if len(labels) < 2:
             raise ValueError("two labels or more are wanted")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
 from structsvm.callbacks import with_callbacks
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.kernel.classifier import KernelClassifier
@@ -11,7 +15,7 @@ class OnlineKernelClassifier(KernelClassifier):
     """Base of the kernel classifiers that support `partial_fit`."""
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch of new examples.
 
         The support patterns so far stay in the problem with their coefficients and may change or vanish; other earlier
@@ -28,12 +32,12 @@ class OnlineKernelClassifier(KernelClassifier):
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _stream_solver(self):
+    def _stream_solver(self) -> Any:
         """The solver of one batch of a stream."""
         solver = super()._make_solver()
         return solver.set_params(**{"tol": None} if "tol" in solver.get_params() else {})
 
-    def _check_stream(self):
+    def _check_stream(self) -> None:
         """Raise ValueError for parameters that streams leave no meaning."""
         check_stream_weight(self.class_weight)
         if self.kernel == "precomputed":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from structsvm.solvers.weston_watkins import WestonWatkins
@@ -53,23 +57,23 @@ class WestonWatkinsClassifier(KernelClassifier):
 
     def __init__(
         self,
-        C=1.0,
+        C: float = 1.0,
         *,
-        kernel="rbf",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        tol=1e-3,
-        max_iter=1000,
-        cache_size=200,
-        solver="cycles",
-        class_weight=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        cache_size: float = 200,
+        solver: str = "cycles",
+        class_weight: str | dict[Any, float] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
@@ -86,10 +90,10 @@ class WestonWatkinsClassifier(KernelClassifier):
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         return super()._make_solver().set_params(method=self.solver)
 
-    def _prepare(self, X, y, sample_weight, before, **options):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any, Any]:
         model, (X, label_ids), weight = super()._prepare(X, y, sample_weight, before, **options)
         if weight is not None:
             total = np.bincount(label_ids, weights=weight, minlength=len(model.labels))
@@ -102,5 +106,5 @@ class WestonWatkinsClassifier(KernelClassifier):
         return model, (X, label_ids), weight
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Any:
         return self.model_.intercept

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
@@ -26,53 +29,53 @@ class LinearModel(TaskModel):
     kind = "binary"
     estimator = "SGDQNClassifier"
 
-    def __init__(self, labels):
+    def __init__(self, labels: Any) -> None:
         super().__init__()
         self.labels = labels
 
     @property
-    def n_features(self):
+    def n_features(self) -> Any:
         return self.coef.shape[1]
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of ``(X, label_ids)``."""
         X, label_ids = data
         return LinearProblem(Rows(X), label_ids, len(self.labels)), sample_weight
 
-    def bind_around(self, data, solver, sample_weight=None):
+    def bind_around(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
         return *self.bind(data, solver, sample_weight), self.state
 
-    def learn(self, run):
+    def learn(self, run: Any) -> None:
         if not np.isfinite(run.weights).all():
             raise ValueError("the weights have overflowed: scale the features, or set a larger t0")
         self.set_weights(run.weights)
 
-    def set_weights(self, w):
+    def set_weights(self, w: Any) -> None:
         """Set weights (n_machines, n_features + 1), the last column the intercepts."""
         self.coef, self.intercept = np.ascontiguousarray(w[:, :-1]), w[:, -1].copy()
 
-    def state_after(self, run, passes):
+    def state_after(self, run: Any, passes: int | None) -> Any:
         return run.get_state() if passes is None else run.state.get_state()
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Scores: array (n_samples, n_machines)."""
         return np.asarray(X @ self.coef.T) + self.intercept
 
-    def predict_ids(self, X):
+    def predict_ids(self, X: Any) -> NDArray[np.int64]:
         """Ids of the labels of highest score: array (n_samples,)."""
         scores = self.decision_function(X)
         return (scores[:, 0] > 0.0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         labels = [label_to_json(label) for label in self.labels.tolist()]
         return {"labels": labels}, {"coef": self.coef, "intercept": self.intercept}
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         labels = labels_from_json(header["labels"])
         if len(labels) < 2:
             raise ValueError("two labels or more are wanted")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -78,22 +82,22 @@ class SGDQNClassifier(ClassifierMixin, TaskEstimator):
 
     def __init__(
         self,
-        alpha=1e-4,
+        alpha: float = 1e-4,
         *,
-        loss="squared_hinge",
-        method="sgdqn",
-        t0=None,
-        average=False,
-        fit_intercept=True,
-        max_iter=5,
-        class_weight=None,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        loss: str = "squared_hinge",
+        method: str = "sgdqn",
+        t0: float | None = None,
+        average: bool = False,
+        fit_intercept: bool = True,
+        max_iter: int = 5,
+        class_weight: str | dict[Any, float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.alpha = alpha
         self.loss = loss
         self.method = method
@@ -110,7 +114,7 @@ class SGDQNClassifier(ClassifierMixin, TaskEstimator):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on examples.
 
         Parameters
@@ -137,7 +141,7 @@ class SGDQNClassifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch of new examples, which goes on with weights, gains and rescaling.
 
         t0, if it is to be chosen, is chosen on the first batch. With ``average`` the weights are averaged over the
@@ -153,11 +157,11 @@ class SGDQNClassifier(ClassifierMixin, TaskEstimator):
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         names = self.get_params(deep=False).keys() & SGDQN().get_params().keys()
         return SGDQN(**{name: getattr(self, name) for name in sorted(names)})
 
-    def _prepare(self, X, y, sample_weight, before, *, classes=None):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, y, columns = self._validated(X, y, before=before, dtype=[np.float64, np.float32], **ACCEPTED)
         check_classification_targets(y)
         labels = settled_labels(y, classes, None if before is None else before.labels)
@@ -172,33 +176,33 @@ class SGDQNClassifier(ClassifierMixin, TaskEstimator):
 
     # ---- prediction, views, files ---------------------------------------------------------------
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Scores of the classes: array (n_samples, n_classes); (n_samples,) of the second class for two."""
         model = self._fitted()
         scores = model.decision_function(self._test(model, X))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """The class of highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return model.predict(self._test(model, X))
 
-    def _test(self, model, X):
+    def _test(self, model: Any, X: Any) -> Any:
         return self._validated(X, before=model, dtype=[np.float64, np.float32], accept_sparse="csr")[0]
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         return self._fitted().coef
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Any:
         return self._fitted().intercept
 
     @property
-    def t0_(self):
+    def t0_(self) -> float:
         return float(checked_array(self._fitted().state or {}, "numbers", np.float64, (4,))[1])
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -29,17 +32,17 @@ class TrackingModel(LinearModel):
 
     tracker: Tracker
 
-    def follow(self, rows, sign, weight):
+    def follow(self, rows: Any, sign: Any, weight: Any) -> None:
         """Extend the stream by dense rows, their signs (-1 or 1) and weights."""
         self.tracker.extend(rows, sign, weight)
         self.set_weights(np.append(self.tracker.coef, 0.0)[None, :])
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         self.state = self.tracker.get_state()
         super().save(path)
 
     @classmethod
-    def load(cls, path, *, mmap=False):
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
         model = super().load(path, mmap=mmap)
         with unsound(path, cls.kind):
             model.tracker = Tracker(model.n_features, 1.0)
@@ -86,7 +89,15 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         "warm_start": FLAG,
     }
 
-    def __init__(self, C=1.0, *, n_reprocess=10, process=True, random_state=None, warm_start=False):
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        n_reprocess: int = 10,
+        process: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+    ) -> None:
         self.C = C
         self.n_reprocess = n_reprocess
         self.process = process
@@ -94,7 +105,7 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         self.warm_start = warm_start
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Follow a stream from its beginning (with `warm_start`, on from where it stands), in the order of the rows.
 
         Parameters
@@ -108,11 +119,11 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         return self._follow(X, y, None, sample_weight, going_on=self.warm_start)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Follow the stream on; see `fit`. `classes` are all classes, in the first call."""
         return self._follow(X, y, classes, sample_weight, going_on=True)
 
-    def _follow(self, X, y, classes, sample_weight, *, going_on):
+    def _follow(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, going_on: Any) -> Self:
         self._check_params()
         before = self.model_ if going_on and hasattr(self, "model_") else None
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float64, order="C")
@@ -141,34 +152,34 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         return self
 
     @property
-    def dual_(self):
+    def dual_(self) -> Any:
         return self._fitted().tracker.dual
 
     @property
-    def gained_(self):
+    def gained_(self) -> Any:
         return self._fitted().tracker.gained
 
     @property
-    def n_seen_(self):
+    def n_seen_(self) -> Any:
         return self._fitted().tracker.n_seen
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         return self._fitted().coef
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """<w, x>: array (n_samples,)."""
         model = self._fitted()
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
         return model.decision_function(X).ravel()
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """The class of each row: array (n_samples,)."""
         model = self._fitted()
         X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
         return model.predict(X)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual._state import State
-from structsvm.oracles.ambiguous import Rows
+from structsvm.oracles.ambiguous import SparseRows
 from structsvm.tasks.semantics.features import Encoder
 from structsvm.tasks.semantics.problem import SemanticProblem
 
@@ -13,12 +13,12 @@ STRATEGIES: Mapping[str, int]
 
 class Words:
     @property
-    def rows(self) -> Rows: ...
+    def rows(self) -> SparseRows: ...
     @property
     def n_sentences(self) -> int: ...
     def __init__(
         self,
-        rows: Rows,
+        rows: SparseRows,
         offsets: NDArray[np.int64],
         bag_of: NDArray[np.int64],
         bag_indptr: NDArray[np.int64],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from structsvm.structures.meanings import MAX_DEPTH, parse_meaning, symbol_of
 
@@ -16,7 +16,7 @@ class Parse(NamedTuple):
     they explain.
     """
 
-    trees: list
+    trees: list[Any]
     value: float
     n_words: int
 
@@ -36,10 +36,10 @@ class Assembler:
         Trees to keep of each sentence, those of the highest values.
     """
 
-    def __init__(self, grammar, roles, nested, max_meanings):
+    def __init__(self, grammar: Any, roles: Any, nested: Any, max_meanings: Any) -> None:
         self.grammar, self.roles, self.nested, self.max_meanings = grammar, roles, nested, max_meanings
 
-    def parse(self, symbols, margins, scored):
+    def parse(self, symbols: Any, margins: Any, scored: Any) -> Any:
         """The parse of a sentence.
 
         Relations choose their arguments in the order of what the choice gains; a relation can be the argument of one
@@ -57,7 +57,7 @@ class Assembler:
         arguments: dict[int, list[int]] = {}
         parent: dict[int, int] = {}
         waiting = {t for t, symbol in enumerate(symbols) if symbol.arity is not None}
-        choices: dict[int, tuple] | None = None
+        choices: dict[int, tuple[Any, ...]] | None = None
         while waiting:
             if choices is None:
                 found = {t: self.choose(symbols, t, scored.get(t, ((), ())), parent) for t in sorted(waiting)}
@@ -73,9 +73,9 @@ class Assembler:
                 choices = None  # others may have counted on them
         return self.best_trees(symbols, margins, arguments, parent)
 
-    def best_trees(self, symbols, margins, arguments, parent):
+    def best_trees(self, symbols: Any, margins: Any, arguments: Any, parent: Any) -> Any:
         """The trees under relations that are no argument, as a `Parse`."""
-        parses: dict[tuple, tuple] = {}
+        parses: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         for t in arguments:
             if t in parent or depth_of(t, arguments) > MAX_DEPTH:
                 continue
@@ -90,7 +90,7 @@ class Assembler:
         value = sum(parses[tree][0] for tree in kept) if kept else -inf
         return Parse(sorted(kept, key=lambda tree: parses[tree][1]), value, sum(parses[tree][2] for tree in kept))
 
-    def choose(self, symbols, relation, scored, parent):
+    def choose(self, symbols: Any, relation: Any, scored: Any, parent: Any) -> tuple[Any, Any] | None:
         """``(gain, arguments)``: the best words for all arguments of a relation, or None; `scored` as in `parse`.
 
         best[filled] is the most that words so far gain over having no role, when they fill the arguments in the bit
@@ -98,7 +98,7 @@ class Assembler:
         """
         symbol = symbols[relation]
         whole = (1 << symbol.arity) - 1
-        best: dict[int, tuple] = {0: (0.0, ())}
+        best: dict[int, tuple[Any, ...]] = {0: (0.0, ())}
         roles = [(k, role, sum(1 << a for a in role)) for role, k in self.roles.get(symbol, {}).items()]
         for j, row in zip(*scored, strict=True):
             if symbols[j].arity is not None and (
@@ -122,12 +122,12 @@ class Assembler:
 
 
 @cache
-def head_of(symbol):
+def head_of(symbol: Any) -> Any:
     """The symbol at the root of what a symbol stands for: a folded constant is a relation."""
     return symbol if symbol.arity is not None else symbol_of(parse_meaning(symbol.name))
 
 
-def below(t, arguments):
+def below(t: Any, arguments: Any) -> Any:
     """The words of the tree under word t."""
     words, waiting = [], [t]
     while waiting:
@@ -137,7 +137,7 @@ def below(t, arguments):
     return words
 
 
-def tree_of(t, symbols, arguments):
+def tree_of(t: Any, symbols: Any, arguments: Any) -> Any:
     """The tree under word t, None where the arguments of a relation are missing."""
     symbol = symbols[t]
     if symbol.arity is None:
@@ -148,7 +148,7 @@ def tree_of(t, symbols, arguments):
     return None if None in parts else (symbol.name, *parts)
 
 
-def depth_of(t, arguments):
+def depth_of(t: Any, arguments: Any) -> Any:
     """How many words stand in one another's arguments at most, from word t down."""
     depth, level = 0, [t]
     while level:
@@ -157,7 +157,7 @@ def depth_of(t, arguments):
     return depth
 
 
-def is_above(word, relation, parent):
+def is_above(word: Any, relation: Any, parent: Any) -> bool:
     """Whether `word` is the relation or has it below itself."""
     while relation is not None:
         if relation == word:

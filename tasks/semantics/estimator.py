@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
@@ -116,27 +120,27 @@ class SemanticParser(TaskEstimator):
 
     def __init__(
         self,
-        C=0.1,
+        C: float = 0.1,
         *,
-        strategy="order_free",
-        max_iter=1,
-        average=False,
-        refine=0,
-        window=0,
-        ngrams=1,
-        role_window=2,
-        grammar=None,
-        max_meanings=None,
-        complete=True,
-        fold_constants=False,
-        lowercase=True,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        strategy: str = "order_free",
+        max_iter: int = 1,
+        average: bool = False,
+        refine: int = 0,
+        window: int = 0,
+        ngrams: int = 1,
+        role_window: int = 2,
+        grammar: Any = None,
+        max_meanings: int | None = None,
+        complete: bool = True,
+        fold_constants: bool = False,
+        lowercase: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.strategy = strategy
         self.max_iter = max_iter
@@ -160,7 +164,7 @@ class SemanticParser(TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on sentences and bags.
 
         Parameters
@@ -185,7 +189,7 @@ class SemanticParser(TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over more sentences, whatever symbols and words are new in them.
 
         A wrong symbol can only be one that was seen before; `fit` knows all of them from the start. `classes` must be
@@ -195,10 +199,10 @@ class SemanticParser(TaskEstimator):
             raise ValueError(f"classes={classes!r:.80} has no meaning here: the bags tell their symbols")
         return self._train(X, y, sample_weight, passes=1)
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         return make_ospas(self)
 
-    def _prepare(self, X, y, sample_weight, before):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         X, y = list(X), list(y)
         if not X:
             raise ValueError("there are no sentences to train on")
@@ -208,13 +212,13 @@ class SemanticParser(TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Any) -> list[Any]:
         """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
         model = self._fitted()
         parsed = model.parse(tokens_of(model, X), self._threads)
         return [[format_meaning(tree) for tree in trees] for trees in parsed]
 
-    def predict_alignment(self, X):
+    def predict_alignment(self, X: Any) -> list[Any]:
         """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
         model = self._fitted()
         tokens = tokens_of(model, X)
@@ -223,25 +227,25 @@ class SemanticParser(TaskEstimator):
             for sentence, symbols in zip(tokens, model.align(tokens), strict=True)
         ]
 
-    def score(self, X, y):
+    def score(self, X: Any, y: Any) -> float:
         """Return the F1 of the meanings; see `structsvm.metrics.meaning_scores`."""
         return meaning_scores(y, self.predict(X)).f1
 
     # ---- views ----------------------------------------------------------------------------------
 
     @property
-    def symbols_(self):
+    def symbols_(self) -> list[Any]:
         return [symbol.name for symbol in self.model_.symbols.labels]
 
     @property
-    def relations_(self):
+    def relations_(self) -> Any:
         found: dict[str, set[int]] = {}
         for symbol in self.model_.symbols.labels:
             if symbol != EMPTY and symbol.arity is not None:
                 found.setdefault(symbol.name, set()).add(symbol.arity)
         return found
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Sentences and bags are text.
         tags.target_tags.required = True
@@ -252,7 +256,7 @@ class SemanticParser(TaskEstimator):
         return tags
 
 
-def tokens_of(model, X):
+def tokens_of(model: Any, X: Any) -> Any:
     """Words of sentences; TypeError for the text of one."""
     if isinstance(X, str):
         raise TypeError(f"X must be a list of sentences, got the text {X!r:.80}")

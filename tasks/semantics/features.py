@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structsvm.features._attributes import AttributeBuffer
@@ -10,7 +12,7 @@ from structsvm.oracles.ambiguous import SparseRows
 PADDING = "\x02"  # stands for what is outside of the sentence
 
 
-def split_sentence(sentence, where, *, lowercase):
+def split_sentence(sentence: Any, where: Any, *, lowercase: Any) -> Any:
     """The tokens of a sentence, tuples of strings: a word, then what else was given with it (tag, chunk).
 
     A sentence is a str, cut at its blanks, or a list of words or of tuples that begin with the word. Raises ValueError
@@ -30,7 +32,7 @@ def split_sentence(sentence, where, *, lowercase):
     return [(token[0].casefold(), *token[1:]) for token in tokens] if lowercase else tokens
 
 
-def symbol_attributes(tokens, window, ngrams):
+def symbol_attributes(tokens: Any, window: Any, ngrams: Any) -> Any:
     """Attributes of each word: every column within `window` words, and the words' n-grams that end with this word."""
     n = len(tokens)
     if window == 0 and ngrams == 1 and len(tokens[0]) == 1:
@@ -46,7 +48,7 @@ def symbol_attributes(tokens, window, ngrams):
     return out
 
 
-def role_attributes(tokens, meant, relation, others, window):
+def role_attributes(tokens: Any, meant: Any, relation: Any, others: Any, window: Any) -> Any:
     """Attributes of the words `others` as arguments of the relation that word `relation` means.
 
     `meant` holds for each word the name of the symbol that it means, or "". They tell the relation together with: the
@@ -74,18 +76,18 @@ def role_attributes(tokens, meant, relation, others, window):
 class Encoder:
     """Numbers attributes as they come; a number, once given, stays."""
 
-    def __init__(self, names=()):
+    def __init__(self, names: Any = ()) -> None:
         self.index = {name: k for k, name in enumerate(names)}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.index)
 
-    def number(self, attributes):
+    def number(self, attributes: Any) -> Any:
         """The numbers of a word's attributes, ascending; new attributes get the next ones."""
         index = self.index
         return sorted([index.setdefault(name, len(index)) for name in attributes])
 
-    def encode(self, sequences, *, grow):
+    def encode(self, sequences: Any, *, grow: Any) -> tuple[Any, Any]:
         """``(rows, offsets)`` of sequences of attribute lists; without `grow`, unknown attributes are left out.
 
         The words of sequence s are ``rows[offsets[s]:offsets[s + 1]]``.

@@ -9,8 +9,10 @@ from dataclasses import replace
 from itertools import chain, pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.features.attributes import AttributeVocabulary
@@ -35,7 +37,7 @@ FIXED = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "aver
 SETTINGS = (*FIXED, "max_meanings", "complete")
 
 
-def as_grammar(grammar):
+def as_grammar(grammar: Any) -> Any:
     """A `MeaningGrammar` of one, of its text, or of the file of this path."""
     if grammar is None or isinstance(grammar, MeaningGrammar):
         return grammar
@@ -58,23 +60,23 @@ class Tagger:
     weights : ndarray of shape (n_features, n_labels)
     """
 
-    def __init__(self, labels, names=(), weights=None):
+    def __init__(self, labels: Any, names: Any = (), weights: Any = None) -> None:
         self.encoder, self.labels = Encoder(names), list(labels)
         self.number = {label: k for k, label in enumerate(labels)}
         self.weights = np.zeros((0, len(labels))) if weights is None else weights
 
-    def again(self):
+    def again(self) -> Any:
         """A copy whose attributes and labels may grow."""
         return Tagger(self.labels, self.encoder.index, self.weights)
 
-    def add(self, labels):
+    def add(self, labels: Any) -> None:
         """Give ids to labels that are new."""
         for label in labels:
             if label not in self.number:
                 self.number[label] = len(self.labels)
                 self.labels.append(label)
 
-    def scores(self, rows, offsets):
+    def scores(self, rows: Any, offsets: Any) -> list[Any]:
         """Return for each sentence, encoded by the encoder, an array (n_words, n_labels)."""
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
@@ -103,7 +105,7 @@ class SemanticModel(TaskModel):
     estimator = "SemanticParser"
     settings: SimpleNamespace
 
-    def __init__(self, params):
+    def __init__(self, params: Any) -> None:
         super().__init__()
         self.follow(params)
         self.symbols, self.roles = Tagger([EMPTY]), Tagger([NO_ROLE])
@@ -111,7 +113,7 @@ class SemanticModel(TaskModel):
         self.nested: set[tuple[Symbol, Symbol]] = set()
         self.learnt: dict[str, np.ndarray] = {}
 
-    def follow(self, params):
+    def follow(self, params: Any) -> None:
         """Take the settings from parameters; ValueError if what was learnt does not allow it."""
         settings = SimpleNamespace(**{name: getattr(params, name) for name in SETTINGS})
         if self.result is not None:
@@ -122,7 +124,7 @@ class SemanticModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, sentences, bags, places=None):
+    def read(self, sentences: Any, bags: Any, places: Any = None) -> tuple[Any, Any]:
         """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
         if len(sentences) != len(bags):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
@@ -130,13 +132,13 @@ class SemanticModel(TaskModel):
         trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
         return self.tokens_of(sentences, places), trees
 
-    def tokens_of(self, sentences, places=None):
+    def tokens_of(self, sentences: Any, places: Any = None) -> list[Any]:
         """Words of sentences, checked; `places` as for `read`."""
         places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
         pairs = zip(sentences, places, strict=True)
         return [split_sentence(sentence, place, lowercase=self.settings.lowercase) for sentence, place in pairs]
 
-    def trees_of(self, bag, place):
+    def trees_of(self, bag: Any, place: Any) -> Any:
         """The distinct trees of a bag; a single meaning is a bag of one."""
         if isinstance(bag, (str, tuple)):
             bag = [bag]
@@ -157,12 +159,12 @@ class SemanticModel(TaskModel):
                 raise ValueError(f"{place}: {relation.name} has {relation.arity} arguments, more than {MAX_ARITY}")
         return trees
 
-    def encode(self, tokens, *, grow):
+    def encode(self, tokens: Any, *, grow: Any) -> Any:
         """The attributes from which symbols are told: see `Encoder.encode`."""
         attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
         return self.symbols.encoder.encode(attributes, grow=grow)
 
-    def register(self, bags):
+    def register(self, bags: Any) -> None:
         """Number the symbols and roles in the bags, of which the taggers will know that they could be wrong."""
         for trees in bags:
             for tree in trees:
@@ -173,27 +175,36 @@ class SemanticModel(TaskModel):
                 known.update({role: self.roles.number[role] for roles in found for role in roles.values()})
                 self.nested |= {(relation, s) for roles in found for s in roles if s.arity is not None}
 
-    def again(self):
+    def again(self) -> Any:
         model = copy.copy(self)
         model.symbols, model.roles = self.symbols.again(), self.roles.again()
         model.relation_roles = defaultdict(dict, {symbol: dict(known) for symbol, known in self.relation_roles.items()})
         model.nested = set(self.nested)
         return model
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The sentences and bags that `read` returns, with whatever words and symbols are new in them."""
         return SemanticProblem(self, *data), sample_weight
 
-    def bind_around(self, data, solver, sample_weight=None):
+    def bind_around(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
         return *self.bind(data, solver, sample_weight), self.learnt
 
-    def learn(self, run):
+    def learn(self, run: Any) -> None:
         state = run.state
         self.learnt = state.learnt()
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def train(self, data, solver, *, sample_weight=None, monitor=None, resume=False, passes=None):
+    def train(
+        self,
+        data: Any,
+        solver: Any,
+        *,
+        sample_weight: Any = None,
+        monitor: Any = None,
+        resume: bool = False,
+        passes: int | None = None,
+    ) -> Any:
         """As `TaskModel.train`; whatever comes next goes on bit for bit, and the result counts all of it.
 
         Once all that the bags hold is registered, it makes no difference in what portions sentences come.
@@ -209,21 +220,21 @@ class SemanticModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def align(self, tokens):
+    def align(self, tokens: Any) -> list[Any]:
         """The symbol of each word of each sentence: a list of lists."""
         return [[self.symbols.labels[k] for k in scores.argmax(axis=1)] for scores in self.symbol_scores(tokens)]
 
-    def symbol_scores(self, tokens):
+    def symbol_scores(self, tokens: Any) -> Any:
         """For each sentence an array (n_words, n_symbols)."""
         return self.symbols.scores(*self.encode(tokens, grow=False))
 
-    def parse(self, tokens, n_jobs=1):
+    def parse(self, tokens: Any, n_jobs: int = 1) -> Any:
         """The meaning representations of each sentence, as a list of lists of trees."""
         bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
         parts = [tokens[a:b] for a, b in pairwise(bounds)]
         return list(chain.from_iterable(parallel_map(self._parse_part, parts, n_jobs)))
 
-    def _parse_part(self, tokens):
+    def _parse_part(self, tokens: Any) -> list[Any]:
         scores = self.symbol_scores(tokens)
         label_ids = [table.argmax(axis=1).tolist() for table in scores]
         parsed = self._parse_labelled(tokens, scores, label_ids)
@@ -233,7 +244,7 @@ class SemanticModel(TaskModel):
                     parsed[s] = self._parse_changed(tokens[s], scores[s], label_ids[s], parse)
         return [parse.trees for parse in parsed]
 
-    def _parse_labelled(self, tokens, scores, label_ids):
+    def _parse_labelled(self, tokens: Any, scores: Any, label_ids: Any) -> Any:
         """The trees of sentences whose words have these symbols (their ids)."""
         alignment = [[self.symbols.labels[k] for k in sentence] for sentence in label_ids]
         sequences, places = [], []
@@ -245,7 +256,7 @@ class SemanticModel(TaskModel):
                     sequences.append(role_attributes(tokens[s], meant, t, others, self.settings.role_window))
                     places.append((s, t, others))
         assembler = Assembler(self.grammar, self.relation_roles, self.nested, self.settings.max_meanings)
-        found: dict[int, dict] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
+        found: dict[int, dict[Any, Any]] = defaultdict(dict)  # sentence -> relation's word -> (others, their scores)
         scored_words = self.roles.scores(*self.roles.encoder.encode(sequences, grow=False))
         for (s, t, others), scored in zip(places, scored_words, strict=True):
             found[s][t] = others, scored.tolist()
@@ -255,7 +266,7 @@ class SemanticModel(TaskModel):
             parsed.append(assembler.parse(symbols, margins, found[s]))
         return parsed
 
-    def _parse_changed(self, tokens, scores, label_ids, parse):
+    def _parse_changed(self, tokens: Any, scores: Any, label_ids: Any, parse: Any) -> Any:
         """The parse of highest value after at most one word has become a relation.
 
         For each relation the word that loses least by it is tried.
@@ -275,13 +286,13 @@ class SemanticModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self):
+    def stored_params(self) -> Any:
         return {name: value for name, value in self.params.items() if name != "grammar"} | vars(self.settings)
 
-    def restored_params(self, params):
+    def restored_params(self, params: Any) -> Any:
         return params | {"grammar": self.grammar}
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {
             "grammar": None if self.grammar is None else self.grammar.text,
             "symbols": [list(symbol) for symbol in self.symbols.labels],
@@ -293,7 +304,7 @@ class SemanticModel(TaskModel):
         return header, {f"symbols.{name}": array for name, array in names.items()} | self.learnt
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         settings = {name: header["params"][name] for name in SETTINGS}
         model = cls(SimpleNamespace(**settings, grammar=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
@@ -318,7 +329,7 @@ class SemanticModel(TaskModel):
         return model
 
 
-def restored(labels, empty, arrays, average):
+def restored(labels: Any, empty: Any, arrays: dict[str, NDArray[Any]], average: Any) -> Any:
     """The tagger of a model file; ValueError if its labels, attributes and weights do not fit one another."""
     if len(set(labels)) != len(labels) or labels[0] != empty:
         raise ValueError("labels that are missing or repeated")

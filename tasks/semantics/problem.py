@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class SemanticProblem(BoundProblem):
     offers = frozenset({"words in bags"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
-    def __init__(self, model, tokens, bags, encoded=None):
+    def __init__(self, model: Any, tokens: Any, bags: Any, encoded: Any = None) -> None:
         model.register(bags)
         self.model, self.tokens, self.bags = model, tokens, bags
         self.encoded = model.encode(tokens, grow=True) if encoded is None else encoded
@@ -51,7 +52,7 @@ class SemanticProblem(BoundProblem):
         bag_of = np.repeat(np.arange(len(bags)), np.diff(offsets))
         self.words = Words(rows, offsets, bag_of, *bag_arrays(counted))
 
-    def _symbol_bag(self, sentence, trees):
+    def _symbol_bag(self, sentence: Any, trees: Any) -> Any:
         """How many of each symbol the bag holds."""
         found = [symbols_in(tree) for tree in trees]
         counts = Counter(self.model.symbols.number[symbol] for symbols in found for symbol in symbols)
@@ -62,24 +63,24 @@ class SemanticProblem(BoundProblem):
         return counts
 
     @property
-    def n_symbols(self):
+    def n_symbols(self) -> int:
         return len(self.model.symbols.labels)
 
     @property
-    def n_roles(self):
+    def n_roles(self) -> int:
         return len(self.model.roles.labels)
 
-    def structure_fingerprint(self):
+    def structure_fingerprint(self) -> int:
         """A checksum of the symbols and roles."""
         return checksum([as_array(repr((self.model.symbols.labels, self.model.roles.labels)))])
 
-    def fingerprint(self):
+    def fingerprint(self) -> int:
         """A checksum of the words, their attributes, and the bags."""
         return checksum(
             [*self.words.rows.arrays, as_array(repr((self.tokens, self.bags, self.model.settings.role_window)))]
         )
 
-    def role_words(self, i, taken, encoder):
+    def role_words(self, i: Any, taken: Any, encoder: Any) -> Any:
         """The other words of sentence i as arguments of its relations, or None where there are none.
 
         Parameters
@@ -100,7 +101,7 @@ class SemanticProblem(BoundProblem):
         meant = [symbols[k].name if k > 0 else "" for k in taken]
         numbers: list[list[int]] = []
         ends, bag_of = [0], []
-        bags: list[Counter] = []
+        bags: list[Counter[Any]] = []
         for t, k in enumerate(taken):
             relation = symbols[k] if k > 0 else EMPTY
             others = [j for j, other in enumerate(taken) if other > 0 and j != t] if relation.arity else []
@@ -119,9 +120,9 @@ class SemanticProblem(BoundProblem):
         rows = SparseRows(indptr_of(numbers), indices, np.ones(len(indices)), len(encoder))
         return Words(rows, np.array(ends), np.array(bag_of), *bag_arrays(bags))
 
-    def _role_bag(self, instances, symbol, n_words):
+    def _role_bag(self, instances: Any, symbol: Any, n_words: Any) -> Any:
         """The roles of a symbol that `n_words` words mean."""
-        counts: Counter = Counter()
+        counts: Counter[Any] = Counter()
         for roles in instances:
             role = roles.get(symbol)
             if role is not None:
@@ -133,7 +134,7 @@ class SemanticProblem(BoundProblem):
 
     # ---- refinement -----------------------------------------------------------------------------
 
-    def best_meanings(self, weights):
+    def best_meanings(self, weights: Any) -> Any:
         """The meaning of each bag whose symbols fit the sentence's words best: array (n_samples,) of its indices.
 
         A meaning is worth the most that its symbols gain over the empty one when each takes a word of its own.
@@ -151,19 +152,19 @@ class SemanticProblem(BoundProblem):
             chosen.append(int(np.argmax(values)))
         return np.array(chosen)
 
-    def with_meanings(self, chosen):
+    def with_meanings(self, chosen: Any) -> Any:
         """The problem of the same sentences with bags of one meaning; `chosen` as `best_meanings` returns it."""
         bags = [[trees[k]] for trees, k in zip(self.bags, chosen, strict=True)]
         return SemanticProblem(self.model, self.tokens, bags, self.encoded)
 
 
-def bag_arrays(bags):
+def bag_arrays(bags: Any) -> tuple[Any, Any, Any]:
     """``(indptr, labels, counts)`` of bags as dicts from labels to how many of each there are."""
     entries = [sorted(bag.items()) for bag in bags]
     flat = np.array([pair for items in entries for pair in items], dtype=np.int32).reshape(-1, 2)
     return indptr_of(entries), np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
 
 
-def indptr_of(lists):
+def indptr_of(lists: Any) -> Any:
     """Where each of several lists begins in all of them, and where the last one ends."""
     return np.cumsum([0, *map(len, lists)], dtype=np.int64)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual._schedules import FixedSchedule
 from structsvm.dual._weights import checked_array
@@ -30,18 +32,18 @@ class OspasRun(WeightRun):
         What the turn before has learnt.
     """
 
-    def __init__(self, solver, problem, state, C):
+    def __init__(self, solver: Any, problem: Any, state: Any, C: Any) -> None:
         super().__init__(solver, problem, state, FixedSchedule(state, 0, 0), C=C)
         self.turn = 0
         self.chosen: Any = None
         self.whole: Any = None
 
     @property
-    def turn_end(self):
+    def turn_end(self) -> Any:
         """Passes after which this turn has had all of its own."""
         return (self.turn + 1) * self.solver.max_iter
 
-    def start_pass(self):
+    def start_pass(self) -> None:
         if self.turn < self.solver.refine and self.n_iter >= self.turn_end:
             begin = time.perf_counter()
             self.chosen, self.whole = self.problem.best_meanings(self.state.symbols.averaged), self.state.learnt()
@@ -50,21 +52,21 @@ class OspasRun(WeightRun):
             self.seconds += time.perf_counter() - begin
         super().start_pass()
 
-    def drop_unfinished(self):
+    def drop_unfinished(self) -> None:
         """Let what the turn before has learnt stand for a turn that was ended early."""
         if self.whole is not None and self.n_iter < self.turn_end:
             self.state.resume(self.whole)
             self.schedule = FixedSchedule(self.state, 0, 0)
             self.n_iter = self.turn_end - self.solver.max_iter
 
-    def get_state(self):
+    def get_state(self) -> Any:
         arrays = super().get_state() | {"turn": np.array([self.turn])}
         if self.turn > 0:
             arrays["chosen"] = self.chosen
             arrays.update({f"whole.{name}": array for name, array in self.whole.items()})
         return arrays
 
-    def set_state(self, arrays, *, adapt=False):
+    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         turn = int(checked_array(arrays, "turn", np.int64, (1,))[0])
         chosen = whole = None
         before = self.state.get_state()
@@ -107,6 +109,7 @@ class Ospas(Solver):
     """
 
     needs = frozenset({"words in bags"})
+    max_iter: int
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -117,16 +120,16 @@ class Ospas(Solver):
 
     def __init__(
         self,
-        C=0.1,
+        C: float = 0.1,
         *,
-        strategy="order_free",
-        average=False,
-        refine=0,
-        max_iter=1,
-        random_state=None,
-        checkpoint=None,
-        checkpoint_every=1,
-    ):
+        strategy: str = "order_free",
+        average: bool = False,
+        refine: int = 0,
+        max_iter: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
         self.C = C
         self.strategy = strategy
         self.average = average
@@ -137,13 +140,13 @@ class Ospas(Solver):
         self.checkpoint_every = checkpoint_every
 
     @property
-    def n_passes(self):
+    def n_passes(self) -> int:
         return self.max_iter * (self.refine + 1)
 
-    def formulation(self):
+    def formulation(self) -> Any:
         return SemanticProblem.formulation
 
-    def start(self, problem, *, sample_weight=None, base=None):
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `OspasRun`; `base` is what `OspasState.learnt` gave of taggers to go on with."""
         C = float(self.C) * (np.ones(problem.n_samples) if sample_weight is None else sample_weight)
         seed = seed_from(self.random_state) if base is None else 0
@@ -152,12 +155,12 @@ class Ospas(Solver):
             state.resume(base)
         return OspasRun(self, problem, state, C)
 
-    def solve(self, problem, **options):
+    def solve(self, problem: Any, **options: Any) -> Any:
         run = super().solve(problem, **options)
         run.drop_unfinished()
         return run
 
 
-def make_ospas(params):
+def make_ospas(params: Any) -> Any:
     """The solver that parameters, read as attributes, ask for."""
     return Ospas(**{name: getattr(params, name) for name in Ospas().get_params()})

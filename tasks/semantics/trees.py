@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from structsvm.structures.meanings import Symbol, format_meaning, symbol_of
 
@@ -10,7 +11,7 @@ EMPTY = Symbol("-", None)
 NO_ROLE: tuple[int, ...] = ()
 
 
-def folded(tree):
+def folded(tree: Any) -> Any:
     """A tree in which a relation between constants alone is a constant: its text."""
     if isinstance(tree, str):
         return tree
@@ -19,7 +20,7 @@ def folded(tree):
     return (tree[0], *map(folded, tree[1:]))
 
 
-def symbols_in(tree):
+def symbols_in(tree: Any) -> Any:
     """The symbols of a tree, one for each node; arguments of a relation that are the same count once."""
     found, waiting = [], [tree]
     while waiting:
@@ -30,7 +31,7 @@ def symbols_in(tree):
     return found
 
 
-def relations_in(trees):
+def relations_in(trees: Any) -> Any:
     """The relations of all trees: symbol -> list of dicts from an argument's symbol to its role.
 
     A role is the tuple of the indices of the arguments, more than one where they are the same.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structsvm.tasks.common.labels import is_hashable
 
 
-def label_masks(constraints, labels):
+def label_masks(constraints: Any, labels: Any) -> Any:
     """Masks ``(transitions, first, last)`` of a labelling scheme, for the oracles; None where all is allowed.
 
     ``"bio"``: I-X stands only after B-X or I-X. ``"bioes"``: further, B-X and I-X are followed by I-X or
@@ -26,7 +28,7 @@ def label_masks(constraints, labels):
     begins = {"bio": "BI", "bioes": "BI"}[constraints]
     parts = [(label[:1], label[2:]) if label[1:2] == "-" else (label, "") for label in labels]
 
-    def allowed(a, b):
+    def allowed(a: Any, b: Any) -> Any:
         (before, kind), (here, kind_here) = a, b
         if here in inside and kind_here:
             return before in begins and kind == kind_here
@@ -39,7 +41,7 @@ def label_masks(constraints, labels):
     return transitions, first, last
 
 
-def allowed_masks(allowed, labels):
+def allowed_masks(allowed: Any, labels: Any) -> Any:
     """Boolean arrays (length, n_labels) of partly known labels; None for a sequence of which nothing is known.
 
     Parameters
@@ -66,7 +68,7 @@ def allowed_masks(allowed, labels):
     return masks
 
 
-def _numbers(some, number, where):
+def _numbers(some: Any, number: Any, where: Any) -> list[Any]:
     """The numbers of the labels `some`, which is one of them or a collection."""
     if is_hashable(some) and (some in number or not hasattr(some, "__iter__") or isinstance(some, str)):
         some = [some]
@@ -79,7 +81,7 @@ def _numbers(some, number, where):
     return [number[label] for label in some]
 
 
-def check_allowed(allowed, tokens):
+def check_allowed(allowed: Any, tokens: Any) -> None:
     """Raise ValueError, naming the sequence, unless masks fit the sequences."""
     if allowed is None:
         return

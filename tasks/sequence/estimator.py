@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import token_accuracy
 from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
@@ -81,27 +85,27 @@ class SequenceLabeler(TaskEstimator):
 
     def __init__(
         self,
-        C=None,
+        C: float | None = None,
         *,
-        solver="larank",
-        inference="exact",
-        order=None,
-        templates=None,
-        min_count=1,
-        hash_bits=None,
-        constraints=None,
-        end=False,
-        loss="hamming",
-        class_weight=None,
-        max_iter=None,
-        tol=None,
-        random_state=None,
-        warm_start=False,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        verbose=False,
-    ):
+        solver: str | Solver = "larank",
+        inference: str = "exact",
+        order: int | None = None,
+        templates: Any = None,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+        constraints: Any = None,
+        end: bool = False,
+        loss: str = "hamming",
+        class_weight: str | dict[Any, float] | None = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
         self.C = C
         self.solver = solver
         self.inference = inference
@@ -137,7 +141,7 @@ class SequenceLabeler(TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, *, lengths=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> Self:
         """Train on labelled sequences.
 
         Parameters
@@ -164,7 +168,9 @@ class SequenceLabeler(TaskEstimator):
         return self._train(X, y, sample_weight, metadata={"lengths": lengths}, lengths=lengths)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None, *, lengths=None):
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None, *, lengths: Any = None
+    ) -> Self:
         """One pass over a batch, starting from the present weights.
 
         The first call fixes features and labels (`classes` names labels that come later); after that,
@@ -175,13 +181,15 @@ class SequenceLabeler(TaskEstimator):
         metadata = {"lengths": lengths}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 
-    def _prepare(self, X, y, sample_weight, before, *, lengths=None, classes=None):
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
+    ) -> tuple[Any, Any, Any]:
         model, tokens, label_ids = prepare(self, X, y, before, lengths=lengths, classes=classes)
         return model, (tokens, label_ids), checked_sample_weight(sample_weight, len(tokens))
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X, *, lengths=None, allowed=None):
+    def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
         """Return the best labelling of each sequence: a list of label lists.
 
         `allowed` restricts labels (a partly annotated sequence): for each sequence None, or a list that
@@ -191,7 +199,7 @@ class SequenceLabeler(TaskEstimator):
         masks = allowed_masks(allowed, model.labels)
         return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
 
-    def predict_kbest(self, X, k, *, lengths=None, allowed=None):
+    def predict_kbest(self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
         """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
 
         Fewer where there are fewer. Exact inference only.
@@ -205,7 +213,7 @@ class SequenceLabeler(TaskEstimator):
             found.append([([model.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
         return found
 
-    def decision_function(self, X, *, lengths=None):
+    def decision_function(self, X: Any, *, lengths: Any = None) -> list[Any]:
         """Return for each sequence an array (length, n_labels) of what each label would cost at each token.
 
         The score of the best labelling that has the label there, minus the score of the best labelling of
@@ -222,7 +230,7 @@ class SequenceLabeler(TaskEstimator):
         margins = [chain.max_marginals(model.weights, i) for i in range(len(offsets) - 1)]
         return [m - m.max(axis=1, keepdims=True) for m in margins]
 
-    def score(self, X, y, sample_weight=None, *, lengths=None):
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> float:
         """Return the share of tokens whose label is right."""
         predicted = self.predict(X, lengths=lengths)
         if sample_weight is None:
@@ -234,18 +242,18 @@ class SequenceLabeler(TaskEstimator):
     # ---- views, files ---------------------------------------------------------------------------
 
     @property
-    def emission_(self):
+    def emission_(self) -> Any:
         return self._fitted().emission()
 
     @property
-    def transition_(self):
+    def transition_(self) -> Any:
         return self._fitted().transition()
 
     @property
-    def feature_names_(self):
+    def feature_names_(self) -> Any:
         return self._fitted().encoder.feature_names
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # A 2-D array alone does not say where sequences end; one of 3 dimensions does. Targets are lists.
         tags.target_tags.required = True
@@ -259,7 +267,7 @@ class SequenceLabeler(TaskEstimator):
         return tags
 
 
-def chain_of(model, X, lengths, method):
+def chain_of(model: Any, X: Any, lengths: Any, method: Any) -> tuple[Any, Any]:
     """The chain of encoded sequences and their offsets; ValueError, naming the method, for greedy inference."""
     if model.is_greedy:
         raise ValueError(f"{method} needs inference='exact'; greedy search has no other labellings to compare")

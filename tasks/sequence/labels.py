@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structsvm.features.columns import Columns
 from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 
-def encode_labels(y, tokens, labels=None):
+def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
     """Return ``(labels, numbers)``: the distinct labels, sorted where they can be, and int32 numbers.
 
     Parameters
@@ -54,7 +56,7 @@ def encode_labels(y, tokens, labels=None):
     return labels, np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat))
 
 
-def _flatten(y, tokens):
+def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
     """All labels of y in one list, and the number in each sequence (int64)."""
     if y is None:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")

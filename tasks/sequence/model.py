@@ -7,8 +7,10 @@ scikit-learn takes longer than training a chunker.
 from __future__ import annotations
 
 from itertools import chain, pairwise
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.features.columns import Columns
@@ -41,7 +43,7 @@ class SequenceModel(TaskModel):
     kind = "sequence"
     estimator = "SequenceLabeler"
 
-    def __init__(self, encoder, labels, oracle, *, weights=None):
+    def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None) -> None:
         super().__init__()
         self.encoder, self.labels, self.oracle = encoder, labels, oracle
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
@@ -49,7 +51,7 @@ class SequenceModel(TaskModel):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
         tokens, label_ids = data
         self._check_constraints(tokens, label_ids)
@@ -58,7 +60,7 @@ class SequenceModel(TaskModel):
             sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
         return problem, sample_weight
 
-    def _check_constraints(self, tokens, labels):
+    def _check_constraints(self, tokens: Any, labels: Any) -> None:
         """Raise ValueError, naming sequence and labels, if a true labelling is one that may not be predicted."""
         place = self.oracle.broken_at(tokens.offsets, labels)
         if place is not None:
@@ -72,16 +74,16 @@ class SequenceModel(TaskModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def encode(self, X, lengths=None):
+    def encode(self, X: Any, lengths: Any = None) -> Any:
         """Return X as `Tokens` under the model's features."""
         return self.encoder.transform(X, lengths)
 
-    def predict_tokens(self, tokens, *, allowed=None):
+    def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
         return self.oracle.chain(tokens).decode(self.weights, allowed=allowed)
 
-    def predict(self, X, *, lengths=None, allowed=None, n_jobs=1):
+    def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None, n_jobs: int = 1) -> Any:
         """Labels of sequences: a list of label lists.
 
         `allowed` is a list with, for each sequence, None or a boolean array (length, n_labels).
@@ -92,7 +94,7 @@ class SequenceModel(TaskModel):
             return self._predict_part(X, allowed, lengths)
         bounds = np.linspace(0, len(X), n_jobs + 1).astype(int).tolist()
 
-        def work(part):
+        def work(part: Any) -> Any:
             return self._predict_part(X[part], None if allowed is None else allowed[part])
 
         try:
@@ -101,16 +103,16 @@ class SequenceModel(TaskModel):
             # A part counts its sequences from its own first: say it again with the user's indices.
             return self._predict_part(X, allowed)
 
-    def _predict_part(self, X, allowed, lengths=None):
+    def _predict_part(self, X: Any, allowed: Any, lengths: Any = None) -> Any:
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
 
     @property
-    def is_greedy(self):
+    def is_greedy(self) -> bool:
         """Whether labels are decided from left to right, not by the best score of the whole."""
         return isinstance(self.oracle, GreedyOracle)
 
-    def split(self, label_ids, offsets):
+    def split(self, label_ids: Any, offsets: Any) -> list[Any]:
         """Label lists from the label ids of all tokens."""
         labels = np.fromiter(self.labels, dtype=object).take(label_ids).tolist()
         bounds = offsets.tolist()
@@ -118,15 +120,15 @@ class SequenceModel(TaskModel):
 
     # ---- views of the weights -------------------------------------------------------------------
 
-    def rows(self, first, count):
+    def rows(self, first: Any, count: Any) -> Any:
         """Weight rows without padding: array (count, n_labels)."""
         table = self.weights.reshape(-1, self.oracle.stride)
         return table[first : first + count, : self.oracle.n_labels]
 
-    def emission(self):
+    def emission(self) -> Any:
         return self.rows(0, self.oracle.n_token_features)
 
-    def transition(self):
+    def transition(self) -> Any:
         """Weights of label b after label a, array (n_labels, n_labels): the first lag if greedy."""
         if self.oracle.order == 0:
             return np.zeros((self.oracle.n_labels,) * 2, dtype=np.float32)
@@ -134,17 +136,17 @@ class SequenceModel(TaskModel):
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self):
+    def stored_params(self) -> Any:
         stored = self.params | {"templates": self.encoder.templates}  # the text: a path may be gone by then
         if isinstance(stored.get("constraints"), tuple):
             stored["constraints"] = ["masks"]  # which are the oracle's
         return stored
 
-    def restored_params(self, params):
+    def restored_params(self, params: Any) -> Any:
         by_masks = params.get("constraints") in (("masks",), {"masks": True})  # as stored now, and by 0.1.0
         return params | {"constraints": self.oracle.allowed} if by_masks else params
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         encoder_header, encoder_arrays = self.encoder.to_arrays()
         oracle = self.oracle
         header = {
@@ -166,7 +168,7 @@ class SequenceModel(TaskModel):
         return header, arrays
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         encoder = FeatureEncoder.from_arrays(header["encoder"], under(arrays, "encoder."))
         if encoder.kind is None:
             raise ValueError("a feature encoder that was never fitted")
@@ -180,7 +182,7 @@ class SequenceModel(TaskModel):
         return cls(encoder, labels, oracle, weights=weights.ravel())
 
     @staticmethod
-    def _oracle(meta, n_labels, arrays):
+    def _oracle(meta: Any, n_labels: int, arrays: dict[str, NDArray[Any]]) -> Any:
         n_features, order = meta["n_token_features"], meta["order"]
         if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
             raise TypeError(f"an oracle described by {meta!r:.200}")
@@ -193,7 +195,9 @@ class SequenceModel(TaskModel):
         return ViterbiOracle(n_labels, n_features, order=order, end=meta["end"], loss=meta["loss"], **arrays)
 
 
-def prepare(params, X, y, before=None, *, lengths=None, classes=None):
+def prepare(
+    params: Any, X: Any, y: Any, before: Any = None, *, lengths: Any = None, classes: Any = None
+) -> tuple[Any, Any, Any]:
     """Return ``(model, tokens, label_ids)``: a model as parameters ask for it, X and y encoded.
 
     Parameters

@@ -5,6 +5,8 @@ They are read as attributes: of the estimator, or of what the command line makes
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from structsvm.features.encoder import FeatureEncoder
@@ -14,7 +16,7 @@ from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.sequence.constraints import label_masks
 
 
-def make_oracle(params, encoder, labels, label_ids):
+def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
     """The oracle that parameters ask for."""
     if encoder.n_features == 0:
         raise ValueError(
@@ -52,7 +54,7 @@ def make_oracle(params, encoder, labels, label_ids):
     )
 
 
-def check_unchanged(params, model, label_ids):
+def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids)

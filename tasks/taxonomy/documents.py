@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from structsvm.features.sources import load_text
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
@@ -17,7 +18,7 @@ class DocumentFileError(ValueError):
     """A file of documents that cannot be read; the message names file and line."""
 
 
-def read_documents(source, *, texts=None):
+def read_documents(source: Any, *, texts: Any = None) -> Any:
     """Read documents.
 
     Parameters
@@ -61,7 +62,7 @@ def read_documents(source, *, texts=None):
     return [line for _, line in rows], None
 
 
-def _labelled_texts(rows, name):
+def _labelled_texts(rows: Any, name: Any) -> tuple[Any, Any]:
     labels, texts = [], []
     for k, line in rows:
         label, tab, text = line.partition("\t")

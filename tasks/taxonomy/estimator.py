@@ -5,15 +5,20 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
+import collections.abc
+import os
 from numbers import Integral
 from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
+from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
@@ -25,7 +30,7 @@ from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 
 
-def as_texts(X):
+def as_texts(X: Any) -> Any:
     """Return X; ValueError if it is one text or a matrix."""
     if isinstance(X, (str, bytes)) or getattr(X, "ndim", 1) != 1:
         raise ValueError(f"with a vectorizer X must be a list of texts, got {X!r:.80}")
@@ -35,10 +40,10 @@ def as_texts(X):
 class AnyMatrix:
     """Accepts arrays, lists of rows and sparse matrices; their numbers are looked at in `fit`."""
 
-    def accepts(self, value):
+    def accepts(self, value: Any) -> Any:
         return hasattr(value, "shape") or (isinstance(value, list) and bool(value))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "a matrix"
 
 
@@ -123,30 +128,30 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     def __init__(
         self,
-        taxonomy=None,
+        taxonomy: Any = None,
         *,
-        loss="tree",
-        attributes="ancestors",
-        leaf_only=True,
-        C=None,
-        solver="larank",
-        fit_intercept=True,
-        kernel=None,
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        class_weight=None,
-        vectorizer=None,
-        max_weights=2**25,
-        max_iter=None,
-        tol=None,
-        random_state=None,
-        n_jobs=None,
-        checkpoint=None,
-        checkpoint_every=1,
-        warm_start=False,
-        verbose=False,
-    ):
+        loss: Any = "tree",
+        attributes: Any = "ancestors",
+        leaf_only: bool = True,
+        C: float | None = None,
+        solver: str | Solver = "larank",
+        fit_intercept: bool = True,
+        kernel: str | collections.abc.Callable[..., Any] | None = None,
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: str | dict[Any, float] | None = None,
+        vectorizer: Any = None,
+        max_weights: int = 2**25,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        warm_start: bool = False,
+        verbose: bool = False,
+    ) -> None:
         self.taxonomy = taxonomy
         self.loss = loss
         self.attributes = attributes
@@ -185,7 +190,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     # ---- training -------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled documents.
 
         Parameters
@@ -211,7 +216,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over a batch, starting from the present model.
 
         The first call fixes labels (`classes` names those that come later), the vectorizer's words, and where there
@@ -228,7 +233,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         check_stream_weight(self.class_weight)
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self):
+    def _make_solver(self) -> Any:
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
         if self.kernel is None and isinstance(solver, KernelSolver):
             raise ValueError(
@@ -236,7 +241,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             )
         return solver
 
-    def _prepare(self, X, y, sample_weight, before, *, classes=None):
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         params = SimpleNamespace(**self.get_params(deep=False))
         params.taxonomy = None if self.taxonomy is None else as_taxonomy(self.taxonomy)
         kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
@@ -265,12 +270,12 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X: Any) -> Any:
         """Return the best node for each document: array (n_documents,)."""
         model = self._fitted()
         return model.predict(self._documents(model, X), n_jobs=self._threads)
 
-    def predict_path(self, X):
+    def predict_path(self, X: Any) -> list[Any]:
         """Return for each document the nodes on the way from the root (not in it) to the predicted node.
 
         A list of lists of names. Where a node has several parents it is a shortest way.
@@ -279,7 +284,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         paths = {name: self.taxonomy_.path(name) for name in set(predicted)}
         return [list(paths[name]) for name in predicted]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Any:
         """Return scores, float64.
 
         With a taxonomy of shape (n_documents, n_nodes), in the order of `nodes_`. Without, of shape (n_documents,
@@ -292,7 +297,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         scores = model.label_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def _documents(self, model, X):
+    def _documents(self, model: Any, X: Any) -> Any:
         if model.vectorizer is not None:
             X = model.vectorizer.transform(as_texts(X))
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
@@ -300,61 +305,61 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     # ---- views ---------------------------------------------------------------------------
 
     @property
-    def classes_(self):
+    def classes_(self) -> NDArray[Any]:
         return self._fitted().classes
 
     @property
-    def vectorizer_(self):
+    def vectorizer_(self) -> Any:
         vectorizer = self._fitted().vectorizer
         if vectorizer is None:
             raise AttributeError("there is no vectorizer: the model was trained on a matrix")
         return vectorizer
 
     @property
-    def taxonomy_(self):
+    def taxonomy_(self) -> Any:
         return self._fitted().taxonomy
 
     @property
-    def nodes_(self):
+    def nodes_(self) -> Any:
         nodes = self._fitted().nodes
         array = np.empty(len(nodes), dtype=object)
         array[:] = nodes
         return array
 
     @property
-    def support_(self):
+    def support_(self) -> Any:
         return self._machine.support
 
     @property
-    def support_vectors_(self):
+    def support_vectors_(self) -> Any:
         return self._machine.vectors
 
     @property
-    def dual_coef_(self):
+    def dual_coef_(self) -> Any:
         return self._machine.coef
 
     @property
-    def _machine(self):
+    def _machine(self) -> Any:
         model = self._fitted()
         if not isinstance(model, KernelTaxonomyModel):
             raise AttributeError("there are no support vectors: the model has weights (kernel=None)")
         return model.machine
 
     @property
-    def _weighted(self):
+    def _weighted(self) -> Any:
         model = self._fitted()
         if not isinstance(model, LinearTaxonomyModel):
             raise AttributeError("there are no weights: the model has support vectors of a kernel")
         return model
 
     @property
-    def coef_(self):
+    def coef_(self) -> Any:
         model = self._weighted
         matrix = model.weight_matrix()
         return matrix[:, :-1] if model.intercept else matrix
 
     @property
-    def intercept_(self):
+    def intercept_(self) -> Any:
         model = self._weighted
         matrix = model.weight_matrix()
         if not model.intercept:
@@ -362,7 +367,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         last = matrix[:, [-1]]
         return (last.toarray() if hasattr(last, "toarray") else last).ravel()
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.string = self.vectorizer is not None

@@ -14,6 +14,7 @@ import copy
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.model_file import under
@@ -32,7 +33,7 @@ class KernelTaxonomyModel(TaxonomyModel):
     machine : KernelMachine
     """
 
-    def __init__(self, taxonomy, labels, kernel, **structure):
+    def __init__(self, taxonomy: Any, labels: Any, kernel: Any, **structure: Any) -> None:
         super().__init__(taxonomy, labels, **structure)
         attributes = self.targets.attributes
         vectors = csr_array([attributes.vector(k) for k in range(attributes.n_outputs)])
@@ -44,14 +45,14 @@ class KernelTaxonomyModel(TaxonomyModel):
         self._mixing = csr_array(vectors @ positions.T)
         self.machine = KernelMachine(len(labels), kernel, loss=self._label_losses(), attributes=vectors)
 
-    def _label_losses(self):
+    def _label_losses(self) -> Any:
         """Losses of true labels (rows) and predicted ones; None: zero-one."""
         if self.targets.loss_name == "zero_one":
             return None
         return np.stack([self.targets.losses(k) for k in range(len(self.labels))])
 
     @classmethod
-    def prepare(cls, params, X, y, *, classes=None, before=None):
+    def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
         """Return ``(model, (X, label_ids))``; see `LinearTaxonomyModel.prepare`."""
         labels, label_ids = numbered(y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
@@ -63,52 +64,54 @@ class KernelTaxonomyModel(TaxonomyModel):
             model.machine.check_kernel(params, X)
         return model, (X, label_ids.astype(np.int32))
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The machine's problem of ``(X, label_ids)``."""
         return self.machine.problem(*data), sample_weight
 
-    def bind_around(self, data: tuple[Any, Any], solver, sample_weight=None):
+    def bind_around(self, data: tuple[Any, Any], solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
         return self.machine.problem_around(*data, sample_weight, solver.C)
 
-    def learn(self, run):
+    def learn(self, run: Any) -> None:
         self.machine.learn(run)
 
-    def again(self):
+    def again(self) -> Any:
         other = super().again()
         other.machine = copy.copy(self.machine)
         return other
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def blocks(self, X):
+    def blocks(self, X: Any) -> list[Any]:
         return [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
 
-    def best(self, block):
+    def best(self, block: Any) -> Any:
         return self._of_labels(self.scores_of(block)).argmax(axis=1)
 
-    def scores_of(self, block):
+    def scores_of(self, block: Any) -> Any:
         return self.machine.decision_function(block) @ self._mixing
 
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def n_input_features(self):
+    def n_input_features(self) -> Any:
         """Columns of X."""
         return self.machine.n_features
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()
         machine, more = self.machine.to_file()
         return header | {"machine": machine}, arrays | {f"machine.{name}": array for name, array in more.items()}
 
     @classmethod
-    def with_learnt(cls, taxonomy, labels, structure, header, arrays):
+    def with_learnt(
+        cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Any:
         model = cls(taxonomy, labels, kernel_from_json(header["machine"]["kernel"]), **structure)
         model.machine.set_from_file(header["machine"], under(arrays, "machine."))
         return model
 
 
-def make_kernel_solver(params):
+def make_kernel_solver(params: Any) -> Any:
     """The solver that parameters with a kernel ask for: `KernelLaRank`, whose parameters they set, or an object."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     given = {name: value for name, value in given.items() if value is not None}

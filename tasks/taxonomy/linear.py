@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.features.tokens import Tokens
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
@@ -24,14 +26,14 @@ class LinearTaxonomyModel(TaxonomyModel):
     weights : ndarray of shape (oracle.n_features,), float32
     """
 
-    def set_rows(self, rows):
+    def set_rows(self, rows: Any) -> None:
         """Set which weights there are, all of them 0."""
         self.rows = rows
         self.oracle = TaxonomyOracle.over(self.targets, rows.n_rows, rows.lists)
         self.weights = np.zeros(self.oracle.n_features, dtype=np.float32)
 
     @classmethod
-    def prepare(cls, params, X, y, *, classes=None, before=None):
+    def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
         """Return ``(model, (documents, label_ids))``: a model as parameters ask for it, X and y encoded.
 
         Parameters
@@ -56,7 +58,7 @@ class LinearTaxonomyModel(TaxonomyModel):
             before.check_same(taxonomy, structure)
         return model, (model.rows.encode(documents), label_ids)
 
-    def bind(self, data, solver, sample_weight=None):
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(documents, label_ids)``.
 
         To solvers of the dual neither the order of the documents makes a difference nor whether equal ones come
@@ -69,16 +71,16 @@ class LinearTaxonomyModel(TaxonomyModel):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def blocks(self, X):
+    def blocks(self, X: Any) -> Any:
         return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept))).parts(BLOCK)
 
-    def best(self, block):
+    def best(self, block: Any) -> Any:
         return block.decode(self.weights)
 
-    def scores_of(self, block):
+    def scores_of(self, block: Any) -> Any:
         return block.scores(self.weights)
 
-    def weight_matrix(self):
+    def weight_matrix(self) -> Any:
         """Weights of all attributes (rows) and features (columns); sparse if there are lists."""
         oracle, n = self.oracle, self.oracle.attributes.n_attributes
         full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
@@ -96,11 +98,11 @@ class LinearTaxonomyModel(TaxonomyModel):
     # ---- model files ----------------------------------------------------------------------------
 
     @property
-    def n_input_features(self):
+    def n_input_features(self) -> Any:
         """Columns of X."""
         return (self.rows.n_rows if self.rows.row is None else len(self.rows.row)) - self.intercept
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()
         rows = self.rows
         arrays["weights"] = self.weights
@@ -109,7 +111,9 @@ class LinearTaxonomyModel(TaxonomyModel):
         return header | {"n_rows": rows.n_rows}, arrays
 
     @classmethod
-    def with_learnt(cls, taxonomy, labels, structure, header, arrays):
+    def with_learnt(
+        cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Any:
         n_rows, row = header["n_rows"], arrays.get("rows.row")
         if type(n_rows) is not int:
             raise TypeError(f"{n_rows!r:.80} rows")
@@ -123,7 +127,7 @@ class LinearTaxonomyModel(TaxonomyModel):
         return model
 
 
-def with_intercept(documents, wanted):
+def with_intercept(documents: Any, wanted: Any) -> Any:
     """Documents with one more feature of value 1, if wanted."""
     if not wanted:
         return documents
@@ -138,7 +142,7 @@ def with_intercept(documents, wanted):
     )
 
 
-def distinct(documents, label_ids, weight):
+def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Documents, labels and weights (None: 1) with equal ones put together, in an order that depends on them alone."""
     bounds, values = documents.indptr.tolist(), documents.values
     parts = [documents.indices] if values is None else [documents.indices, values]
@@ -147,7 +151,7 @@ def distinct(documents, label_ids, weight):
         (label, b"".join(view[4 * a : 4 * b] for view in views))
         for label, (a, b) in zip(label_ids.tolist(), pairwise(bounds))
     ]
-    total: dict = {}
+    total: dict[Any, Any] = {}
     for i, (key, w) in enumerate(zip(keys, [1.0] * len(keys) if weight is None else weight.tolist())):
         if w > 0.0:
             first, sum_ = total.get(key, (i, 0.0))

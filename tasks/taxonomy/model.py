@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
@@ -38,7 +41,9 @@ class TaxonomyModel(TaskModel):
     kind = "taxonomy"
     estimator = "TaxonomyClassifier"
 
-    def __init__(self, taxonomy, labels, *, leaf_only, intercept, loss, attributes):
+    def __init__(
+        self, taxonomy: Any, labels: Any, *, leaf_only: Any, intercept: Any, loss: Any, attributes: Any
+    ) -> None:
         super().__init__()
         self.taxonomy, self.labels = taxonomy, label_array(labels)
         self.leaf_only, self.intercept, self.loss, self.attributes = leaf_only, intercept, loss, attributes
@@ -49,7 +54,7 @@ class TaxonomyModel(TaskModel):
         self.targets = TaxonomyOutputs(part, outputs, loss=loss, attributes=attributes)
         self.vectorizer = None
 
-    def check_same(self, taxonomy, structure):
+    def check_same(self, taxonomy: Any, structure: Any) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for another structure."""
         for name, wanted, mine in (
             ("taxonomy", taxonomy, self.taxonomy),
@@ -66,32 +71,32 @@ class TaxonomyModel(TaskModel):
 
     # ---- what a subclass scores -----------------------------------------------------------------
 
-    def blocks(self, X):
+    def blocks(self, X: Any) -> Any:
         """A matrix of documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
         raise NotImplementedError
 
-    def best(self, block):
+    def best(self, block: Any) -> Any:
         """Ids of the labels of highest score."""
         raise NotImplementedError
 
-    def scores_of(self, block):
+    def scores_of(self, block: Any) -> Any:
         """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
         raise NotImplementedError
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X, *, n_jobs=1):
+    def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
         decide = self.best if self.leaf_only else self._nearest_safe
         chosen = parallel_map(decide, list(self.blocks(X)), n_jobs)
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
 
     @property
-    def classes(self):
+    def classes(self) -> Any:
         """Names of what is predicted, sorted."""
         return self.labels if self.leaf_only else label_array(sort_labels(self.targets.taxonomy.nodes))
 
-    def _nearest_safe(self, block):
+    def _nearest_safe(self, block: Any) -> Any:
         """For each document the place in `classes` of its best label, or of the node above that is safest.
 
         Training asks that ``s(y) >= loss(y, y') + s(y')`` for the true y and all y'. So what node z risks is
@@ -114,34 +119,34 @@ class TaxonomyModel(TaskModel):
             chosen[of_k] = np.array([place[z] for z in above])[np.argmin(risks, axis=0)]
         return chosen
 
-    def _losses_if(self, z):
+    def _losses_if(self, z: Any) -> Any:
         """Loss of predicting node z, by the true node."""
         return self.targets.taxonomy.lattice.losses(self.loss, z) if isinstance(self.loss, str) else self.loss[:, z]
 
-    def scores(self, X):
+    def scores(self, X: Any) -> Any:
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
         empty = np.empty((0, self.targets.attributes.n_positions))
         return np.concatenate([empty, *map(self.scores_of, self.blocks(X))])
 
-    def label_scores(self, X):
+    def label_scores(self, X: Any) -> Any:
         """Scores of the labels alone, float64 array (n_documents, n_labels)."""
         return self._of_labels(self.scores(X))
 
-    def _of_labels(self, scores):
+    def _of_labels(self, scores: Any) -> Any:
         return scores[:, self.targets.attributes.arrays[5]]
 
     @property
-    def nodes(self):
+    def nodes(self) -> Any:
         """Names of what `scores` scores: nodes, or labels alone where attributes are not those of ancestors."""
         of_ancestors = isinstance(self.attributes, str) and self.attributes != "flat"
         return self.targets.taxonomy.nodes if of_ancestors else self.labels.tolist()
 
     # ---- model files ----------------------------------------------------------------------------
 
-    def stored_params(self):
+    def stored_params(self) -> dict[Any, Any]:
         return {name: value for name, value in self.params.items() if name not in ("taxonomy", "vectorizer")}
 
-    def restored_params(self, params):
+    def restored_params(self, params: Any) -> Any:
         params = {name: value for name, value in params.items() if name not in ("taxonomy", "vectorizer")}
         if self.taxonomy.root is not None:
             params["taxonomy"] = self.taxonomy
@@ -149,7 +154,7 @@ class TaxonomyModel(TaskModel):
             params["vectorizer"] = unfitted(self.vectorizer)
         return params
 
-    def to_file(self):
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         lattice = self.taxonomy.lattice
         arrays = {"taxonomy.indptr": lattice.indptr, "taxonomy.parents": lattice.parents}
         structure = {"leaf_only": self.leaf_only, "intercept": self.intercept}
@@ -171,7 +176,7 @@ class TaxonomyModel(TaskModel):
         return header, arrays
 
     @classmethod
-    def from_file(cls, header, arrays):
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel
         from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 
@@ -195,19 +200,21 @@ class TaxonomyModel(TaskModel):
         return model
 
     @classmethod
-    def with_learnt(cls, taxonomy, labels, structure, header, arrays):
+    def with_learnt(
+        cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Any:
         """A model with what a file holds of its scores; ValueError or TypeError for what it cannot have."""
         raise NotImplementedError
 
 
-def unfitted(vectorizer):
+def unfitted(vectorizer: Any) -> Any:
     """A vectorizer with the same parameters."""
     from sklearn.base import clone
 
     return clone(vectorizer)
 
 
-def numbered(y, classes=None):
+def numbered(y: Any, classes: Any = None) -> tuple[Any, Any]:
     """The labels, sorted, and the id of each of y; ValueError for one that is none of `classes`."""
     labels = np.unique(y if classes is None else classes)
     numbers = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
@@ -220,7 +227,7 @@ def numbered(y, classes=None):
     return labels.tolist(), numbers
 
 
-def structure_of(params, labels):
+def structure_of(params: Any, labels: Any) -> tuple[Any, Any]:
     """The taxonomy that parameters ask for, and a model's other arguments as a dict."""
     taxonomy = checked_taxonomy(params, labels)
     names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
@@ -233,7 +240,7 @@ def structure_of(params, labels):
     }
 
 
-def checked_taxonomy(params, labels):
+def checked_taxonomy(params: Any, labels: Any) -> Any:
     """The taxonomy that parameters ask for; ValueError unless these labels may be learnt in it."""
     if len(labels) < 2:
         raise ValueError(f"TaxonomyClassifier needs at least 2 classes; y holds one class, {labels[0]!r}")
@@ -254,7 +261,7 @@ def checked_taxonomy(params, labels):
     return taxonomy
 
 
-def _rows_of(params, name, names, chosen):
+def _rows_of(params: Any, name: Any, names: Any, chosen: Any) -> Any:
     """A parameter that is a matrix with a row for each of `names` (the loss also a column): the part for `chosen`."""
     value = getattr(params, name)
     if isinstance(value, str):
@@ -279,14 +286,14 @@ def _rows_of(params, name, names, chosen):
     return matrix[places][:, places] if name == "loss" else matrix[places]
 
 
-def _equal(a, b):
+def _equal(a: Any, b: Any) -> Any:
     """Whether two taxonomies, names or matrices are the same."""
     if isinstance(a, (str, bool, Taxonomy)) or isinstance(b, (str, bool, Taxonomy)):
         return type(a) is type(b) and a == b
     return np.array_equal(*(m.toarray() if hasattr(m, "toarray") else m for m in (a, b)))
 
 
-def _taxonomy_from(nodes, indptr, parents):
+def _taxonomy_from(nodes: Any, indptr: Any, parents: Any) -> Any:
     """A taxonomy from a file's arrays."""
     if indptr.shape != (len(nodes) + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(parents):
         raise ValueError("the arrays of the taxonomy do not fit together")

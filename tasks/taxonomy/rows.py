@@ -9,6 +9,8 @@ the model that is left. A feature that occurs in no training document has no wei
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 
 from structsvm.features.tokens import Tokens
@@ -26,11 +28,11 @@ class WeightRows:
         Attributes of the last rows; see `TaxonomyOracle`.
     """
 
-    def __init__(self, n_rows, row=None, lists=None):
+    def __init__(self, n_rows: Any, row: Any = None, lists: Any = None) -> None:
         self.n_rows, self.row, self.lists = n_rows, row, lists
 
     @classmethod
-    def fit(cls, documents, labels, attributes, max_weights):
+    def fit(cls, documents: Any, labels: Any, attributes: Any, max_weights: Any) -> Self:
         """For training documents.
 
         Parameters
@@ -70,7 +72,7 @@ class WeightRows:
         rest = seen[order[n_full:]]
         return cls(len(order), row, (rest.indptr.astype(np.int64), rest.indices.astype(np.int32)))
 
-    def encode(self, documents):
+    def encode(self, documents: Any) -> Any:
         """Documents whose features are rows; features without a row are left out."""
         if self.row is None:
             return documents

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.parameters import plain
 
 VECTORIZERS = ("CountVectorizer", "TfidfVectorizer")
 
 
-def vectorizer_to_file(vectorizer):
+def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
     """Return a fitted vectorizer as a dict for JSON and arrays; TypeError for one that a file cannot hold."""
     from sklearn.feature_extraction import text
 
@@ -37,7 +40,7 @@ def vectorizer_to_file(vectorizer):
     return {"name": name, "params": params, "is_fixed": vectorizer.vocabulary is not None}, arrays
 
 
-def vectorizer_from_file(meta, arrays):
+def vectorizer_from_file(meta: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     """The inverse of `vectorizer_to_file`; ValueError, KeyError or TypeError for what it cannot have written."""
     from sklearn.feature_extraction import text
 

@@ -13,11 +13,16 @@ from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
 from structsvm.testing import check_oracle
 
 SequenceLabeler(c=0.1)  # type: ignore[call-arg]
+SequenceLabeler(C="0.1")  # type: ignore[arg-type]
+SequenceLabeler().fit()  # type: ignore[call-arg]
 TaxonomyClassifier(taxonomie=None)  # type: ignore[call-arg]
 LaRank(c=0.1)  # type: ignore[call-arg]
 structsvm.LaRanc(C=0.1)  # type: ignore[attr-defined]
 structsvm.tasks.SequenceLabeller()  # type: ignore[attr-defined]
 structsvm.StructuredSVM(oracle=None, C=1.0)  # type: ignore[call-arg]
+structsvm.StructuredSVM("oracle")  # type: ignore[arg-type]
+structsvm.StructuredSVM().load("model")  # type: ignore[call-arg]
+LaRank(tol="0.1")  # type: ignore[arg-type]
 structsvm.load()  # type: ignore[call-arg]
 
 check_oracle(3, [], [])  # type: ignore[arg-type]
