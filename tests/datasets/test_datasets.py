@@ -258,9 +258,10 @@ def test_without_pooch(tiny, tmp_path, monkeypatch):
         _fetch.fetch("tiny", tmp_path)
 
 
-@pytest.mark.parametrize(
-    "raw", [b"", b"no gzip", gzip.compress(b"a T O\n" * 99, mtime=0)[:30], gzip.compress(b"other")]
-)
+OTHER = gzip.compress(b"other", mtime=0)
+
+
+@pytest.mark.parametrize("raw", [b"", b"no gzip", gzip.compress(b"a T O\n" * 99, mtime=0)[:30], OTHER])
 def test_damaged_file(tiny, tmp_path, raw):
     path = tmp_path / "tiny_folder" / "train.gz"
     path.parent.mkdir()
