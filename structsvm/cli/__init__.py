@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from structsvm import __version__
+from structsvm.cli.output import drawable
 from structsvm.model_file import read_model
 
 TASKS = ("alignment", "binary", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 class Tasks(click.Group):
-    """One command a task, defined in the task's module."""
+    """One command per task, defined in the task's module."""
 
     def list_commands(self, ctx: Any) -> Any:
         return sorted(TASKS)
@@ -60,69 +61,71 @@ def train() -> None:
 
 
 def commands_for(path: str) -> Any:
-    """The module with the commands of a model file's task."""
+    """Return ``(module, model)``: the commands of a model file's task, and its model."""
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
-    return importlib.import_module(f"structsvm.cli.{kind}")
+    module = importlib.import_module(f"structsvm.cli.{kind}")
+    return module, module.load(path, mmap=True)
 
 
-def only_given(options: Any) -> dict[Any, Any]:
+def only_given(options: Any) -> Any:
     """The options that were given: a task's command refuses those that it does not know."""
     return {name: value for name, value in options.items() if value}
 
 
+NEW = click.Path(dir_okay=False)
 MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
 INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 
 
 @main.command()
 @MODEL
 @INPUT
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="File to write to (default: standard output).")
+@click.option("-o", "--output", type=NEW, help="File to write to (default: standard output).")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
+@JOBS
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
-def predict(model: Any, input: Any, output: Any, kbest: int | None, jobs: Any, **more: Any) -> None:
+def predict(model: Any, input: Any, output: str | None, kbest: int | None, jobs: int, **more: Any) -> None:
     """Label, parse or align INPUT with MODEL."""
-    commands_for(model).predict(model, input, output, kbest, jobs, **only_given(more))
+    task, model = commands_for(model)
+    task.predict(model, input, output, kbest, jobs, **only_given(more))
 
 
 @main.command()
 @MODEL
 @INPUT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save a picture: confusions, or a wrong tree.")
-def evaluate(model: Any, input: Any, as_json: bool, jobs: Any, plot: Any) -> None:
+@JOBS
+@click.option("--plot", type=NEW, help="Save a picture: confusions, or a wrong tree.")
+def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
-    commands_for(model).evaluate(model, input, as_json, jobs, plot)
+    task, model = commands_for(model)
+    drawable(plot)
+    task.evaluate(model, input, as_json, jobs, plot)
 
 
 @main.command()
 @MODEL
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Features to show of each label.")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Features to show for each label.")
 @click.option("--label", multiple=True, help="Show these labels only.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Save training history and transitions as a picture.")
-def inspect(model: Any, top: Any, label: Any, plot: Any) -> None:
+@click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
+def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
     """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    commands_for(model).inspect(model, top, label, plot)
+    task, model = commands_for(model)
+    drawable(plot)
+    task.inspect(model, top, label, plot)
 
 
 @main.command()
 @click.argument("task", type=click.Choice(sorted(TASKS)), default="semantics")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False),
-    default="structsvm-demo.png",
-    show_default=True,
-    help="Where the picture goes.",
-)
+@click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def demo(task: Any, output: Any, seed: Any) -> None:
+def demo(task: Any, output: str | None, seed: int) -> None:
     """Train on simulated data, print what comes of it, save a picture.
 
     Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
     """
+    drawable(output)
     importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)

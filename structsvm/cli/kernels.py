@@ -54,12 +54,6 @@ def coef0(ctx: Any, param: Any, value: Any) -> Any:
     raise click.BadParameter(f"{value!r} is not a finite number", ctx, param)
 
 
-def split_given(params: Any) -> tuple[Any, Any]:
-    """The options of the kernel that are given, and the others that are, as two dicts."""
-    given = {name: value for name, value in params.items() if value is not None}
-    return {k: v for k, v in given.items() if k in DEFAULTS}, {k: v for k, v in given.items() if k not in DEFAULTS}
-
-
 def kernel_text(kernel: Any) -> str:
     """The kernel and its parameters."""
     used = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0")}.get(kernel.name, ())

@@ -1,112 +1,135 @@
-"""What the commands that train have in common: their options, what they say, and how they end."""
+"""What the commands that train share: options, messages, the training itself, and the exit status."""
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 
+import structsvm.cli.output as out
 from structsvm.progress import Bar
 from structsvm.tasks.common.solver import SOLVERS
 
-# What the common options are where a model is trained without the command line's parser.
-COMMON = {
-    "C": None,
-    "solver": "larank",
-    "max_iter": None,
-    "tol": None,
-    "random_state": 0,
-    "n_jobs": None,
-    "checkpoint": None,
-    "checkpoint_every": 1,
-}
+# Files to read and to write.
+FILE, NEW = click.Path(exists=True, dir_okay=False), click.Path(dir_okay=False)
+
+# Options that are no parameters of a model.
+NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
+
+
+def choice(name: Any, *values: str, text: str | None = None) -> Any:
+    """An option that is one of these values, by default the first."""
+    return click.option(name, type=click.Choice(values), default=values[0], show_default=True, help=text)
+
+
+def count(name: Any, default: Any, text: str, *param: str, least: int = 1) -> Any:
+    """An option that is an integer, `least` or more; `param` is the name of its parameter if it is another one."""
+    return click.option(name, *param, type=click.IntRange(least), default=default, show_default=True, help=text)
+
+
+def flag(name: Any, text: str) -> Any:
+    """An option without a value."""
+    return click.option(name, is_flag=True, default=False, help=text)
+
+
+def defaults(command: Any, *others: Any) -> dict[str, Any]:
+    """Default parameters of a command's models; `others` are options beside `NOT_OF_MODELS` that are none."""
+    options = [option for option in command.params if option.name not in (*NOT_OF_MODELS, *others)]
+    values = {option.name: option.default for option in options if isinstance(option, click.Option)}
+    # Where an option has no default, click has a value of its own.
+    return {name: value if isinstance(value, (bool, int, float, str)) else None for name, value in values.items()}
 
 
 def training(
-    default_C: Any,
-    more_solvers: Any = (),
-    metavar: str = "TRAIN",
+    default_C: float,
     *,
-    online: bool = False,
     role_of_C: str = "Weight of the slacks.",
+    metavar: str = "TRAIN",
+    solvers: Sequence[str] = tuple(SOLVERS),
+    plot: str | None = None,
 ) -> Any:
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
+
+    The function takes the `Training`, the path of the training file and a dict of the other options that were given; it
+    returns the exit status.
 
     Parameters
     ----------
     default_C : float
-        What the help says; the option is None if it is not given.
-    more_solvers : sequence of str
-        What --solver takes beside the solvers' names.
-    metavar : str
-        What the help calls the file to train on.
-    online : bool
-        Whether the task has an algorithm of its own: then there is no choice of a solver, nor what goes with one.
+        Default of -C in the help.
     role_of_C : str
-        What the help says of C.
+        Help of -C.
+    metavar : str
+        Name of the training file in the help.
+    solvers : sequence of str
+        Choices of --solver. Empty: the task has algorithms of its own, and none of the options of solvers.
+    plot : str, optional
+        Help of --plot; without it, the command has no such option.
     """
-    common = [
-        click.argument("train_file", metavar=metavar, type=click.Path(exists=True, dir_okay=False)),
-        click.option(
-            "-m", "--model", required=True, type=click.Path(dir_okay=False), help="File to write the model to."
-        ),
+    options = [
+        click.argument("train_file", metavar=metavar, type=FILE),
+        click.option("-m", "--model", required=True, type=NEW, help="File to write the model to."),
         click.option("-C", "C", type=float, help=f"{role_of_C}  [default: {default_C:g}]"),
         click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
-        click.option(
-            "--seed",
-            "random_state",
-            type=click.IntRange(0),
-            default=COMMON["random_state"],
-            show_default=True,
-            help="Seed of the order of examples.",
-        ),
+        count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
-    of_solvers = [
+    if solvers:
+        jobs = "Threads for batch solvers and the certificate."
+        options += [
+            choice("--solver", *solvers),
+            click.option("--tol", type=float, help="Stop at this relative duality gap."),
+            click.option("--jobs", "n_jobs", type=click.IntRange(-1), help=jobs),
+        ]
+    options += [
+        click.option("--checkpoint", type=NEW, help="Store the state of training here; resume from it."),
+        count("--checkpoint-every", 1, "Passes between two."),
         click.option(
-            "--solver", type=click.Choice([*SOLVERS, *more_solvers]), default=COMMON["solver"], show_default=True
-        ),
-        click.option("--tol", type=float, help="Stop at this relative duality gap."),
-        click.option(
-            "--jobs", "n_jobs", type=click.IntRange(-1), help="Threads for batch solvers and the certificate."
-        ),
-    ]
-    checkpoints = [
-        click.option(
-            "--checkpoint", type=click.Path(dir_okay=False), help="Keep the state of training here; go on from it."
-        ),
-        click.option(
-            "--checkpoint-every",
-            type=click.IntRange(1),
-            default=COMMON["checkpoint_every"],
-            show_default=True,
-            help="Passes between two.",
+            "--warm-start",
+            type=FILE,
+            help="Continue from this model, whose parameters are the defaults: resume its run on the file that it was "
+            "trained on, start from what it has learnt on others.",
         ),
     ]
+    options += [click.option("--plot", type=NEW, help=plot)] * (plot is not None)
 
     def decorate(function: Any) -> Any:
-        for option in reversed(common + ([] if online else of_solvers) + checkpoints):
-            function = option(function)
-        return click.command(function)
+        @wraps(function)
+        def command(
+            train_file: str, model: Any, quiet: bool, warm_start: str | None, plot: str | None = None, **params: Any
+        ) -> None:
+            source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
+            given = {name: value for name, value in params.items() if source(name) is not default}
+            sys.exit(function(Training(model, warm_start, plot, quiet), train_file, given))
+
+        for option in reversed(options):
+            command = option(command)
+        return click.command(command)
 
     return decorate
 
 
-def passes_if_interrupted(run: Any) -> float | None:
-    """Passes after which Ctrl-C ended a run, or None."""
-    return run.progress if run.status == "interrupted" else None
+def certificate(model: Any) -> str:
+    """The text about a trained model."""
+    return model.result.certificate()
 
 
 class Training:
-    """One training on the command line, from its begin to its exit status."""
+    """One training on the command line, from the check of its outputs to its exit status."""
 
-    def __init__(self, quiet: bool) -> None:
-        self.quiet, self.begin = quiet, time.perf_counter()
+    def __init__(self, model_path: str, warm_start: str | None, plot: str | None, quiet: bool) -> None:
+        self.begin = time.perf_counter()
+        self.model_path, self.warm_start, self.plot, self.quiet = model_path, warm_start, plot, quiet
+        out.check_writable(model_path)
+        out.drawable(plot)
 
     @property
     def seconds(self) -> float:
@@ -116,12 +139,28 @@ class Training:
         if not self.quiet:
             click.echo(text)
 
-    def bar(self, solver: Any) -> Any:
-        """A monitor: a bar on terminals, unless all is to be quiet."""
-        return Bar(solver.n_passes, disable=True if self.quiet else None)
+    def announce(self, text: str) -> None:
+        """Say what there is to train on, and how long it took to read."""
+        self.say(f"{text} ({self.seconds:.2f} s)")
+
+    def start(self, load: Any, default_params: dict[str, Any], given: dict[str, Any]) -> Any:
+        """Return ``(before, settings)``: the model to continue from, or None, and the parameters as attributes."""
+        before = None if self.warm_start is None else load(self.warm_start)
+        return before, SimpleNamespace(**default_params | ({} if before is None else before.params) | given)
+
+    def run(
+        self, model: Any, data: Any, solver: Any, params: dict[str, Any], *, sample_weight: Any = None, **options: Any
+    ) -> int:
+        """Train a model as `TaskModel.train` does, with a bar on terminals; returns the exit status of `end`."""
+        model.params = params
+        bar = Bar(solver.n_passes, disable=True if self.quiet else None)
+        resume = self.warm_start is not None
+        with self.warnings():
+            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume)
+        return self.end(model, run.progress if run.status == "interrupted" else None, **options)
 
     @contextmanager
-    def warnings(self) -> Iterator[Any]:
+    def warnings(self) -> Iterator[None]:
         """Warnings in one line each on standard error, or not at all."""
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *where: (
@@ -129,13 +168,22 @@ class Training:
             )
             yield
 
-    def end(self, model_path: str, interrupted: float | None = None, hint: str = "") -> int:
-        """Say how it ended; returns the exit status, 130 if Ctrl-C came after so many passes."""
+    def end(
+        self, model: Any, interrupted: float | None = None, *, describe: Any = certificate, draw: Any = out.history
+    ) -> int:
+        """Store a model and say what came of it; returns the exit status: 130 if Ctrl-C came after so many passes.
+
+        ``describe(model)`` returns the text about a trained model, ``draw(model, path, say=...)`` saves its picture.
+        """
+        path = self.model_path
+        model.save(path)
+        if model.result is not None:
+            self.say(describe(model))
+        if self.plot:
+            draw(model, self.plot, say=self.say)
         if interrupted is not None:
-            click.echo(
-                f"interrupted after {interrupted:.1f} passes: {model_path} holds the partial model{hint}", err=True
-            )
+            partial = f"{path} holds the partial model, and --warm-start {path} goes on from it"
+            click.echo(f"interrupted after {interrupted:.1f} passes: {partial}", err=True)
             return 130
-        size = Path(model_path).stat().st_size / 1e6
-        self.say(f"model: {model_path} ({size:.1f} MB), {self.seconds:.2f} s in all")
+        self.say(f"model: {path} ({Path(path).stat().st_size / 1e6:.1f} MB), {self.seconds:.2f} s in all")
         return 0

@@ -1,0 +1,149 @@
+"""What the commands of classifiers on files in svmlight's form share: training, reading, scores."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import structsvm.cli.output as out
+from structsvm.cli.kernels import DEFAULTS as KERNEL
+from structsvm.cli.kernels import kernel_text
+from structsvm.cli.training import Training, certificate
+from structsvm.features.svmlight import read_svmlight
+from structsvm.model_file import read_model
+from structsvm.tasks.common.kernel_machine import kernel_of
+from structsvm.tasks.common.labels import label_costs, label_ids_of
+from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
+from structsvm.tasks.linear.model import LinearModel
+
+# Files with a greater share of numbers that are not zero are faster as dense matrices.
+DENSE = 0.25
+
+# Estimators of linear models; the second one has no command that trains it.
+LINEAR = ("SGDQNClassifier", "TrackingClassifier")
+
+
+class Machine(NamedTuple):
+    """A choice of what is trained.
+
+    Attributes
+    ----------
+    solver, model : type
+    estimator : str
+        The one that holds such models.
+    balances : bool
+        Whether its examples can have weights.
+    """
+
+    solver: Any
+    model: Any
+    estimator: str
+    balances: bool = True
+
+    @property
+    def has_kernel(self) -> bool:
+        return self.model is not LinearModel
+
+
+def train_machine(
+    job: Training, path: str, params: dict[str, Any], option: str, machines: Any, about_labels: Any
+) -> int:
+    """Train on a file and write the model; returns the exit status.
+
+    Parameters
+    ----------
+    job : Training
+    path : path-like
+    params : dict
+        Options that were given.
+    option : str
+        The option that names one of the machines.
+    machines : dict of str to Machine
+        The first one is the default.
+    about_labels : callable
+        ``about_labels(path, labels)`` returns a text about labels; ValueError if the machines do not take them.
+    """
+    name = params.pop(option, None)
+    before = None
+    if job.warm_start is not None:
+        before = load(job.warm_start)
+        trained = next((key for key, machine in machines.items() if machine.estimator == before.estimator), None)
+        if trained is None or name not in (trained, None):
+            what = f"--{option} {name}" if name else "this command"
+            raise ValueError(f"{job.warm_start}: a model of {before.estimator}, which {what} cannot continue")
+        name = trained
+    name = name or next(iter(machines))
+    machine = machines[name]
+    names = machine.solver().get_params().keys() | (KERNEL.keys() if machine.has_kernel else set())
+    unknown = sorted(params.keys() - names - ({"balanced"} if machine.balances else set()))
+    if unknown:
+        raise ValueError(f"--{option} {name} has no {unknown[0]}")
+    if params.pop("balanced", False):
+        params["class_weight"] = "balanced"
+    merged = KERNEL | {"random_state": 0} | ({} if before is None else before.params) | params
+    params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
+    solver = machine.solver(**{key: params[key] for key in params.keys() - KERNEL.keys() - {"class_weight"}})
+    solver.validate()
+    X, y = read_svmlight(path) if before is None else examples(before, path)
+    labels = np.unique(y) if before is None else before.labels
+    about = about_labels(path, labels)
+    label_ids = label_ids_of(y, labels)
+    X, model = fast_layout(X), before
+    if model is None:
+        model = machine.model(labels, *([kernel_of(SimpleNamespace(**params), X)] if machine.has_kernel else []))
+        model.estimator = machine.estimator
+    elif machine.has_kernel:
+        model.check_kernel(SimpleNamespace(**params), X)
+    else:
+        X = X.astype(model.coef.dtype)
+    text = f"kernel {kernel_text(model.kernel)}" if machine.has_kernel else "linear"
+    job.announce(f"{X.shape[0]} examples, {X.shape[1]} features, {about}, {text}")
+    costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)
+    weight = None if costs is None else costs[label_ids]
+    return job.run(model, (X, label_ids), solver, params, sample_weight=weight, describe=describe)
+
+
+def describe(model: Any) -> str:
+    """The certificate, and what a kernel has cost."""
+    if isinstance(model, LinearModel):
+        return certificate(model)
+    vectors = f"{np.count_nonzero(model.coef.data)} support vectors, " * isinstance(model, BinaryKernelModel)
+    return (
+        f"{certificate(model)}\n{vectors}{model.n_kernel / 1e6:.4g} million kernel values, "
+        f"{100 * model.hit_rate:.1f} % of rows in the cache"
+    )
+
+
+def load(path: str, *, mmap: bool = False) -> Any:
+    """The model of a file, linear or with a kernel."""
+    file = read_model(path, mmap=True)
+    linear = file.meta.get("estimator") in LINEAR
+    kind = LinearModel if linear else BinaryKernelModel if file.kind == BinaryKernelModel.kind else KernelModel
+    return kind.load(path, mmap=mmap)
+
+
+def examples(model: Any, path: str) -> Any:
+    """Return ``(X, labels)`` of a file, with the features of the model."""
+    X, y = read_svmlight(out.source(path))
+    if X.shape[1] > model.n_features:
+        raise ValueError(f"{path}: has a feature {X.shape[1]}; the model was trained on {model.n_features} features")
+    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], model.n_features)), y
+
+
+def fast_layout(X: Any) -> Any:
+    """A CSR matrix as it is, or as an array if that is faster."""
+    return csr_array(X) if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
+
+
+def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) -> None:
+    """Print the accuracy; `plot`: the confusion matrix."""
+    X, y = examples(model, path)
+    # As strings: labels that the model does not know may be of another type, and count as errors.
+    gold, found = y.astype(str), model.predict(X).astype(str)
+    accuracy = float(np.mean(gold == found))
+    text = f"{len(y)} examples: accuracy {100 * accuracy:.2f}% ({np.sum(gold != found)} errors)"
+    out.scores({"accuracy": accuracy, "n_samples": len(y)}, as_json, text)
+    out.confusions([gold.tolist()], [found.tolist()], plot)

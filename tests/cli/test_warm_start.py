@@ -1,0 +1,105 @@
+"""Every task's `train` continues from a model: on the same file its run, on others from what it has learnt."""
+
+import numpy as np
+import pytest
+from command_line import run
+
+import structsvm
+from structsvm.cli.multiclass import clouds
+from structsvm.datasets import (
+    make_alignment,
+    make_ambig_house,
+    make_banana,
+    make_taxonomy,
+    make_treebank,
+    write_alignments,
+    write_documents,
+)
+from structsvm.features.svmlight import write_svmlight
+from structsvm.structures.bag_lines import write_bags
+from structsvm.structures.trees import write_trees
+
+
+def write_files(folder, task):
+    """Write a training file ("a") and another one of the same structure ("b"); returns further options."""
+    for seed, name in enumerate("ab"):
+        if task == "binary":
+            write_svmlight(folder / name, *make_banana(200, random_state=seed))
+        elif task == "multiclass":
+            write_svmlight(folder / name, *clouds(200, 0, fresh=bool(seed)))
+        elif task == "semantics":
+            house = make_ambig_house(100, 1, random_state=seed)
+            write_bags(folder / name, house.sentences, house.bags)
+        elif task == "alignment":
+            write_alignments(folder / name, make_alignment(10, divergence=0.5, random_state=seed).y)
+        elif task == "grammar":
+            write_trees(folder / name, make_treebank(60, random_state=0)[30 * seed :])
+        else:
+            X, y, taxonomy = make_taxonomy(200, n_leaves=12, depth=2, n_words=300, random_state=seed)
+            write_documents(folder / name, X, y, taxonomy, folder / "edges")
+    return ["--taxonomy", "edges"] if task == "taxonomy" else []
+
+
+def learnt(path):
+    """What a model file has learnt, as one array."""
+    model = structsvm.load(path).model_
+    for name in ("machine", "symbols"):
+        model = getattr(model, name, model)
+    arrays = [model.coef, model.intercept] if hasattr(model, "coef") else [model.weights]
+    return np.concatenate([(a.toarray() if hasattr(a, "toarray") else a).ravel() for a in arrays])
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("binary", ["--machine", "huller"]),
+        ("binary", ["--machine", "sgdqn", "--t0", "1e4"]),
+        ("multiclass", ["--balanced", "-C", "3"]),
+        ("alignment", ["--mode", "global"]),
+        ("grammar", ["-C", "0.001"]),
+        ("semantics", ["--ngrams", "2"]),
+        ("taxonomy", ["--loss", "path"]),
+        ("taxonomy", ["--kernel", "rbf", "--gamma", "0.5"]),
+    ],
+)
+def test_warm_start(tmp_path, task, options):
+    options = [*write_files(tmp_path, task), *options]
+    train = ["train", task, "a", "--quiet", "--max-iter"]
+    run(tmp_path, *train, 2, *options, "-m", "whole")
+    run(tmp_path, *train, 1, *options, "-m", "part")
+    run(tmp_path, *train, 1, "--warm-start", "part", "-m", "resumed")
+    np.testing.assert_array_equal(learnt(tmp_path / "resumed"), learnt(tmp_path / "whole"))
+    assert structsvm.load(tmp_path / "resumed").n_iter_ == 2
+    assert repr(structsvm.load(tmp_path / "resumed")) == repr(structsvm.load(tmp_path / "part"))
+    run(tmp_path, "train", task, "b", "-q", "--max-iter", 1, "--warm-start", "part", "-m", "more")
+    run(tmp_path, "train", task, "b", "-q", "--max-iter", 1, *options, "-m", "fresh")
+    more, fresh, part = (learnt(tmp_path / name) for name in ("more", "fresh", "part"))
+    assert more.shape != fresh.shape or (more != fresh).any()
+    assert more.shape != part.shape or (more != part).any()
+
+
+def test_refusals(tmp_path):
+    write_files(tmp_path, "binary")
+    run(tmp_path, "train", "binary", "a", "-q", "-m", "m")
+    (tmp_path / "c").write_text("7 1:1\n1 1:2\n")
+    (tmp_path / "wide").write_text("0 9:1\n1 1:2\n")
+    train = ["train", "binary", "--warm-start", "m", "-m", "x"]
+    for args, message in [
+        (["a", "--machine", "huller"], "m: a model of LaSVMClassifier, which --machine huller cannot continue"),
+        (["a", "--gamma", "3"], "training began with another kernel"),
+        (["c"], "y has the label 7"),
+        (["wide"], "wide: has a feature 9; the model was trained on 2 features"),
+    ]:
+        assert message in run(tmp_path, *train, *args, status=1)[1]
+    err = run(tmp_path, "train", "multiclass", "a", "--warm-start", "m", "-m", "x", status=1)[1]
+    assert "m: a model of LaSVMClassifier, which this command cannot continue" in err
+    write_files(tmp_path, "taxonomy")
+    run(tmp_path, "train", "taxonomy", "a", "-q", "-m", "t")
+    err = run(tmp_path, "train", "taxonomy", "a", "--warm-start", "t", "--ngrams", "2", "-m", "x", status=2)[1]
+    assert "have no meaning with --warm-start" in err
+    write_files(tmp_path, "grammar")
+    run(tmp_path, "train", "grammar", "a", "-q", "--solver", "pcfg", "-m", "g")
+    for options in ([], ["--solver", "larank"]):
+        err = run(tmp_path, "train", "grammar", "a", "--warm-start", "g", *options, "-m", "x", status=1)[1]
+        assert "relative frequencies" in err
+    assert not (tmp_path / "x").exists()
