@@ -32,6 +32,8 @@ def decision_scores(rows, Py_ssize_t n_labels, const double[::1] w):
     cdef double[:, ::1] out = np.empty((n, n_labels))
     if w.shape[0] != rows.n_features * n_labels:
         raise ValueError(f"w has {w.shape[0]} weights, expected {rows.n_features} x {n_labels}")
+    if w.shape[0] == 0:
+        return np.zeros((n, n_labels))
     with nogil:
         for i in range(n):
             bags_scores(&w[0], n_labels, indices + indptr[i], values + indptr[i], indptr[i + 1] - indptr[i], &out[i, 0])

@@ -45,5 +45,5 @@ class TestLazyNames:
             f"import {name}, sys; dir({name}); "
             f"print(*sorted(m for m in sys.modules if m.startswith('structsvm')), 'numpy' in sys.modules)"
         )
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        run = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
         assert run.stdout.split() == [*sorted({"structsvm", name}), "False"]
