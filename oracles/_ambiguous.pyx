@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 import numpy as np
 
 from structsvm._problem cimport Cut, Problem
-from structsvm._typedefs cimport array_data
+from structsvm._arrays cimport array_data
 
 from structsvm.checksum import checksum
 

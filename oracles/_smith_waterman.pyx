@@ -14,7 +14,7 @@ import numpy as np
 from structsvm._problem cimport (
     PENALTY_HARD, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, cut_terms,
 )
-from structsvm._typedefs cimport array_data, ndarray
+from structsvm._arrays cimport array_data, ndarray
 
 from structsvm.checksum import checksum
 from structsvm.protocol import UnsupportedFormulation

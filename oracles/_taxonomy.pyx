@@ -25,7 +25,7 @@ import numpy as np
 from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
-from structsvm._typedefs cimport array_data, ndarray
+from structsvm._arrays cimport array_data, ndarray
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
 from structsvm.checksum import checksum

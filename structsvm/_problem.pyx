@@ -10,7 +10,8 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-from structsvm._typedefs cimport array_data, float64_t, int32_t, ndarray
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport float64_t, int32_t
 
 from structsvm.checksum import checksum
 

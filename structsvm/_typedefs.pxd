@@ -9,10 +9,3 @@ from libc.stdint cimport int32_t, int64_t, uint64_t  # noqa: F401
 
 ctypedef double float64_t
 ctypedef float float32_t
-
-
-# What is needed of numpy's C interface; `cimport numpy` declares a hundred times as much, in each module anew.
-cdef extern from "numpy/ndarraytypes.h" nogil:
-    ctypedef class numpy.ndarray [object PyArrayObject, check_size ignore]:
-        pass
-    void* array_data "PyArray_DATA"(ndarray array)

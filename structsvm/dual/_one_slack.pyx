@@ -7,7 +7,8 @@ from libc.string cimport memcpy
 import numpy as np
 
 from structsvm._problem cimport Cut, Problem
-from structsvm._typedefs cimport array_data, float64_t, int32_t, int64_t, ndarray
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport float64_t, int32_t, int64_t
 
 from structsvm.dual._weights import checked_array
 

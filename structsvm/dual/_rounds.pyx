@@ -11,7 +11,8 @@ from libc.string cimport memcpy
 import numpy as np
 
 from structsvm._problem cimport Cut, Problem
-from structsvm._typedefs cimport array_data, float64_t, int32_t, int64_t, ndarray
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport float64_t, int32_t, int64_t
 from structsvm.dual._weights cimport overflow
 
 cdef int64_t LOOK = 32      # examples between two looks at signals

@@ -4,7 +4,8 @@ import numpy as np
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._random cimport random_seed
-from structsvm._typedefs cimport array_data, int64_t, uint64_t
+from structsvm._arrays cimport array_data
+from structsvm._typedefs cimport int64_t, uint64_t
 from structsvm.dual._state cimport State
 
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}

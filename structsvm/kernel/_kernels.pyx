@@ -11,7 +11,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from structsvm._typedefs cimport array_data, int32_t, int64_t, ndarray
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport int32_t, int64_t
 
 KERNELS = {
     "linear": KERNEL_LINEAR,

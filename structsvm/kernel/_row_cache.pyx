@@ -16,7 +16,8 @@ from libc.string cimport memcpy, memmove
 import numpy as np
 
 from structsvm._prefetch cimport prefetch
-from structsvm._typedefs cimport array_data, int64_t, ndarray
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport int64_t
 from structsvm.kernel._kernels cimport Gram
 
 from structsvm.kernel._kernels import row_numbers

@@ -24,7 +24,8 @@ import numpy as np
 
 from structsvm._prefetch cimport prefetch
 from structsvm._random cimport random_seed
-from structsvm._typedefs cimport array_data, int32_t, int64_t, ndarray, uint64_t
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport int32_t, int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Rows
 

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 
 import numpy as np
 
-from structsvm._typedefs cimport array_data, ndarray
+from structsvm._arrays cimport array_data, ndarray
 
 
 cdef class LabelDecoder:

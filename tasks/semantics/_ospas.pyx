@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 import numpy as np
 
 from structsvm._random cimport Random, random_below, random_seed
-from structsvm._typedefs cimport array_data
+from structsvm._arrays cimport array_data
 from structsvm.dual._state cimport State
 
 from structsvm.dual._weights import checked_array, checked_counters, checked_random

@@ -1,0 +1,7 @@
+"""Addresses of numpy arrays; apart, so that an oracle of another project compiles without numpy's headers."""
+
+# What is needed of numpy's C interface; `cimport numpy` declares a hundred times as much, in each module anew.
+cdef extern from "numpy/ndarraytypes.h" nogil:
+    ctypedef class numpy.ndarray [object PyArrayObject, check_size ignore]:
+        pass
+    void* array_data "PyArray_DATA"(ndarray array)
