@@ -1,4 +1,5 @@
-"""Translate Cython modules to C in one process, those that are out of date: a process each takes three times as long.
+"""Translate Cython modules to C, those that are out of date, in one process per core: one per module takes three times
+the work.
 
     translate.py SOURCE_DIR OUTPUT_DIR DIRECTIVES MODULE=PATH ...
 
@@ -6,12 +7,25 @@ DIRECTIVES is JSON. PATH is relative to SOURCE_DIR; the C file of the module ``a
 """
 
 import json
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from Cython.Build.Dependencies import create_dependency_tree
 from Cython.Compiler.Errors import CompileError
 from Cython.Compiler.Main import CompilationOptions, Context, compile_single
+
+
+def translate(arguments, module, source, output):
+    """Return the number of errors; Cython has printed them."""
+    # The options hold what one compilation has changed: new ones for each.
+    options = CompilationOptions(output_file=output, **arguments)
+    try:
+        return compile_single(source, options, full_module_name=module).num_errors
+    except CompileError:
+        return 1
 
 
 def main(source_dir, output_dir, directives, *modules):
@@ -24,18 +38,15 @@ def main(source_dir, output_dir, directives, *modules):
         "errors_to_stderr": True,
     }
     tree = create_dependency_tree(Context.from_options(CompilationOptions(**arguments)))
-    n_errors = 0
+    outdated = []
     for module, path in (item.split("=") for item in modules):
         source, output = str(Path(source_dir, path)), Path(output_dir, module.rpartition(".")[2] + ".c")
-        if output.exists() and output.stat().st_mtime > tree.newest_dependency(source)[0]:
-            continue
-        # The options hold what one compilation has changed: new ones for each.
-        options = CompilationOptions(output_file=str(output), **arguments)
-        try:
-            n_errors += compile_single(source, options, full_module_name=module).num_errors
-        except CompileError:
-            n_errors += 1
-    return n_errors > 0
+        if not output.exists() or output.stat().st_mtime <= tree.newest_dependency(source)[0]:
+            outdated.append((module, source, str(output)))
+    if not outdated:
+        return False
+    with ProcessPoolExecutor(min(len(outdated), os.cpu_count() or 1)) as pool:
+        return sum(pool.map(partial(translate, arguments), *zip(*outdated))) > 0
 
 
 if __name__ == "__main__":
