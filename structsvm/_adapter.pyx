@@ -1,7 +1,7 @@
 """Oracles written in Python behind the compiled contract, with the checks that C code cannot make.
 
-One call of the user's `argmax` and one of `joint_feature` an example; the true output's joint feature is
-computed once and kept. Errors name class, method and example; exceptions of user code come out as they are.
+One call of the user's `argmax` and one of `joint_feature` per example; the true output's joint feature is
+computed once and kept, as a copy: an oracle may fill the same arrays again. Errors name class, method and example; exceptions of user code come out as they are.
 """
 
 from libc.math cimport isfinite
@@ -152,6 +152,14 @@ cdef class PythonProblem(Problem):
             self.sums[j] += sign * value[e]
         return 0
 
+    def _true_feature(self, i, where):
+        """Psi(x, y_true) in arrays of its own."""
+        loss = self._loss(i, self.Y[i])
+        if loss != 0.0:
+            raise OracleError(f"{self._where('loss', i)} returned {loss} for the true output itself, expected 0")
+        indices, values = feature_arrays(self.oracle.joint_feature(self.X[i], self.Y[i]), self.n_features, where)
+        return indices.copy(), values.copy()
+
     cdef Py_ssize_t difference(self, Py_ssize_t i, y) except -1:
         """Write Psi(x, y_true) - Psi(x, y) into the words; returns how many features it has."""
         cdef Py_ssize_t k, n = 0
@@ -160,7 +168,7 @@ cdef class PythonProblem(Problem):
         where = partial(self._where, "joint_feature", i)
         true_feature = self.true_features[i]
         if true_feature is None:
-            true_feature = feature_arrays(self.oracle.joint_feature(self.X[i], self.Y[i]), self.n_features, where)
+            true_feature = self._true_feature(i, where)
         feature = feature_arrays(self.oracle.joint_feature(self.X[i], y), self.n_features, where)
         try:
             self.scatter(true_feature, 1.0, where)

@@ -33,7 +33,8 @@ def check_oracle(
     enumerate all outputs in a test of your own.
 
     - `n_features`, `rescalings` and `penalties` have values that the solvers support;
-    - `joint_feature` returns finite values for indices in range, the same each time;
+    - `joint_feature` returns finite values for indices in range, the same each time, in arrays that no later call
+      changes; nor does a later `argmax` change an output that was returned (threads would overwrite each other's);
     - `loss` is finite, 0 for the true output and positive for outputs with another joint feature;
     - `argmax` does not modify the weights, is deterministic, and, unless ``is_exact = False``,
       no other output found has a higher score: in plain inference, and in the loss-augmented problem of every
@@ -119,6 +120,8 @@ class _Trial:
         self.oracle, self.x, self.y, self.i = oracle, X[i], Y[i], i
         self.X, self.Y = X, Y
         self.outputs: list[Output] = []  # the true output, then all that were found
+        self.found_ys: list[Any] = []
+        self.true_returned: Any = None  # the true output's joint feature as the oracle returned it
 
     def where(self, method: str) -> str:
         return f"{type(self.oracle).__name__}.{method} (example {self.i})"
@@ -133,6 +136,12 @@ class _Trial:
         answers: list[tuple[NDArray[np.float64], Rescaling | None, Output | None]] = [
             (w, mode, self.argmax(w, mode)) for w in all_weights for mode in modes
         ]
+        for y, (_, feature) in zip(self.found_ys, self.outputs):
+            if not _equal(self.feature(y), feature):
+                raise OracleError(
+                    f"{self.where('argmax')} returned an output that a later call has changed: return a new object "
+                    "each time"
+                )
         if not self.oracle.is_exact:
             return
         for w, mode, answer in answers:
@@ -166,7 +175,16 @@ class _Trial:
                 f"{self.where('loss')} returned 0 for an output whose joint feature differs from the true "
                 "one's; give every wrong output a positive loss"
             )
+        if not self.outputs:
+            self.true_returned = self.oracle.joint_feature(self.x, y)
+        else:
+            where = self.where("joint_feature")
+            if not _equal(sparse_feature(self.true_returned, self.oracle.n_features, where), self.outputs[0][1]):
+                raise OracleError(
+                    f"{where} returned arrays that a later call has filled with other values: return new ones each time"
+                )
         self.outputs.append((number, feature))
+        self.found_ys.append(y)
         return self.outputs[-1]
 
     def argmax(self, w: NDArray[np.float64], mode: Rescaling | None) -> Output | None:

@@ -27,10 +27,14 @@ from structsvm.parameters import (
     seed_from,
 )
 from structsvm.progress import Monitor, Monitors
+from structsvm.protocol import OracleError
 from structsvm.result import ConvergenceWarning, History, Result, relative_gap
 
 # A look at the clock, at signals, and at the monitor: often enough for Ctrl-C and a progress bar.
 SLICE_SECONDS = 0.05
+
+# Rounding may put a dual above its primal by this fraction of the larger of them; more is an error.
+ROUNDING = 1e-6
 
 
 class Run:
@@ -88,6 +92,21 @@ class Run:
 
     def certify(self) -> None:
         """After a pass: compute the objectives that the run claims; none here."""
+
+    def checked_certify(self) -> None:
+        """`certify`; raises the error of `contradiction` where the dual is above the primal by more than rounding."""
+        self.certify()
+        if self.dual - self.primal > ROUNDING * max(abs(self.primal), abs(self.dual)):
+            raise self.contradiction(f"the dual objective {self.dual:.6g} is above the primal {self.primal:.6g}")
+
+    def contradiction(self, what: str) -> Exception:
+        """The error for two objectives that cannot both be true, with the likely causes."""
+        return OracleError(
+            f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
+            "protocol leads to. Likely causes: argmax misses the most violated output (then set is_exact = False), the "
+            "loss of the true output itself is not 0, or loss or joint_feature return something else for the same "
+            "input and output at another time. structsvm.testing.check_oracle finds which"
+        )
 
     @property
     def is_solved(self) -> bool:
@@ -366,7 +385,7 @@ class Solver(Parameters):
                 if run.status == "running" and run.n_iter >= last:
                     run.status = "max_iter"
             if self.tol is None:
-                run.certify()
+                run.checked_certify()
                 run.record()
         except KeyboardInterrupt:
             run.status = "interrupted"
@@ -393,7 +412,7 @@ class Solver(Parameters):
         while not done:
             done = run.advance()
             if done and self.tol is not None:
-                run.certify()
+                run.checked_certify()
                 if relative_gap(run.primal, run.dual) <= self.tol:
                     run.status = "converged"
             if done and run.is_solved:

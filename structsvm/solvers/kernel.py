@@ -47,6 +47,9 @@ class KernelDualRun(KernelRun):
         self.primal, self.dual, self.norm = self.state.certify()
         self.seconds += time.perf_counter() - begin
 
+    def contradiction(self, what: str) -> Exception:
+        return ValueError(f"{what}: the kernel is not positive semi-definite on these examples; choose another")
+
     def norms(self) -> tuple[Any, Any]:
         return self.norm, self.norm
 

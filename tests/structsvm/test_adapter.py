@@ -6,8 +6,9 @@ import scipy
 import scipy.sparse as sp
 from python_oracles import FORMS, Data, Multiclass
 
-from structsvm import LaRank, Oracle, OracleError, Perceptron, UnsupportedFormulation
+from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, OracleError, Perceptron, UnsupportedFormulation
 from structsvm._adapter import sparse_feature
+from structsvm.testing import check_oracle
 
 
 class Trouble(Multiclass):
@@ -213,8 +214,8 @@ def test_each_method_is_called_once_an_example():
     for _ in range(3):
         for i in range(5):
             problem.separate(i, np.zeros(12))
-    assert len(data.oracle.calls) == counts["loss"] == 15
-    assert counts["joint_feature"] == 15 + 5  # the true output's once an example
+    assert len(data.oracle.calls) == 15
+    assert counts["joint_feature"] == counts["loss"] == 15 + 5  # the true output's once per example
 
 
 def test_forms_of_joint_features():
@@ -256,6 +257,62 @@ def test_forms_make_no_difference(form):
     a, b = (LaRank(random_state=0, max_iter=3).solve(d.bind()) for d in (plain, other))
     assert np.allclose(a.weights, b.weights, rtol=1e-12, atol=1e-14)
     assert a.state.n_argmax == b.state.n_argmax
+
+
+class Reusing(Multiclass):
+    """Fills one buffer with every joint feature that it returns."""
+
+    def __init__(self, *args, form, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.buffer, self.reused_form = np.zeros(12), form
+        self.row = sp.csr_array((self.buffer, np.arange(12), np.array([0, 12])), shape=(1, 12))
+
+    def joint_feature(self, x, y):
+        self.buffer[:] = self.dense(x, y)
+        if self.reused_form == "pair":
+            return np.arange(12), self.buffer
+        self.row.data[:] = self.buffer
+        return self.buffer if self.reused_form == "dense" else self.row
+
+
+@pytest.mark.parametrize("form", ["pair", "dense", "sparse"])
+def test_arrays_that_an_oracle_reuses_are_copied(form):
+    data = Data(3, n=12)
+    reusing = Reusing(3, 4, form=form, costs=data.oracle.costs)
+    a, b = (LaRank(random_state=0, max_iter=3).solve(oracle.bind(data.X, data.Y)) for oracle in (data.oracle, reusing))
+    assert np.any(a.weights != 0.0)
+    assert np.allclose(a.weights, b.weights, rtol=1e-12, atol=1e-14)
+    with pytest.raises(OracleError, match=r"Reusing.joint_feature \(example \d+\) returned arrays that a later call"):
+        check_oracle(reusing, data.X, data.Y)
+
+
+@pytest.mark.parametrize("solver", [LaRank(), FrankWolfe(), CuttingPlane(), CuttingPlane(form="one_slack")])
+def test_a_loss_of_the_true_output_is_refused(solver):
+    data = Data(3, n=12)
+    oracle = Multiclass(3, 4, costs=data.oracle.costs)
+    oracle.loss = lambda y_true, y: 0.5 + (y != y_true)
+    with pytest.raises(OracleError, match=r"Multiclass.loss \(example \d+\) returned 0.5 for the true output itself"):
+        solver.solve(oracle.bind(data.X, data.Y))
+
+
+class Tired(Multiclass):
+    """Says that it is exact, and after 100 calls finds no violated output any more."""
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        found = super().argmax(x, w, y_true, rescaling)
+        return found if y_true is None or len(self.calls) <= 100 else y_true
+
+
+@pytest.mark.parametrize("solver", [LaRank, FrankWolfe, CuttingPlane])
+def test_a_dual_above_its_primal_is_an_error(solver):
+    data = Data(3, n=40)
+    options = {"max_iter": 12, "tol": None, "random_state": 0}
+    oracle = Tired(3, 4, costs=data.oracle.costs)
+    with pytest.raises(OracleError, match=r"Tired: the dual objective \S+ is above .* causes: argmax"):
+        solver(**options).solve(oracle.bind(data.X, data.Y))
+    oracle = Tired(3, 4, costs=data.oracle.costs)
+    oracle.is_exact = False
+    assert np.isnan(solver(**options).solve(oracle.bind(data.X, data.Y)).result().gap)
 
 
 def test_outputs_and_inputs_may_be_anything():

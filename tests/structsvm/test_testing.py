@@ -156,6 +156,30 @@ def test_broken_oracles(oracle, message):
         check_oracle(oracle, data.X, data.Y, n_trials=40)
 
 
+class OneList(Sound):
+    """Outputs are lists of one label; `argmax` returns the same list each time."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.answer = [0]
+
+    def joint_feature(self, x, y):
+        return super().joint_feature(x, y[0])
+
+    def loss(self, y_true, y):
+        return super().loss(y_true[0], y[0])
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        self.answer[0] = super().argmax(x, w, y_true and y_true[0], rescaling)
+        return self.answer
+
+
+def test_an_output_that_is_used_again():
+    data = Data(0, n=4)
+    with pytest.raises(OracleError, match=r"OneList.argmax \(example \d\) returned an output that a later call"):
+        check_oracle(OneList(3, 4), data.X, [[y] for y in data.Y])
+
+
 @pytest.mark.filterwarnings("ignore:Broken cannot be pickled")
 def test_an_inexact_oracle_may_miss_the_best():
     check_oracle(broken("argmax", without_loss, is_exact=False), Data(0).X, Data(0).Y)
