@@ -1,7 +1,8 @@
 """Oracles written in Python behind the compiled contract, with the checks that C code cannot make.
 
-One call of the user's `argmax` and one of `joint_feature` per example; the true output's joint feature is
-computed once and kept, as a copy: an oracle may fill the same arrays again. Errors name class, method and example; exceptions of user code come out as they are.
+One call of the user's `argmax` and one of `joint_feature` per example; the true output's joint feature is computed once
+and kept, as a copy: an oracle may fill the same arrays again. Errors name class, method and example; exceptions of user
+code come out as they are.
 """
 
 from libc.math cimport isfinite

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import warn
 from structsvm.checksum import checksum
 from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.new_file import check_new_file
 from structsvm.parameters import plain
 from structsvm.progress import Monitor
 
@@ -29,7 +31,9 @@ class Checkpoint(Monitor, os.PathLike[str]):
     """Writes the state of a run after every so many passes; an unfinished pass is done again.
 
     The file appears under its name only when it is whole. It never holds a finished run: the last passes are
-    done again, which ends in the same model.
+    done again, which ends in the same model. A file that cannot be written is found before training begins (OSError,
+    or ModelFileError where something else is there under its name); one that can no longer be written in the middle, on
+    a full disk say, is a warning: training goes on, and the file before stays.
 
     Parameters
     ----------
@@ -56,7 +60,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
             If the file is damaged, or of another problem or solver. It stays as it is.
         """
         self.last, self.about = last, describe(run)
-        if os.path.lexists(self.path):
+        if os.path.exists(self.path):
             file = read_model(self.path, kind=KIND)
             self.check_same(file.meta, self.about)
             self.set_run(run, file.arrays)
@@ -64,6 +68,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
                 raise ModelFileError(
                     f"{self.path}: the checkpoint has {run.n_iter} passes behind it; set max_iter higher"
                 )
+        check_new_file(self.path)
         return last
 
     def check_same(self, header: dict[str, Any], wanted: Any) -> None:
@@ -89,8 +94,16 @@ class Checkpoint(Monitor, os.PathLike[str]):
             self.write(run)
         return False
 
-    def write(self, run: Any) -> None:
-        write_model(self.path, KIND, self.about, run.get_state())
+    def write(self, run: Any, **about: Any) -> None:
+        """Write the file; a UserWarning where that fails."""
+        try:
+            write_model(self.path, KIND, *self.contents(run, **about))
+        except (OSError, ModelFileError) as error:
+            warn(f"the checkpoint of pass {run.n_iter} was not written, and training goes on: {error}", UserWarning)
+
+    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The header of the file, and its arrays; `about` is what a subclass adds to the header."""
+        return self.about | about, run.get_state()
 
 
 def describe(run: Any) -> dict[str, Any]:

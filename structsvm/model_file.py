@@ -24,7 +24,6 @@ detects accidents, not forgery. A forged file passes it, so safety does not depe
 field is checked on its own, before anything is allocated.
 """
 
-import errno
 import json
 import math
 import os
@@ -34,8 +33,8 @@ import stat
 import struct
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 from mmap import ACCESS_READ
@@ -44,6 +43,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from structsvm.new_file import NotAFileError, new_file
 from structsvm.strict_json import json_problem, parse_json
 
 __all__ = ["ModelFile", "ModelFileError", "read_model", "under", "unsound", "write_model"]
@@ -139,11 +139,7 @@ def write_model(
 ) -> None:
     """Write a model file in one step: `path` holds the old file or the new one, whole.
 
-    The data go to a temporary file in the same directory, which is flushed to the disk and
-    renamed. If anything fails, the previous file stays as it was and the temporary file is
-    removed. Permissions are those that a plain ``open(path, "wb")`` gives: the umask's for a
-    new file, unchanged for an old one. A symbolic link stays, its target is replaced.
-    The same input gives the same bytes.
+    See `structsvm.new_file` for how. The same input gives the same bytes.
 
     Parameters
     ----------
@@ -171,8 +167,12 @@ def write_model(
     OSError
         If the file cannot be written.
     """
-    path = os.fsdecode(path)
-    _replace_file(path, _encode(kind, meta, arrays))
+    chunks = _encode(kind, meta, arrays)
+    try:
+        with new_file(path) as file:
+            file.writelines(chunks)
+    except NotAFileError as error:
+        raise ModelFileError(str(error)) from error
 
 
 def _encode(kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> list[Any]:
@@ -242,52 +242,6 @@ def _encode_header(kind: str, meta: dict[str, Any], table: list[dict[str, Any]])
         )
     text = text.ljust(_round_up(_PREFIX.size + len(text)) - _PREFIX.size)
     return _PREFIX.pack(MAGIC, len(text), _header_crc(text)) + text
-
-
-def _replace_file(path: str, chunks: Iterable[Any]) -> None:
-    target = os.path.realpath(path)
-    mode = _mode_to_keep(path, target)
-    directory = os.path.dirname(target)
-    temporary = os.path.join(directory, f".structsvm-{os.urandom(8).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            if mode is not None and hasattr(os, "fchmod"):
-                os.fchmod(file.fileno(), mode)
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary and not error.filename2:
-            error.filename = path  # the user does not know the temporary file
-        raise
-    _sync_directory(directory)
-
-
-def _mode_to_keep(path: str, target: str) -> int | None:
-    """Return the permissions of the file to be replaced; None if there is no such file."""
-    try:
-        mode = os.stat(target).st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):  # the rename would replace a device by a file
-        raise ModelFileError(f"{path}: exists and is not a regular file")
-    if not os.access(target, os.W_OK):  # the rename would succeed
-        raise PermissionError(errno.EACCES, "Permission denied (the file is read-only)", path)
-    return stat.S_IMODE(mode) & 0o777
-
-
-def _sync_directory(directory: str) -> None:
-    """Flush the rename too, where the system supports it; the file is complete without it."""
-    if os.name == "posix":
-        with suppress(OSError):
-            descriptor = os.open(directory, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
 
 
 # --- reading ---------------------------------------------------------------------------

@@ -16,13 +16,15 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.checkpoint import Checkpoint, describe
-from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.model_file import ModelFileError, read_model
+from structsvm.new_file import check_new_file
 from structsvm.parameters import CHECKPOINT, FLAG, POSITIVE, RANDOM_STATE, Interval, plain, validate
 from structsvm.result import Result
 
@@ -289,8 +291,9 @@ class PathCheckpoint(Checkpoint):
         self.points: list[Any] = []
         self.stage = WALK
         self.run = self.file = None
-        if os.path.lexists(self.path):
+        if os.path.exists(self.path):
             self.read(read_model(self.path, kind=KIND))
+        check_new_file(self.path)
 
     def read(self, file: Any) -> None:
         """Restore order and points from a file; its training state waits for a run."""
@@ -327,20 +330,19 @@ class PathCheckpoint(Checkpoint):
         self.points.append(point)
         self.write(self.run, is_finished=True)
 
-    def write(self, run: Any, is_finished: bool = False) -> None:
-        meta = {
-            **self.about,
+    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        meta, state = super().contents(run, **{"is_finished": False} | about)
+        meta |= {
             "search": self.search,
             "points": [[*values, result.to_dict()] for *values, result in self.points],
             "n_points": len(self.points),
             "stage": self.stage,
             "first": self.first,
-            "is_finished": is_finished,
         }
-        arrays = {"order": self.order} | {f"state.{name}": array for name, array in run.get_state().items()}
+        arrays = {"order": self.order} | {f"state.{name}": array for name, array in state.items()}
         for k, (*_, result) in enumerate(self.points):
             arrays |= {f"point{k}.{name}": column for name, column in result.history.items()}
-        write_model(self.path, KIND, meta, arrays)
+        return meta, arrays
 
 
 def about_any_c(run: Any) -> dict[str, Any]:

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from python_oracles import Data
 from sklearn.base import clone
 
-from structsvm import CuttingPlane, LaRank, ModelFileError, PathSearch, StructuredSVM
+from structsvm import CuttingPlane, LaRank, ModelFileError, PathSearch, StructuredSVM, checkpoint
 from structsvm.datasets import make_sequences
 from structsvm.features.columns import Columns
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import path as path_module
 from structsvm.solvers.path import gap_at, reach_of
 from structsvm.tasks import SequenceLabeler
 
@@ -107,7 +106,7 @@ def killed_after(monkeypatch, n):
         if len(written) == n:
             raise Killed
 
-    monkeypatch.setattr(path_module, "write_model", write)
+    monkeypatch.setattr(checkpoint, "write_model", write)
     return written
 
 

@@ -1,5 +1,6 @@
 """Checkpoints: a run that was killed at any moment ends in the same model, bit for bit."""
 
+import errno
 import os
 import random
 import re
@@ -433,6 +434,51 @@ path = None if sys.argv[2] == "-" else sys.argv[2]
 run = kind(C=1.0, tol=1e-3, max_iter=2000, random_state=0, checkpoint=path).solve(ViterbiOracle(5, 20).bind(X, Y))
 np.save(sys.argv[3], run.weights)
 """
+
+
+@pytest.mark.parametrize("solver", [LaRank(C=0.5, max_iter=6, random_state=3), CuttingPlane(C=0.5, random_state=1)])
+def test_a_disk_that_is_full_in_the_middle(tmp_path, monkeypatch, solver):
+    whole = solve(solver)
+    path, write, left = tmp_path / "c", checkpoint.write_model, [2]
+
+    def full(*args):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write(*args)
+
+    monkeypatch.setattr(checkpoint, "write_model", full)
+    with pytest.warns(UserWarning, match="was not written, and training goes on: .*No space") as warned:
+        run = solve(solver, path)
+    assert -left[0] == len(warned) == run.n_iter - 1 - 2
+    assert str(warned[0].message).startswith("the checkpoint of pass 3 was not written")
+    same(run, whole)
+    monkeypatch.undo()
+    same(solve(solver, path), whole)  # from the file of the second pass
+
+
+@pytest.mark.parametrize("name", ["none/c", "c" * 300, "", "loop"])
+def test_a_checkpoint_that_cannot_be_written_is_found_at_once(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    os.symlink("loop", "loop")
+    passes = []
+
+    class Watch(Monitor):
+        def begin_pass(self, run):
+            passes.append(run)
+
+    with pytest.raises((OSError, ValueError)):
+        solve(LaRank(max_iter=2, random_state=0), name, monitor=Watch())
+    assert passes == []
+    assert os.listdir() == ["loop"]
+
+
+def test_a_link_that_leads_nowhere_yet(tmp_path):
+    path = tmp_path / "link"
+    path.symlink_to(tmp_path / "disk")
+    solve(LaRank(max_iter=3, random_state=0), path)
+    assert path.is_symlink()
+    assert (tmp_path / "disk").is_file()
 
 
 @pytest.mark.slow
