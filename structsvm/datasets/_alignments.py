@@ -11,8 +11,6 @@ from structsvm.datasets._sources import SOURCES
 from structsvm.structures.gapped import strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
-__all__ = ["AlignmentPairs", "fetch_oxbench", "fetch_prefab", "fetch_substitution_matrix"]
-
 _PARTS = ("train", "valid", "test")
 
 

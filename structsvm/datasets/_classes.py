@@ -16,19 +16,6 @@ from structsvm.features.svmlight import read_svmlight
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "CandidateLabels",
-    "LabelledRows",
-    "fetch_20newsgroups",
-    "fetch_adult",
-    "fetch_letter",
-    "fetch_lost",
-    "fetch_mnist",
-    "fetch_msrcv2",
-    "fetch_usps",
-    "fetch_w8a",
-]
-
 _PARTS = ("train", "test")
 
 

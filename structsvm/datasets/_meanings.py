@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from structsvm.datasets._fetch import DataHome, File, fetch
 from structsvm.structures.meanings import MeaningGrammar
 
-__all__ = ["GeoQuery", "SportsGame", "Sportscast", "fetch_geoquery", "fetch_robocup"]
-
 
 @dataclass(frozen=True, repr=False)
 class SportsGame:

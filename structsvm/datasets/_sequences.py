@@ -12,15 +12,6 @@ from numpy.typing import NDArray
 
 from structsvm.datasets._fetch import DataHome, File, fetch
 
-__all__ = [
-    "LetterSequences",
-    "TextSequences",
-    "fetch_conll2000",
-    "fetch_conll2002",
-    "fetch_ocr_letters",
-    "fetch_treebank_tags",
-]
-
 
 @dataclass(frozen=True, repr=False)
 class TextSequences:

@@ -12,19 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, fetch
 from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy
-
-__all__ = [
-    "TaxonomyDocuments",
-    "fetch_amazon_reviews",
-    "fetch_clinc150",
-    "fetch_imclef07a",
-    "make_taxonomy",
-    "write_documents",
-]
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,13 +201,12 @@ def make_taxonomy(
 
     language = np.random.default_rng([n_leaves, depth, n_words])
     words_of_node = np.stack([language.choice(n_words, _WORDS_OF_NODE, replace=False) for _ in range(sum(sizes))])
-    background = np.cumsum(1.0 / np.arange(1, n_words + 1))
 
     rng = np.random.default_rng(random_state)
     leaves = np.concatenate([np.arange(n_leaves), rng.integers(0, n_leaves, max(n_samples - n_leaves, 0))])[:n_samples]
     lengths = 1 + rng.poisson(mean_length - 1.0, n_samples)
     owner = np.repeat(leaves, lengths)
-    words = np.searchsorted(background, rng.random(len(owner)) * background[-1])
+    words = draw(rng, zipf(n_words), len(owner))
     node = ways[owner, rng.integers(0, depth, len(owner))]
     own = words_of_node[node, rng.integers(0, _WORDS_OF_NODE, len(owner))]
     words = np.where(rng.random(len(owner)) < topical, own, words)

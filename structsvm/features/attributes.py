@@ -14,8 +14,6 @@ from structsvm.features.numbering import number_features
 from structsvm.features.stored_features import stored_strings
 from structsvm.features.tokens import Tokens
 
-__all__ = ["AttributeVocabulary", "hash_attributes"]
-
 
 class AttributeVocabulary:
     """The names of features, by feature index."""

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import TokenBuffer
 from structsvm.features.tokens import MAX_FEATURES, Tokens
 
-__all__ = ["encode_rows", "is_numeric", "is_sparse", "split_rows"]
-
 
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse matrix or array, by its attributes (scipy is slow to import)."""

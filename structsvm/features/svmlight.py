@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from structsvm.features.sources import load_text
 
-__all__ = ["SvmlightFileError", "parse_svmlight", "read_svmlight", "write_svmlight"]
-
 
 class SvmlightFileError(ValueError):
     """A file in svmlight format that cannot be read; the message names file and line."""

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
-__all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
-
 Graph = dict[Any, list[Any]]  # from a node to its parents
 
 
