@@ -86,11 +86,6 @@ def make_ambig_child_world(n: int = 900, level: int = 1, random_state: RandomSta
     -------
     AmbiguousSentences
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     References
     ----------
     R. Kate and R. Mooney, Learning language semantics from ambiguous supervision, AAAI 2007.

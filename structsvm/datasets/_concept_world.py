@@ -209,11 +209,6 @@ def make_concept_world(
     universes : list of Universe
         The world before each event.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_concept_world

@@ -79,11 +79,6 @@ def make_alignment(
     -------
     Homologues
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_alignment

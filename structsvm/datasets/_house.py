@@ -159,11 +159,6 @@ def make_ambig_house(n: int = 2000, level: int = 1, random_state: RandomState = 
     -------
     AmbiguousSentences
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_ambig_house

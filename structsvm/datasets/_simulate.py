@@ -60,11 +60,6 @@ def make_sequences(
     y : list of (list of str)
         Their labels; an I- always follows a B- or I- of its type.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_sequences

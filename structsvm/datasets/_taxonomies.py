@@ -14,12 +14,13 @@ import numpy as np
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, fetch
+from structsvm.datasets._parts import Split, fields
 from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True, repr=False)
-class TaxonomyDocuments:
+class TaxonomyDocuments(Split[Any, np.ndarray]):
     """Documents labelled by leaves of a taxonomy, split into parts.
 
     Attributes
@@ -35,18 +36,13 @@ class TaxonomyDocuments:
         The development part, or None.
     """
 
-    X_train: Any
-    y_train: np.ndarray
-    X_test: Any
-    y_test: np.ndarray
     taxonomy: Taxonomy
     path: Path
     X_valid: Any = None
     y_valid: np.ndarray | None = None
 
-    def __repr__(self) -> str:
-        sizes = f"n_train={len(self.y_train)}, n_test={len(self.y_test)}, n_classes={len(self.taxonomy.leaves)}"
-        return f"TaxonomyDocuments({sizes})"
+    def _sizes(self) -> dict[str, int]:
+        return super()._sizes() | {"n_classes": len(self.taxonomy.leaves)}
 
 
 def _nodes(table: File) -> tuple[Taxonomy, list[str]]:
@@ -60,11 +56,14 @@ def _texts(name: str, data_home: DataHome) -> TaxonomyDocuments:
     files = fetch(name, data_home)
     taxonomy, names = _nodes(files["taxonomy.tsv"])
     rows = files["docs.tsv.gz"].rows()
-    fields: dict[str, Any] = {}
-    for part in ("train", "valid", "test"):
-        fields[f"X_{part}"] = [text for _, of, _, text in rows if of == part]
-        fields[f"y_{part}"] = np.array([names[int(leaf)] for _, of, leaf, _ in rows if of == part])
-    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=files["docs.tsv.gz"].path)
+
+    def read(part: str) -> tuple[list[str], np.ndarray]:
+        documents = [(text, names[int(leaf)]) for _, of, leaf, text in rows if of == part]
+        return [text for text, _ in documents], np.array([name for _, name in documents])
+
+    return TaxonomyDocuments(
+        **fields(read, "train", "valid", "test"), taxonomy=taxonomy, path=files["docs.tsv.gz"].path
+    )
 
 
 def fetch_clinc150(data_home: DataHome = None) -> TaxonomyDocuments:
@@ -111,11 +110,8 @@ def fetch_imclef07a(data_home: DataHome = None) -> TaxonomyDocuments:
     files = fetch("imclef07a", data_home)
     taxonomy, names = _nodes(files["taxonomy.tsv"])
     arrays = files["imclef07a.npz"].arrays()
-    fields: dict[str, Any] = {}
-    for part in ("train", "test"):
-        fields[f"X_{part}"] = arrays[f"X_{part}"].astype(np.float32)
-        fields[f"y_{part}"] = np.array(names)[arrays[f"y_{part}"]]
-    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=files["imclef07a.npz"].path)
+    parts = fields(lambda part: (arrays[f"X_{part}"].astype(np.float32), np.array(names)[arrays[f"y_{part}"]]))
+    return TaxonomyDocuments(**parts, taxonomy=taxonomy, path=files["imclef07a.npz"].path)
 
 
 # ---- simulated documents -------------------------------------------------------------------------
@@ -164,11 +160,6 @@ def make_taxonomy(
         Names of leaves: level and number of each node on the path, as ``1.0/2.3/3.12``.
     taxonomy : Taxonomy
         Its root is called ROOT.
-
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
 
     Examples
     --------

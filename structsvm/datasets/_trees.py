@@ -106,11 +106,6 @@ def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: Ra
     list of Tree
         Words are ``nn17``, say, for a tag ``NN``; their frequencies are those of Zipf, 1 / rank.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_treebank
