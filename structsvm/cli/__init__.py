@@ -36,7 +36,7 @@ class Friendly(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader (head, say) has seen enough; keep the interpreter from flushing into the pipe again.
+            # The reader (head, say) has closed the pipe; keep the interpreter from flushing into it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         except (ValueError, OSError, OverflowError, ImportError) as error:  # of the last kind: an extra is missing
@@ -70,7 +70,10 @@ def train() -> None:
 
 
 def commands_for(path: str, plot: str | None = None) -> Any:
-    """Return ``(module, model)``: the commands of a model file's task, and its model; says if there is no picture."""
+    """Return ``(module, model)``: the commands of a model file's task, and its model.
+
+    Raises OSError, ImportError or ValueError if a picture is wanted and could not be drawn or saved.
+    """
     drawable(plot)
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
@@ -124,7 +127,7 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None)
 @click.option("--label", multiple=True, help="Show these labels only.")
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
 def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
-    """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
+    """Show what is in MODEL: its certificate, its parameters, its heaviest weights."""
     task, model = commands_for(model, plot)
     figure = task.picture(model) if plot else None
     task.inspect(model, top, label)
@@ -137,7 +140,7 @@ def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str | None, seed: int) -> None:
-    """Train on simulated data, print what comes of it, save a picture.
+    """Train on simulated data, print the scores, save a picture.
 
     Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
     """

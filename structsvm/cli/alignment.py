@@ -18,7 +18,7 @@ from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.common.solver import make_solver
 
-# Homologues of other examples that stand in for decoys where a file has none.
+# Homologues of other examples that are used in place of decoys if a file has none.
 N_STAND_INS = 10
 
 load = AlignmentModel.load

@@ -32,7 +32,7 @@ LOSSES = ("squared_hinge", "hinge", "smooth_hinge", "smooth_squared_hinge")
 
 
 def about_labels(path: str, labels: Any) -> str:
-    """What is said of the labels of a file to train on; ValueError unless there are two."""
+    """Describe the labels of a training file; ValueError unless there are two."""
     if len(labels) != 2:
         shown = ", ".join(map(repr, labels[:5].tolist()))
         raise ValueError(f"{path}: two classes are wanted, and there are {len(labels)}: {shown}")

@@ -1,4 +1,4 @@
-"""The options that say which kernel, of all commands that train with one."""
+"""The options of the kernel, for all commands that train with one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from structsvm.cli.training import with_options
 
-# What is not given, where there is a kernel.
+# Used for options that are not given.
 DEFAULTS = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
 
 

@@ -18,7 +18,7 @@ from structsvm.tasks.common.labels import label_costs, label_ids_of
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
 
-# Files with a greater share of numbers that are not zero are faster as dense matrices.
+# Files with a greater share of nonzero values are faster as dense matrices.
 DENSE = 0.25
 
 # Estimators of linear models; the second one has no command that trains it.

@@ -29,7 +29,7 @@ SOLVERS = {
 
 
 def about_labels(path: str, labels: Any) -> str:
-    """What is said of the labels of a file to train on; ValueError for a single one."""
+    """Describe the labels of a training file; ValueError for a single one."""
     if len(labels) < 2:
         raise ValueError(f"{path}: all examples have the label {labels.tolist()[0]!r}; two classes or more are wanted")
     return f"{len(labels)} classes"

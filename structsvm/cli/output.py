@@ -23,7 +23,7 @@ def source(path: str) -> Any:
 
 
 def check_writable(path: str) -> None:
-    """Say before training, not after it, that a file cannot be written."""
+    """Raise OSError, before training, if a file cannot be written."""
     if path is None:
         return
     folder = Path(path).absolute().parent
@@ -77,12 +77,12 @@ def chosen(only: Sequence[str], names: Any, what: str = "labels", *, listed: boo
 
 def parameters(params: dict[str, Any], defaults: Any) -> None:
     """Print the parameters that are not the defaults."""
-    told = {k: v for k, v in params.items() if k not in defaults or (v is not defaults[k] and v != defaults[k])}
-    click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in told.items()) or "defaults"))
+    changed = {k: v for k, v in params.items() if k not in defaults or (v is not defaults[k] and v != defaults[k])}
+    click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in changed.items()) or "defaults"))
 
 
 def certificate(model: Any) -> None:
-    """Print what a training came to, if there was one."""
+    """Print the certificate of a trained model."""
     if model.result is not None:
         click.echo(model.result.certificate())
 
@@ -119,7 +119,7 @@ def blank(width: float, height: float) -> Any:
 
 
 def save(figure: Any, output: str | None, *, say: Any = click.echo) -> None:
-    """Write a figure, and say where it is."""
+    """Write a figure, and print its path."""
     figure.savefig(output, dpi=120)
     say(f"picture: {output}")
 

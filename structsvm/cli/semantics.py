@@ -66,7 +66,7 @@ def names_of(model: Any, tokens: Any) -> list[list[str]]:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, and the words that mean each symbol most."""
+    """Print what the model is, and the heaviest words of each symbol."""
     names = [symbol.name for symbol in model.symbols.labels]
     shown = out.chosen(only, names, "symbols")
     click.echo(f"task: semantics; {len(model.symbols.encoder)} features of words, {len(names) - 1} symbols")

@@ -117,7 +117,7 @@ def demo(seed: int) -> Any:
 
 
 def vectorizer(X: Any, min_count: Any = 1, ngrams: Any = 1) -> Any:
-    """What makes features of texts: term frequencies, on a log scale, by inverse document frequencies."""
+    """The vectorizer of texts, tf-idf with logarithmic term frequencies; None for other documents."""
     if not isinstance(X, list):
         return None
     from sklearn.feature_extraction.text import TfidfVectorizer

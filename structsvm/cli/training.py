@@ -125,7 +125,7 @@ class Training:
             click.echo(text)
 
     def announce(self, text: str) -> None:
-        """Say what there is to train on, and how long it took to read."""
+        """Print the size of the training data, and how long they took to read."""
         self.say(f"{text} ({self.seconds:.2f} s)")
 
     def start(self, load: Any, default_params: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -156,7 +156,7 @@ class Training:
     def end(
         self, model: Any, interrupted: float | None = None, *, describe: Any = None, draw: Any = out.history
     ) -> int:
-        """Store a model and say what came of it; returns the exit status: 130 if Ctrl-C came after so many passes.
+        """Save a model and print its certificate; returns the exit status: 130 if Ctrl-C came after so many passes.
 
         ``describe(model)`` returns the text about a trained model, ``draw(model)`` its picture.
         """
@@ -167,7 +167,7 @@ class Training:
         if self.plot:
             out.save(draw(model), self.plot, say=self.say)
         if interrupted is not None:
-            partial = f"{path} holds the partial model, and --warm-start {path} goes on from it"
+            partial = f"{path} holds the partial model; resume with --warm-start {path}"
             click.echo(f"interrupted after {interrupted:.1f} passes: {partial}", err=True)
             return 130
         self.say(f"model: {path} ({Path(path).stat().st_size / 1e6:.1f} MB), {self.seconds:.2f} s in all")

@@ -1,4 +1,4 @@
-"""Simulators of rows of numbers in two classes."""
+"""Simulators of points in two classes."""
 
 from __future__ import annotations
 

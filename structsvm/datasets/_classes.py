@@ -1,4 +1,4 @@
-"""Loaders of rows of numbers with classes: letters, digits, texts, incomes, pages, and rows with ambiguous labels."""
+"""Loaders of feature vectors with classes: letters, digits, texts, incomes, pages, and rows with ambiguous labels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class LabelledRows(Split["NDArray[np.float32] | csr_array", np.ndarray]):
-    """Rows of numbers and their classes, split into parts.
+    """Feature vectors and their classes, split into parts.
 
     Attributes
     ----------

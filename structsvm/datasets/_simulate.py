@@ -1,6 +1,6 @@
 """Simulated label sequences that look like text chunking, and their column files.
 
-The language is a hidden Markov model that depends on the numbers of labels and words only (``random_state`` draws
+The language is a hidden Markov model that depends only on how many labels and words there are (``random_state`` draws
 sentences from it, so two draws can serve as training and test set). Its labels form a Markov chain over BIO chunks. A
 label prefers three part-of-speech tags, which it shares with others, and each tag has its own block of words with Zipf
 frequencies 1/rank, ranked differently by each label. So neither word nor tag determines the label, and neighbours help.

@@ -178,7 +178,7 @@ def make_taxonomy(
         mean_length=Interval(Real, 1),
         topical=SHARE,
     )
-    # A leaf's node at each level, numbered through all levels.
+    # The index of each leaf's node at each level, counted through all levels.
     sizes = [max(round(n_leaves ** (level / depth)), 1) for level in range(1, depth)] + [n_leaves]
     on_level = [np.arange(n_leaves)]
     for above, below in zip(sizes[-2::-1], sizes[:0:-1]):

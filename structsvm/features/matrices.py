@@ -1,4 +1,4 @@
-"""Tokens that are rows of numbers: the accepted matrices, how they are split and encoded."""
+"""Tokens that are numeric vectors: the accepted matrices, how they are split and encoded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_sparse(x: Any) -> bool:
 
 
 def is_numeric(sequence: Any) -> bool:
-    """Whether the tokens of a sequence are rows of numbers."""
+    """Whether the tokens of a sequence are numeric vectors."""
     if isinstance(sequence, np.ndarray):
         return sequence.dtype.kind not in "OUS"
     if isinstance(sequence, (list, tuple)):

@@ -64,7 +64,7 @@ class Taxonomy:
         self._build(_graph_of(edges))
 
     def _build(self, graph: Graph, height: dict[Any, int] | None = None) -> None:
-        """Number the nodes of a graph; raises ValueError unless it is a rooted DAG."""
+        """Index the nodes of a graph; raises ValueError unless it is a rooted DAG."""
         try:
             nodes = list(TopologicalSorter(graph).static_order())
         except CycleError as error:
