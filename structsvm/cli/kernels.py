@@ -26,7 +26,7 @@ def kernel_options(default: Any) -> Any:
     return partial(with_options, options)
 
 
-class Number(click.ParamType):
+class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """A finite number greater than `low`, or one of a few words; `wanted` is what messages ask for."""
 
     name = "float"

@@ -12,10 +12,9 @@ import gzip
 from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw
 from structsvm.parameters import Interval
@@ -108,7 +107,7 @@ def make_alignment(
     return data
 
 
-def _text(letters: ArrayLike) -> str:
+def _text(letters: Any) -> str:
     return "".join(_LETTERS[letters])
 
 

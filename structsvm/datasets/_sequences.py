@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ def _parse(file: File) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
 def _text_sequences(name: str, data_home: DataHome, **parts: str) -> TextSequences:
     """TextSequences of a data set, given the file of each part (train, test, valid)."""
     files = fetch(name, data_home)
-    paths = {f"{part}_path": files[file].path for part, file in parts.items()}
+    paths: dict[str, Any] = {f"{part}_path": files[file].path for part, file in parts.items()}
     return TextSequences(**fields(lambda part: _parse(files[parts[part]]), *parts), **paths)
 
 

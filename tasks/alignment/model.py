@@ -134,7 +134,7 @@ class AlignmentModel(TaskModel):
         for k, (pair, rows) in enumerate(zip(X, y, strict=True)):
             pairs.append(pool.add_pair(pair, k))
             try:
-                alignments.append(self.read_rows(*pair, rows))
+                alignments.append(self.read_rows(pair[0], pair[1], rows))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:
