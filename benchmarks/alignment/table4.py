@@ -1,4 +1,4 @@
-"""Table 4 of Tsochantaridis and others (2004): homologues told from decoys, on simulated sequences."""
+"""Table 4 of Tsochantaridis and others (2004): homologues and decoys, on simulated sequences."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ TABLE_2_COLUMNS = {
 FEATURES = f"""
 errors: tokens with a wrong label, mean ± standard deviation over random draws of {N_SENTENCES} sentences
 from esp.train; tested on {N_OTHERS} other sentences of the same file and on all of esp.testb, which is from
-other days; the paper tells neither its 300 sentences nor what it tested on
+other days; the paper states neither its 300 sentences nor its test data
 
 features of a token: {", ".join(FUNCTIONS)} of the words at -1, 0 and 1 ({len(ATOMS)} strings), and all
 {len(ATOMS) * (len(ATOMS) - 1) // 2} pairs of these in the place of the paper's polynomial kernel of second degree;

@@ -1,20 +1,29 @@
 """The command line: train, predict, evaluate, inspect, demo.
 
-Each task has a module here; nothing of it is imported before its command runs. Only that of taxonomies imports
-scikit-learn, which makes the features of texts.
+Each task has a module here, which is imported when its command runs; only that of taxonomies imports scikit-learn,
+which makes the features of texts. A module has
+
+- ``command``, that of ``structsvm train``, and ``load(path, mmap=...)``, which returns a model;
+- ``predict(model, path, kbest, jobs)``, which yields text;
+- ``evaluate(model, path, jobs)``, which returns the scores for --json, their text, and a function that draws a figure;
+- ``inspect(model, top, only)``, which prints, and ``picture(model)``, a figure of the model;
+- ``demo(seed)``, which prints, and returns a figure;
+- ``UNDRAWN``, the reasons of the commands that have no figure, by their names.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
+from functools import partial
 from typing import Any
 
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import drawable
+from structsvm.cli.output import FILE, NEW, drawable, save, writing
 from structsvm.model_file import read_model
 
 TASKS = ("alignment", "binary", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
@@ -27,10 +36,10 @@ class Friendly(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            # The reader (head, say) has seen enough; keep the interpreter from flushing into the pipe again.
+            # The reader (head, say) has closed the pipe; keep the interpreter from flushing into it again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        except (ValueError, OSError, OverflowError) as error:
+        except (ValueError, OSError, OverflowError, ImportError) as error:  # of the last kind: an extra is missing
             raise click.ClickException(" ".join(str(error).splitlines())) from error
         except MemoryError as error:
             raise click.ClickException(f"not enough memory ({error})") from error
@@ -60,22 +69,23 @@ def train() -> None:
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
 
-def commands_for(path: str) -> Any:
-    """Return ``(module, model)``: the commands of a model file's task, and its model."""
+def commands_for(path: str, plot: str | None = None) -> Any:
+    """Return ``(module, model)``: the commands of a model file's task, and its model.
+
+    Raises OSError, ImportError or ValueError if a picture is wanted and could not be drawn or saved.
+    """
+    drawable(plot)
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
     module = importlib.import_module(f"structsvm.cli.{kind}")
+    undrawn = getattr(module, "UNDRAWN", {}).get(click.get_current_context().info_name)
+    if plot and undrawn:
+        raise ValueError(f"--plot {undrawn}")
     return module, module.load(path, mmap=True)
 
 
-def only_given(options: Any) -> Any:
-    """The options that were given: a task's command refuses those that it does not know."""
-    return {name: value for name, value in options.items() if value}
-
-
-NEW = click.Path(dir_okay=False)
-MODEL = click.argument("model", type=click.Path(exists=True, dir_okay=False))
+MODEL = click.argument("model", type=FILE)
 INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 
@@ -87,10 +97,13 @@ JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_defa
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @JOBS
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
-def predict(model: Any, input: Any, output: str | None, kbest: int | None, jobs: int, **more: Any) -> None:
+def predict(model: Any, input: Any, output: str | None, kbest: int | None, jobs: int, pretty: bool) -> None:
     """Label, parse or align INPUT with MODEL."""
     task, model = commands_for(model)
-    task.predict(model, input, output, kbest, jobs, **only_given(more))
+    if pretty and getattr(model, "kind", None) != "grammar":
+        raise click.UsageError("--pretty is for models that predict trees")
+    with writing(output) as stream:
+        stream.writelines(task.predict(model, input, kbest, jobs, **({"pretty": True} if pretty else {})))
 
 
 @main.command()
@@ -101,9 +114,11 @@ def predict(model: Any, input: Any, output: str | None, kbest: int | None, jobs:
 @click.option("--plot", type=NEW, help="Save a picture: confusions, or a wrong tree.")
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
-    task, model = commands_for(model)
-    drawable(plot)
-    task.evaluate(model, input, as_json, jobs, plot)
+    task, model = commands_for(model, plot)
+    scores, text, draw = task.evaluate(model, input, jobs)
+    click.echo(json.dumps(scores) if as_json else text)
+    if plot:
+        save(draw(), plot, say=partial(click.echo, err=True))
 
 
 @main.command()
@@ -112,10 +127,12 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None)
 @click.option("--label", multiple=True, help="Show these labels only.")
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
 def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
-    """Say what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    task, model = commands_for(model)
-    drawable(plot)
-    task.inspect(model, top, label, plot)
+    """Show what is in MODEL: its certificate, its parameters, its heaviest weights."""
+    task, model = commands_for(model, plot)
+    figure = task.picture(model) if plot else None
+    task.inspect(model, top, label)
+    if figure:
+        save(figure, plot)
 
 
 @main.command()
@@ -123,9 +140,9 @@ def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str | None, seed: int) -> None:
-    """Train on simulated data, print what comes of it, save a picture.
+    """Train on simulated data, print the scores, save a picture.
 
     Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
     """
     drawable(output)
-    importlib.import_module(f"structsvm.cli.{task}").demo(output, seed)
+    save(importlib.import_module(f"structsvm.cli.{task}").demo(seed), output)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,46 +10,41 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import NEW, Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.alignment.files import read_alignments, write_alignments
+from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.common.solver import make_solver
 
-# Homologues of other examples that stand in for decoys where a file has none.
+# Homologues of other examples that are used in place of decoys if a file has none.
 N_STAND_INS = 10
-
 
 load = AlignmentModel.load
 
 
-def predict(model: Any, path: str, output: str | None, kbest: int | None, jobs: int) -> None:
-    """Write the alignments of the input's pairs as A2M; with `kbest` the best ones of each with their scores."""
-    file = read(path)
-    with out.writing(output) as stream:
-        if kbest is None:
-            write_alignments(stream, file.names, model.align(file.pairs, jobs))
-            return
-        for name, pair in zip(file.names, file.pairs, strict=True):
-            for rank, (rows, score) in enumerate(model.align_kbest(pair, kbest), start=1):
-                write_alignments(stream, [f"{name} rank={rank} score={score:.6f}"], [rows])
+def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
+    """The alignments of the input's pairs as A2M; with `kbest` the best ones of each with their scores."""
+    file = read_alignments(out.source(path))
+    if kbest is None:
+        yield from map(to_a2m, file.names, model.align(file.pairs, jobs))
+        return
+    for name, pair in zip(file.names, file.pairs, strict=True):
+        for rank, (rows, score) in enumerate(model.align_kbest(pair, kbest), start=1):
+            yield to_a2m(f"{name} rank={rank} score={score:.6f}", rows)
 
 
-def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) -> None:
-    """Print how many aligned pairs are right, and how often the homologue is chosen."""
-    if plot:
-        raise ValueError("--plot draws a confusion matrix, which alignments have none of")
-    file = read(path)
+UNDRAWN = {"evaluate": "draws a confusion matrix, which alignments have none of"}
+
+
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """How many aligned pairs are right, and how often the homologue is chosen."""
+    file = read_alignments(out.source(path))
     file.check_aligned(path)
     scores = alignment_scores(file.rows, model.align(file.pairs, jobs))
     decoys = file.decoys if file.has_decoys else stand_ins(file.pairs)
-    error = None
-    if all(decoys):
-        candidates = [[z, *others] for (_, z), others in zip(file.pairs, decoys, strict=True)]
-        found = model.scores([x for x, _ in file.pairs], candidates, jobs)
-        error = homologue_error([s[0] for s in found], [s[1:] for s in found])
+    error = choice_error(model, file.pairs, decoys, jobs) if all(decoys) else None
     results = {"error": error, **scores._asdict(), "n_pairs": len(file.pairs), "own_decoys": file.has_decoys}
     text = (
         f"{len(file.pairs)} pairs; aligned letters: precision {scores.pair_precision:.4f}, "
@@ -60,10 +54,17 @@ def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) 
     if error is not None:
         whose = "decoys" if file.has_decoys else "homologues of other examples"
         text += f"\nhomologue not chosen among its {whose}: {error:.4f}"
-    out.scores(results, as_json, text)
+    return results, text, None
 
 
-def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None:
+def choice_error(model: Any, pairs: Any, decoys: Any, jobs: int = 1) -> float:
+    """How often a decoy is preferred to the homologue."""
+    candidates = [[z, *others] for (_, z), others in zip(pairs, decoys, strict=True)]
+    found = model.scores([x for x, _ in pairs], candidates, jobs)
+    return homologue_error([scores[0] for scores in found], [scores[1:] for scores in found])
+
+
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and its costs."""
     if only:
         raise ValueError("--label is for models of labels; this one aligns sequences")
@@ -80,11 +81,9 @@ def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None
         pairs = (f"{matrix.alphabet[a[k]]}{matrix.alphabet[b[k]]} {values[k]:+.3f}" for k in best)
         click.echo(("highest: " if sign > 0.0 else "lowest:  ") + "  ".join(pairs))
     click.echo(matrix_text(model))
-    if plot:
-        picture(model, plot)
 
 
-def demo(output: str | None, seed: int) -> None:
+def demo(seed: int) -> Any:
     """Learn costs from simulated homologues and decoys, compare with plain ones, draw the matrix."""
     from structsvm.datasets import make_alignment
 
@@ -93,22 +92,12 @@ def demo(output: str | None, seed: int) -> None:
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "mode": "local", "C": 1.0, "tol": 0.01})
     model = AlignmentModel.of(settings)
     solver = make_solver(settings, DEFAULT_C)
-    run = model.train(model.references(data.X, data.y, data.decoys), solver, monitor=Bar(solver.n_passes))
-    found = model.scores([x for x, _ in test.X], [[z, *d] for (_, z), d in zip(test.X, test.decoys, strict=True)])
-    error = homologue_error([s[0] for s in found], [s[1:] for s in found])
-    click.echo(f"homologue not chosen: {error:.3f} of the test examples")
+    references = model.references(data.X, data.y, data.decoys)
+    raise_if_interrupted(model.train(references, solver, monitor=Bar(solver.n_passes)))
+    click.echo(f"homologue not chosen: {choice_error(model, test.X, test.decoys):.3f} of the test examples")
     click.echo(f"gap: open {model.gap_open:+.4f}, extend {model.gap_extend:+.4f}")
     click.echo(model.result.certificate())
-    picture(model, output)
-    raise_if_interrupted(run)
-
-
-def read(path: str) -> Any:
-    """Read a FASTA file; "-" is standard input."""
-    try:
-        return read_alignments(sys.stdin if path == "-" else path)
-    except ImportError as error:
-        raise OSError(str(error)) from error
+    return picture(model)
 
 
 def stand_ins(X: Any) -> Any:
@@ -124,17 +113,15 @@ def matrix_text(model: Any) -> str:
     return model.substitution_matrix.to_ncbi(comments=["Substitution scores learnt by structsvm", gaps])
 
 
-def picture(model: Any, output: str | None, *, say: Any = click.echo) -> None:
-    """Save the training history and the matrix."""
-    from structsvm.plotting import HistoryDisplay, SubstitutionDisplay
+def picture(model: Any) -> Any:
+    """The training history and the matrix."""
+    from structsvm.plotting import SubstitutionDisplay
 
     figure = out.blank(14, 6)
-    grid = figure.add_gridspec(1, 2, width_ratios=[0.8, 1])
-    halves = grid[0].subgridspec(2, 1, height_ratios=(3, 2))
-    objectives = figure.add_subplot(halves[0])
-    HistoryDisplay(model.result.history).plot(ax=(objectives, figure.add_subplot(halves[1], sharex=objectives)))
-    SubstitutionDisplay(model.substitution_matrix).plot(ax=figure.add_subplot(grid[1]))
-    out.save(figure, output, say=say)
+    left, right = figure.subfigures(1, 2, width_ratios=[0.8, 1])
+    out.history(model, left)
+    SubstitutionDisplay(model.substitution_matrix).plot(ax=right.add_subplot())
+    return figure
 
 
 @training(DEFAULT_C, plot="Save training history and matrix as a picture.")
@@ -151,16 +138,15 @@ def picture(model: Any, output: str | None, *, say: Any = click.echo) -> None:
 @click.option("--prior-gap-open", type=float, default=-11.0, show_default=True)
 @click.option("--prior-gap-extend", type=float, default=-1.0, show_default=True)
 @click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
-@click.option("--matrix", type=NEW, help="Write the learnt matrix in NCBI's text form.")
+@click.option("--matrix", type=out.NEW, help="Write the learnt matrix in NCBI's text form.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn alignment costs from a FASTA or A2M file of aligned pairs.
 
-    Two records per example, with gaps; records with the same first word that follow are its decoys. Files that end in
-    .gz, .xz or .bz2 are read as they are.
+    Two records per example, with gaps; records with the same first word that follow are its decoys.
     """
     decoys, matrix = params.pop("decoys", None), params.pop("matrix", None)
     out.check_writable(matrix)
-    file = read(path)
+    file = read_alignments(path)
     file.check_aligned(path)
     if decoys and not file.has_decoys:
         name = file.names[next(k for k, some in enumerate(file.decoys) if not some)]
@@ -168,10 +154,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     decoys = file.has_decoys if decoys is None else decoys
     model, settings = job.start(load, DEFAULTS, params)
     solver = make_solver(settings, DEFAULT_C)
-    if model is None:
-        model = AlignmentModel.of(settings)
-    else:
-        model.check_unchanged(settings)
+    model = model or AlignmentModel.of(settings)
+    model.check_unchanged(settings)
     references = model.references(file.pairs, file.rows, file.decoys if decoys else None)
     job.announce(
         f"{len(references)} pairs, {len(references.decoys)} decoys, {len(references.strings)} sequences, "

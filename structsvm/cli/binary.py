@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import shorten
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,7 @@ from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
 
-__all__ = ["command", "demo", "evaluate", "inspect", "load", "predict"]
+__all__ = ["command", "demo", "evaluate", "inspect", "load", "picture", "predict"]
 
 MACHINES = {
     "lasvm": Machine(LaSVM, BinaryKernelModel, "LaSVMClassifier"),
@@ -28,34 +28,25 @@ MACHINES = {
     "sgdqn": Machine(SGDQN, LinearModel, "SGDQNClassifier"),
 }
 
+LOSSES = ("squared_hinge", "hinge", "smooth_hinge", "smooth_squared_hinge")
+
 
 def about_labels(path: str, labels: Any) -> str:
-    """What is said of the labels of a file to train on; ValueError unless there are two."""
+    """Describe the labels of a training file; ValueError unless there are two."""
     if len(labels) != 2:
         shown = ", ".join(map(repr, labels[:5].tolist()))
         raise ValueError(f"{path}: two classes are wanted, and there are {len(labels)}: {shown}")
     return f"{shorten(repr(labels.tolist()[1]), 40)} is y = 1"
 
 
-def scores(model: Any, X: Any) -> Any:
-    """f(x): array (n_samples,)."""
-    return model.decision_function(X)[:, -1]
-
-
-def predict(model: Any, path: str, output: str | None, kbest: int | None, jobs: int) -> None:
-    """Write the predicted label of each example, with `kbest` and f(x) or -f(x) as the score of both labels."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
+    """The predicted label of each example, with `kbest` and f(x) or -f(x) as the score of both labels."""
     X, _ = examples(model, path)
-    f = scores(model, X)
-    with out.writing(output) as stream:
-        for value, label_id in zip(f, model.predict_ids(X)):
-            if kbest is None:
-                stream.write(f"{model.labels[label_id]}\n")
-                continue
-            order = [label_id, 1 - label_id][:kbest]
-            stream.write("\t".join(f"{model.labels[k]} {value if k else -value:.6f}" for k in order) + "\n")
+    f = model.decision_function(X)[:, -1]
+    yield from out.best(model.labels, np.column_stack([-f, f]), kbest)
 
 
-def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None:
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and the heaviest support vectors or weights of each label."""
     shown = out.chosen(only, model.labels)
     is_linear = isinstance(model, LinearModel)
@@ -74,11 +65,12 @@ def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None
         best = [j for j in np.argsort(-signed, kind="stable")[:top] if signed[j] > 0.0]
         text = "  ".join(f"{'feature' if is_linear else 'example'} {ids[j] + 1} {signed[j]:.4g}" for j in best)
         click.echo(f"\n{name}: {np.sum(signed > 0.0)} {what}\n  {text}")
-    if plot:
-        out.history(model, plot)
 
 
-def demo(output: str | None, seed: int) -> None:
+picture = out.history
+
+
+def demo(seed: int) -> Any:
     """Train on simulated crescents, evaluate on fresh ones, draw the boundary and the support vectors."""
     from structsvm.datasets import make_banana
 
@@ -87,20 +79,19 @@ def demo(output: str | None, seed: int) -> None:
     X, y = make_banana(1000, random_state=rng)
     X_test, y_test = make_banana(1000, random_state=rng)
     model = BinaryKernelModel(np.arange(2), kernel_of(SimpleNamespace(**DEFAULTS | {"gamma": 1.0}), X))
-    run = model.train((X, y.astype(np.int32)), LaSVM(random_state=seed))
+    raise_if_interrupted(model.train((X, y.astype(np.int32)), LaSVM(random_state=seed)))
     click.echo(f"accuracy {100 * np.mean(model.predict(X_test) == y_test):.2f}%, {len(model.support)} support vectors")
     click.echo(model.result.certificate())
     figure = out.blank(8, 6)
     axes = figure.add_subplot()
     ticks = [np.linspace(X[:, k].min() - 0.5, X[:, k].max() + 0.5, 200) for k in range(2)]
     grid = np.stack(np.meshgrid(*ticks), axis=-1)
-    f = scores(model, grid.reshape(-1, 2)).reshape(200, 200)
+    f = model.decision_function(grid.reshape(-1, 2))[:, -1].reshape(200, 200)
     axes.contour(*ticks, f, levels=[-1.0, 0.0, 1.0], colors="k", linestyles=["--", "-", "--"])
     axes.scatter(*X.T, c=y, s=8, cmap="coolwarm")
     axes.scatter(*X[model.support].T, s=40, facecolors="none", edgecolors="0.3", linewidths=0.6)
     axes.set(xlabel="$x_1$", ylabel="$x_2$", title="LaSVM, one pass: f(x) = -1, 0, 1, and the support vectors")
-    out.save(figure, output)
-    raise_if_interrupted(run)
+    return figure
 
 
 @training(
@@ -113,11 +104,7 @@ def demo(output: str | None, seed: int) -> None:
 @click.option("--n-reprocess", type=float, help="Of lasvm: Reprocess steps after each Process.  [default: 1]")
 @click.option("--selection", type=click.Choice(["random", "gradient", "active", "autoactive"]), help="Of lasvm.")
 @click.option("--max-visits", type=click.IntRange(1), help="Of lasvm: examples that a pass visits at most.")
-@click.option(
-    "--loss",
-    type=click.Choice(["squared_hinge", "hinge", "smooth_hinge", "smooth_squared_hinge"]),
-    help="Of sgdqn.  [default: squared_hinge]",
-)
+@click.option("--loss", type=click.Choice(LOSSES), help="Of sgdqn.  [default: squared_hinge]")
 @click.option("--method", type=click.Choice(["sgdqn", "svmsgd2"]), help="Of sgdqn.  [default: sgdqn]")
 @flag("--average", "Of sgdqn: average the weights over the last pass.")
 @click.option("--t0", type=float, help="Of sgdqn; chosen on a tenth of the examples by default.")
@@ -126,7 +113,6 @@ def demo(output: str | None, seed: int) -> None:
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight's form.
 
-    A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1. Files whose names
-    end in .gz, .xz or .bz2 are read as they are.
+    A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1.
     """
     return train_machine(job, path, params, "machine", MACHINES, about_labels)

@@ -7,7 +7,7 @@ predict also takes files of trees, and parses their sentences.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +17,7 @@ import structsvm.cli.output as out
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
+from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.trees import parse_trees, read_trees
 from structsvm.tasks.common.solver import SOLVERS
 from structsvm.tasks.grammar.model import PCFG, GrammarModel, as_trees, prepare
@@ -25,62 +26,55 @@ from structsvm.tasks.grammar.parameters import make_grammar_solver
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
 _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 
-
 load = GrammarModel.load
 
 
-def predict(model: Any, path: str, output: str | None, kbest: int | None, jobs: int, *, pretty: bool = False) -> None:
-    """Write the best tree of each sentence, one per line; with `kbest` each after a line with its rank and score.
+def predict(model: Any, path: str, kbest: int | None, jobs: int, *, pretty: bool = False) -> Iterator[str]:
+    """The best tree of each sentence, one per line; with `kbest` each after a line with its rank and score.
 
-    A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and how many there are is
-    said at the end.
+    A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and is counted at the end.
     """
     lines = read_sentences(path)
     sentences = [line for line in lines if line]
     uncovered = 0
-    with out.writing(output) as stream:
-        if kbest is None:
-            ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
-        else:
-            ranked = model.predict_kbest(sentences, kbest, on_no_parse=None)
-        for line in lines:
-            if not line:
-                stream.write("\n")
-                continue
-            for rank, (tree, score) in enumerate(next(ranked), start=1):
-                uncovered += tree is None
-                tree = tree or model.flat(line)
-                head = "" if kbest is None else f"# {rank} {score:.6f}\n"
-                stream.write(f"{head}{tree.pretty() if pretty else tree}\n")
+    if kbest is None:
+        ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
+    else:
+        ranked = model.predict_kbest(sentences, kbest, on_no_parse=None)
+    for line in lines:
+        if not line:
+            yield "\n"
+            continue
+        for rank, (tree, score) in enumerate(next(ranked), start=1):
+            uncovered += tree is None
+            tree = tree or model.flat(line)
+            head = "" if kbest is None else f"# {rank} {score:.6f}\n"
+            yield f"{head}{tree.pretty() if pretty else tree}\n"
     if uncovered:
         click.echo(f"{uncovered} of {len(sentences)} sentences are not covered by the grammar", err=True)
 
 
-def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) -> None:
-    """Parse the sentences of a file of trees and score the brackets; `plot`: the first tree that is not right."""
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """The scores of the brackets; the picture is the first tree that is wrong."""
     trees = as_trees(read_trees(out.source(path)), clean=True)
     predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
     scores = bracket_scores(trees, predicted)
     keys = ("accuracy", "f1", "precision", "recall", "tag_accuracy", "n_sentences", "n_true")
-    out.scores({key: getattr(scores, key) for key in keys}, as_json, scores.report())
-    if plot:
-        out.save(picture_of(trees, predicted), plot, say=out.note)
+    found = {key: getattr(scores, key) for key in keys}
+    return found, scores.report(), lambda: errors(trees, predicted)
 
 
-def picture_of(trees: Any, predicted: Any) -> Any:
+def errors(trees: Any, predicted: Any) -> Any:
     """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
-    from structsvm.plotting import TreeDisplay
-
     pair = next((pair for pair in zip(trees, predicted, strict=True) if pair[0] != pair[1]), (trees[0], predicted[0]))
-    figure = out.blank(min(max(0.62 * len(pair[0].leaves()), 6.0), 40.0), 10.0)
-    TreeDisplay.from_predictions(*pair, ax=figure.subplots(2))
-    return figure
+    return out.compared("TreeDisplay", (min(max(0.62 * len(pair[0].leaves()), 6.0), 40.0), 10.0), *pair, nrows=2)
 
 
-def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None:
+picture = out.history
+
+
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is and the heaviest rules of each nonterminal."""
-    if plot and model.result is None:
-        raise ValueError("--plot: a grammar of relative frequencies has no training history")
     grammar = model.oracle.grammar
     shown = out.chosen(only, grammar.nodes, "nonterminals")
     click.echo(
@@ -94,11 +88,9 @@ def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None
         click.echo(f"\n{label}")
         for rule, weight in [pair for pair in rules if pair[0].lhs == label][:top]:
             click.echo(f"  {weight:+9.4f}  {rule}")
-    if plot:
-        out.history(model, plot)
 
 
-def demo(output: str | None, seed: int) -> None:
+def demo(seed: int) -> Any:
     """Train on simulated trees in several ways, beside the generative grammar, and draw a tree that came out wrong."""
     from structsvm.datasets import make_treebank
 
@@ -116,13 +108,13 @@ def demo(output: str | None, seed: int) -> None:
         if settings.solver == PCFG:
             model.estimate(encoded, 0.0)
         else:
-            model.train(encoded, make_grammar_solver(settings))
+            raise_if_interrupted(model.train(encoded, make_grammar_solver(settings)))
         predicted = model.predict([tree.tokens() for tree in test], on_no_parse="flat")
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
     click.echo(model.result.certificate())
     click.echo(predicted[0].pretty())
-    out.save(picture_of(test, predicted), output)
+    return errors(test, predicted)
 
 
 def read_sentences(path: str) -> Any:
@@ -158,10 +150,7 @@ def _tokens(texts: Any) -> Any:
 @count("--max-length", 400, "Longest sentence.")
 @count("--max-chart-bytes", 2**31, "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
-    """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files.
-
-    Files that end in .gz, .xz or .bz2 are read as they are.
-    """
+    """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
     before, settings = job.start(load, DEFAULTS, params)
     generative = settings.solver == PCFG
     if generative and settings.span_features:

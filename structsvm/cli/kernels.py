@@ -1,57 +1,50 @@
-"""The options that say which kernel, of all commands that train with one."""
+"""The options of the kernel, for all commands that train with one."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import click
 import numpy as np
 
-# What is not given, where there is a kernel.
+from structsvm.cli.training import with_options
+
+# Used for options that are not given.
 DEFAULTS = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
 
 
 def kernel_options(default: Any) -> Any:
-    """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given.
-
-    Parameters
-    ----------
-    default : str
-        What the help says of --kernel.
-    """
+    """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given."""
     options = [
         click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
-        click.option("--gamma", callback=gamma, help="A number, scale or auto.  [default: scale]"),
+        click.option("--gamma", type=GAMMA, help="A number, scale or auto.  [default: scale]"),
         click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]"),
-        click.option("--coef0", type=float, callback=coef0, help="Of poly and sigmoid.  [default: 0]"),
+        click.option("--coef0", type=COEF0, help="Of poly and sigmoid.  [default: 0]"),
     ]
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    return partial(with_options, options)
 
 
-def gamma(ctx: Any, param: Any, value: Any) -> Any:
-    """What --gamma takes."""
-    if value in (None, "scale", "auto"):
-        return value
-    try:
-        number = float(value)
-    except ValueError:
-        number = -1.0
-    if not 0.0 < number < np.inf:
-        raise click.BadParameter(f"{value!r} is not scale, auto or a positive number", ctx, param)
-    return number
+class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """A finite number greater than `low`, or one of a few words; `wanted` is what messages ask for."""
+
+    name = "float"
+
+    def __init__(self, wanted: str, *words: str, low: float = -np.inf) -> None:
+        self.wanted, self.words, self.low = wanted, words, low
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value in self.words:
+            return value
+        with suppress(ValueError):
+            if self.low < float(value) < np.inf:
+                return float(value)
+        return self.fail(f"{value!r} is not {self.wanted}", param, ctx)
 
 
-def coef0(ctx: Any, param: Any, value: Any) -> Any:
-    """What --coef0 takes."""
-    if value is None or np.isfinite(value):
-        return value
-    raise click.BadParameter(f"{value!r} is not a finite number", ctx, param)
+GAMMA = Number("scale, auto or a positive number", "scale", "auto", low=0.0)
+COEF0 = Number("a finite number")
 
 
 def kernel_text(kernel: Any) -> str:

@@ -6,12 +6,11 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 import structsvm.cli.output as out
 from structsvm.cli.kernels import DEFAULTS as KERNEL
 from structsvm.cli.kernels import kernel_text
-from structsvm.cli.training import Training, certificate
+from structsvm.cli.training import Training
 from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
@@ -19,7 +18,7 @@ from structsvm.tasks.common.labels import label_costs, label_ids_of
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
 
-# Files with a greater share of numbers that are not zero are faster as dense matrices.
+# Files with a greater share of nonzero values are faster as dense matrices.
 DENSE = 0.25
 
 # Estimators of linear models; the second one has no command that trains it.
@@ -27,16 +26,7 @@ LINEAR = ("SGDQNClassifier", "TrackingClassifier")
 
 
 class Machine(NamedTuple):
-    """A choice of what is trained.
-
-    Attributes
-    ----------
-    solver, model : type
-    estimator : str
-        The one that holds such models.
-    balances : bool
-        Whether its examples can have weights.
-    """
+    """A choice of what is trained: solver, model, the estimator of such models, and whether examples have weights."""
 
     solver: Any
     model: Any
@@ -53,18 +43,8 @@ def train_machine(
 ) -> int:
     """Train on a file and write the model; returns the exit status.
 
-    Parameters
-    ----------
-    job : Training
-    path : path-like
-    params : dict
-        Options that were given.
-    option : str
-        The option that names one of the machines.
-    machines : dict of str to Machine
-        The first one is the default.
-    about_labels : callable
-        ``about_labels(path, labels)`` returns a text about labels; ValueError if the machines do not take them.
+    `option` is the one that names one of the machines, by default the first. ``about_labels(path, labels)`` returns a
+    text about labels, or raises ValueError for those that the machines cannot be trained on.
     """
     name = params.pop(option, None)
     before = None
@@ -91,7 +71,7 @@ def train_machine(
     labels = np.unique(y) if before is None else before.labels
     about = about_labels(path, labels)
     label_ids = label_ids_of(y, labels)
-    X, model = fast_layout(X), before
+    X, model = X if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray(), before
     if model is None:
         model = machine.model(labels, *([kernel_of(SimpleNamespace(**params), X)] if machine.has_kernel else []))
         model.estimator = machine.estimator
@@ -108,13 +88,12 @@ def train_machine(
 
 def describe(model: Any) -> str:
     """The certificate, and what a kernel has cost."""
+    text = model.result.certificate()
     if isinstance(model, LinearModel):
-        return certificate(model)
+        return text
     vectors = f"{np.count_nonzero(model.coef.data)} support vectors, " * isinstance(model, BinaryKernelModel)
-    return (
-        f"{certificate(model)}\n{vectors}{model.n_kernel / 1e6:.4g} million kernel values, "
-        f"{100 * model.hit_rate:.1f} % of rows in the cache"
-    )
+    rows = f"{100 * model.hit_rate:.1f} % of rows in the cache"
+    return f"{text}\n{vectors}{model.n_kernel / 1e6:.4g} million kernel values, {rows}"
 
 
 def load(path: str, *, mmap: bool = False) -> Any:
@@ -130,20 +109,16 @@ def examples(model: Any, path: str) -> Any:
     X, y = read_svmlight(out.source(path))
     if X.shape[1] > model.n_features:
         raise ValueError(f"{path}: has a feature {X.shape[1]}; the model was trained on {model.n_features} features")
-    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], model.n_features)), y
+    X.resize(X.shape[0], model.n_features)
+    return X, y
 
 
-def fast_layout(X: Any) -> Any:
-    """A CSR matrix as it is, or as an array if that is faster."""
-    return csr_array(X) if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
-
-
-def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) -> None:
-    """Print the accuracy; `plot`: the confusion matrix."""
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """The accuracy; the picture is the confusion matrix."""
     X, y = examples(model, path)
     # As strings: labels that the model does not know may be of another type, and count as errors.
     gold, found = y.astype(str), model.predict(X).astype(str)
     accuracy = float(np.mean(gold == found))
     text = f"{len(y)} examples: accuracy {100 * accuracy:.2f}% ({np.sum(gold != found)} errors)"
-    out.scores({"accuracy": accuracy, "n_samples": len(y)}, as_json, text)
-    out.confusions([gold.tolist()], [found.tolist()], plot)
+    scores = {"accuracy": accuracy, "n_samples": len(y)}
+    return scores, text, lambda: out.compared("ConfusionDisplay", (7, 6), [gold.tolist()], [found.tolist()])

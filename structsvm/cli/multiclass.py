@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +18,7 @@ from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 
-__all__ = ["command", "demo", "evaluate", "inspect", "load", "predict"]
+__all__ = ["command", "demo", "evaluate", "inspect", "load", "picture", "predict"]
 
 SOLVERS = {
     "larank": Machine(KernelLaRank, KernelModel, "LaRankClassifier"),
@@ -29,21 +29,20 @@ SOLVERS = {
 
 
 def about_labels(path: str, labels: Any) -> str:
-    """What is said of the labels of a file to train on; ValueError for a single one."""
+    """Describe the labels of a training file; ValueError for a single one."""
     if len(labels) < 2:
         raise ValueError(f"{path}: all examples have the label {labels.tolist()[0]!r}; two classes or more are wanted")
     return f"{len(labels)} classes"
 
 
-def predict(model: Any, path: str, output: str | None, kbest: int | None, jobs: int) -> None:
-    """Write the predicted label of each example, or with `kbest` its best labels and their scores."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
+    """The predicted label of each example, or with `kbest` its best labels and their scores."""
     X, _ = examples(model, path)
-    with out.writing(output) as stream:
-        for _, scores in model.scores(X):
-            out.write_best(stream, model.labels, scores, kbest)
+    for _, scores in model.scores(X):
+        yield from out.best(model.labels, scores, kbest)
 
 
-def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None:
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and the support patterns of each label with the largest coefficients."""
     shown = out.chosen(only, model.labels)
     click.echo(f"task: multiclass, {len(model.labels)} classes, {model.estimator}, kernel {kernel_text(model.kernel)}")
@@ -54,27 +53,23 @@ def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None
         row = model.coef[[k]].toarray().ravel()
         click.echo(f"\n{name}: {np.sum(model.support_labels == k)} support patterns")
         out.heaviest(row, top, lambda j: f"example {model.support[j] + 1}", ".4g")
-    if plot:
-        out.history(model, plot)
 
 
-def demo(output: str | None, seed: int) -> None:
-    """Train on simulated classes, evaluate on fresh ones, draw what happened."""
-    from structsvm.plotting import ConfusionDisplay
+picture = out.history
 
+
+def demo(seed: int) -> Any:
+    """Train on simulated classes, evaluate on fresh ones, draw the confusions."""
     click.echo("simulating 2000 points in 5 classes, each of 3 clouds, and 2000 to test on")
     X, y = clouds(2000, seed)
     X_test, y_test = clouds(2000, seed, fresh=True)
     labels = np.arange(5)
     model = KernelModel(labels, kernel_of(SimpleNamespace(**DEFAULTS), X))
-    run = model.train((X, y.astype(np.int32)), KernelLaRank(tol=0.01, random_state=seed))
+    raise_if_interrupted(model.train((X, y.astype(np.int32)), KernelLaRank(tol=0.01, random_state=seed)))
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")
     click.echo(model.result.certificate())
-    figure = out.blank(14, 6)
-    ConfusionDisplay.from_predictions([y_test.tolist()], [predicted.tolist()], ax=figure.add_subplot())
-    out.save(figure, output)
-    raise_if_interrupted(run)
+    return out.compared("ConfusionDisplay", (14, 6), [y_test.tolist()], [predicted.tolist()])
 
 
 def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
@@ -98,7 +93,6 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a multiclass support vector machine with a kernel.
 
-    TRAIN has one example per line in svmlight's form: its label, a number or a word, and index:value pairs. Files that
-    end in .gz, .xz or .bz2 are read as they are.
+    TRAIN has one example per line in svmlight's form: its label, a number or a word, and index:value pairs.
     """
     return train_machine(job, path, params, "solver", SOLVERS, about_labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +13,9 @@ from typing import Any
 import click
 import numpy as np
 
+# Files to read and to write.
+FILE, NEW = click.Path(exists=True, dir_okay=False), click.Path(dir_okay=False)
+
 
 def source(path: str) -> Any:
     """The path, or the bytes of standard input for "-"."""
@@ -20,7 +23,7 @@ def source(path: str) -> Any:
 
 
 def check_writable(path: str) -> None:
-    """Say before training, not after it, that a file cannot be written."""
+    """Raise OSError, before training, if a file cannot be written."""
     if path is None:
         return
     folder = Path(path).absolute().parent
@@ -53,19 +56,14 @@ def writing(output: str | None) -> Iterator[Any]:
         temporary.unlink(missing_ok=True)
 
 
-def write_best(stream: Any, labels: Any, scores: Any, kbest: int | None) -> None:
-    """Write the label of highest score for each row of scores, or the `kbest` best ones with their scores."""
+def best(labels: Any, scores: Any, kbest: int | None) -> Iterator[str]:
+    """Lines of the label of highest score for each row of scores, or of the `kbest` best ones with their scores."""
     for row in scores:
-        best = np.argsort(-row, kind="stable")[: kbest or 1]
-        stream.write("\t".join(f"{labels[k]}" if kbest is None else f"{labels[k]} {row[k]:.6f}" for k in best) + "\n")
+        order = np.argsort(-row, kind="stable")[: kbest or 1]
+        yield "\t".join(f"{labels[k]}" if kbest is None else f"{labels[k]} {row[k]:.6f}" for k in order) + "\n"
 
 
-# ---- scores and models as text ------------------------------------------------------------------
-
-
-def scores(found: Any, as_json: bool, text: str) -> None:
-    """Print scores as a JSON object, or as a text."""
-    click.echo(json.dumps(found) if as_json else text)
+# ---- models as text -----------------------------------------------------------------------------
 
 
 def chosen(only: Sequence[str], names: Any, what: str = "labels", *, listed: bool = True) -> list[tuple[int, str]]:
@@ -79,12 +77,12 @@ def chosen(only: Sequence[str], names: Any, what: str = "labels", *, listed: boo
 
 def parameters(params: dict[str, Any], defaults: Any) -> None:
     """Print the parameters that are not the defaults."""
-    told = {k: v for k, v in params.items() if k not in defaults or (v is not defaults[k] and v != defaults[k])}
-    click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in told.items()) or "defaults"))
+    changed = {k: v for k, v in params.items() if k not in defaults or (v is not defaults[k] and v != defaults[k])}
+    click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in changed.items()) or "defaults"))
 
 
 def certificate(model: Any) -> None:
-    """Print what a training came to, if there was one."""
+    """Print the certificate of a trained model."""
     if model.result is not None:
         click.echo(model.result.certificate())
 
@@ -100,14 +98,14 @@ def heaviest(weights: Any, top: int, name: Any, precision: str = ".3f") -> None:
 
 
 def drawable(output: str | None) -> None:
-    """Raise OSError or ValueError, before the work, if a picture could not be saved after it."""
+    """Raise OSError, ImportError or ValueError, before the work, if a picture could not be saved after it."""
     if output is None:
         return
     check_writable(output)
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
-        raise OSError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
+        raise ImportError("pictures need matplotlib: pip install 'structsvm[plot]'") from None
     known = sorted(FigureCanvasBase.get_supported_filetypes())
     if Path(output).suffix[1:].lower() not in known:
         raise ValueError(f"{output}: a picture's name ends in one of {', '.join('.' + kind for kind in known)}")
@@ -121,31 +119,25 @@ def blank(width: float, height: float) -> Any:
 
 
 def save(figure: Any, output: str | None, *, say: Any = click.echo) -> None:
-    """Write a figure, and say where it is."""
+    """Write a figure, and print its path."""
     figure.savefig(output, dpi=120)
     say(f"picture: {output}")
 
 
-def note(text: str) -> None:
-    """Say something where standard output has the scores."""
-    click.echo(text, err=True)
-
-
-def history(model: Any, output: str | None, *, say: Any = click.echo) -> None:
-    """Save the objectives and the gap over time."""
+def history(model: Any, figure: Any = None) -> Any:
+    """Draw the objectives and the gap over time, on a new figure or on a part of one; returns it."""
     from structsvm.plotting import HistoryDisplay
 
-    figure = blank(7, 6)
+    if model.result is None:
+        raise ValueError("--plot: the model has no training history")
+    figure = blank(7, 6) if figure is None else figure
     HistoryDisplay(model.result.history).plot(ax=figure.subplots(2, sharex=True, height_ratios=(3, 2)))
-    save(figure, output, say=say)
+    return figure
 
 
-def confusions(gold: Any, predicted: Any, output: str | None) -> None:
-    """Save the confusion matrix of lists of labels, if there is an output."""
-    if output is None:
-        return
-    from structsvm.plotting import ConfusionDisplay
-
-    figure = blank(7, 6)
-    ConfusionDisplay.from_predictions(gold, predicted, ax=figure.add_subplot())
-    save(figure, output, say=note)
+def compared(display: str, size: tuple[float, float], *outputs: Any, **grid: Any) -> Any:
+    """Draw true and predicted outputs with a display of `structsvm.plotting`, on subplots in such a grid."""
+    figure = blank(*size)
+    cls = getattr(importlib.import_module("structsvm.plotting"), display)
+    cls.from_predictions(*outputs, ax=figure.subplots(**grid))
+    return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +12,9 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import FILE, Training, certificate, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.metrics import alignment_error, meaning_scores
+from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.semantics.model import SemanticModel, as_grammar
@@ -24,48 +25,48 @@ DEFAULT_C = 0.1
 load = SemanticModel.load
 
 
-def predict(model: Any, path: str, output: str | None, kbest: int | None, jobs: int) -> None:
-    """Write the input's sentences with their meanings and alignments, as JSON lines."""
+UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
+
+
+def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
+    """The input's sentences with their meanings and alignments, as JSON lines."""
     if kbest is not None:
         raise ValueError("--kbest is for label sequences; a semantic parser has one parse of a sentence")
     lines = read_bags(out.source(path), bags=False)
     tokens = model.tokens_of(lines.sentences, lines.places)
-    with out.writing(output) as stream:
-        for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens, jobs), model.align(tokens)):
-            row = {
-                "sentence": sentence,
-                "meaning": [format_meaning(tree) for tree in trees],
-                "alignment": [symbol.name for symbol in symbols],
-            }
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+    for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens, jobs), model.align(tokens)):
+        row = {
+            "sentence": sentence,
+            "meaning": [format_meaning(tree) for tree in trees],
+            "alignment": [symbol.name for symbol in symbols],
+        }
+        yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) -> None:
-    """Print precision, recall and F1 of the meanings, and the alignment error where the input tells alignments."""
-    refuse_plot(plot)
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """Precision, recall and F1 of the meanings, and the alignment error where the input has alignments."""
     lines: Any = read_bags(out.source(path))  # every line has a bag
     tokens = model.tokens_of(lines.sentences, lines.places)
     scores = meaning_scores(lines.bags, model.parse(tokens, jobs), grammar=model.grammar)
-    told = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
-    found = [[symbol.name for symbol in symbols] for symbols in model.align(tokens)]
-    error = alignment_error([lines.alignments[i] for i in told], [found[i] for i in told]) if told else None
-    results = {
-        "f1": scores.f1,
-        "precision": scores.precision,
-        "recall": scores.recall,
-        "alignment_error": error,
-        "n_sentences": len(tokens),
-    }
+    aligned = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
+    found = names_of(model, tokens)
+    error = alignment_error([lines.alignments[i] for i in aligned], [found[i] for i in aligned]) if aligned else None
+    results = {name: getattr(scores, name) for name in ("f1", "precision", "recall")}
+    results |= {"alignment_error": error, "n_sentences": len(tokens)}
     text = (
         f"{len(tokens)} sentences; precision {100 * scores.precision:.2f} %, recall {100 * scores.recall:.2f} %, "
         f"F1 {100 * scores.f1:.2f}"
     )
-    out.scores(results, as_json, text + ("" if error is None else f"; alignment error {100 * error:.2f} %"))
+    return results, text + ("" if error is None else f"; alignment error {100 * error:.2f} %"), None
 
 
-def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None:
-    """Print what the model is, and the words that mean each symbol most."""
-    refuse_plot(plot)
+def names_of(model: Any, tokens: Any) -> list[list[str]]:
+    """The name of the symbol of each word."""
+    return [[symbol.name for symbol in symbols] for symbols in model.align(tokens)]
+
+
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
+    """Print what the model is, and the heaviest words of each symbol."""
     names = [symbol.name for symbol in model.symbols.labels]
     shown = out.chosen(only, names, "symbols")
     click.echo(f"task: semantics; {len(model.symbols.encoder)} features of words, {len(names) - 1} symbols")
@@ -80,7 +81,7 @@ def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None
         click.echo(f"{name}{kind}: " + "  ".join(f"{attributes[f]} {weights[f, k]:.3f}" for f in best))
 
 
-def demo(output: str | None, seed: int) -> None:
+def demo(seed: int) -> Any:
     """Learn the language of a simulated house from ambiguous sentences, and draw how the alignment error falls."""
     from structsvm.datasets import make_ambig_house
 
@@ -97,20 +98,13 @@ def demo(output: str | None, seed: int) -> None:
         ends, errors = list(range(100, 2001, 100)), []
         model.register(bags)
         for end in ends:
-            model.train((tokens[end - 100 : end], bags[end - 100 : end]), solver, passes=1)
-            found = [[symbol.name for symbol in symbols] for symbols in model.align(words)]
-            errors.append(100 * alignment_error(test.alignment, found))
+            raise_if_interrupted(model.train((tokens[end - 100 : end], bags[end - 100 : end]), solver, passes=1))
+            errors.append(100 * alignment_error(test.alignment, names_of(model, words)))
         scores = meaning_scores(test.meanings, model.parse(words))
         click.echo(f"level {level}: alignment error {errors[-1]:.1f} %, F1 of meanings {100 * scores.f1:.1f}")
         axes.plot(ends, errors, color=colour, label=f"level {level}")
     axes.legend()
-    out.save(figure, output)
-
-
-def refuse_plot(plot: str | None) -> None:
-    """Raise ValueError if a picture is asked for."""
-    if plot:
-        raise ValueError("--plot has nothing to show for a semantic parser")
+    return figure
 
 
 @training(DEFAULT_C, metavar="BAGS", solvers=(), role_of_C="Longest step.")
@@ -120,7 +114,7 @@ def refuse_plot(plot: str | None) -> None:
 @count("--window", 0, "Words beside one as its features.", least=0)
 @count("--ngrams", 1, "Longest n-gram as a feature.")
 @count("--role-window", 2, "Words beside an argument.", least=0)
-@click.option("--grammar", type=FILE, help="Grammar of the valid meanings.")
+@click.option("--grammar", type=out.FILE, help="Grammar of the valid meanings.")
 @click.option("--max-meanings", type=click.IntRange(1), help="Meanings of a sentence, at most.")
 @click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
 @flag("--fold-constants", "A relation of constants alone is one symbol.")
@@ -128,8 +122,7 @@ def refuse_plot(plot: str | None) -> None:
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a semantic parser on JSON lines of sentences with bags of meanings.
 
-    A line is {"sentence": "purple9 passes out", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}. Files that end in
-    .gz, .xz or .bz2 are read as they are.
+    A line is {"sentence": "purple9 passes out", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}.
     """
     if "grammar" in params:
         params["grammar"] = as_grammar(Path(params["grammar"]))
@@ -137,10 +130,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     solver = make_ospas(settings)
     solver.validate()
     lines = read_bags(path)
-    if model is None:
-        model = SemanticModel(settings)
-    else:
-        model.follow(settings)
+    model = model or SemanticModel(settings)
+    model.follow(settings)
     tokens, bags = model.read(lines.sentences, lines.bags, lines.places)
     job.announce(
         f"{len(tokens)} sentences, {sum(map(len, tokens))} words, "
@@ -151,7 +142,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 def describe(model: Any) -> str:
     """Symbols and certificate."""
-    return f"{len(model.symbols.labels) - 1} symbols; {certificate(model)}"
+    return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
 DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": 1}

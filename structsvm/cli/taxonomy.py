@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -12,7 +12,7 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.kernels import DEFAULTS as KERNEL
 from structsvm.cli.kernels import kernel_options
-from structsvm.cli.training import FILE, Training, choice, count, flag, training
+from structsvm.cli.training import Training, choice, count, flag, training
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.tasks.taxonomy.documents import read_documents
@@ -21,20 +21,19 @@ from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 load = TaxonomyClassifier.load
 
 
-def predict(model: Any, path: str, output: str | None, kbest: int | None, jobs: int) -> None:
-    """Write the predicted node of each document, or with `kbest` its best classes and their scores."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
+    """The predicted node of each document, or with `kbest` its best classes and their scores."""
     model.set_params(n_jobs=jobs)
     X, _ = documents(model, path)
-    with out.writing(output) as stream:
-        if kbest is None:
-            stream.writelines(f"{name}\n" for name in model.predict(X))
-            return
-        scores = model.model_.label_scores(X if not hasattr(model, "vectorizer_") else model.vectorizer_.transform(X))
-        out.write_best(stream, model.model_.labels, scores, kbest)
+    if kbest is None:
+        yield from (f"{name}\n" for name in model.predict(X))
+        return
+    scores = model.model_.label_scores(X if not hasattr(model, "vectorizer_") else model.vectorizer_.transform(X))
+    yield from out.best(model.model_.labels, scores, kbest)
 
 
-def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) -> None:
-    """Print accuracy and the losses along the taxonomy."""
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """Accuracy and the losses along the taxonomy; the picture is the recall of its nodes."""
     model.set_params(n_jobs=jobs)
     X, y = documents(model, path)
     if y is None:
@@ -50,9 +49,7 @@ def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) 
         "accuracy": float(np.mean([a == b for a, b in zip(y, predicted)])),
         "tree_loss": tree_loss(y, predicted, model.taxonomy_),
         "path_loss": path_loss(y, predicted, model.taxonomy_),
-        "hierarchical_precision": scores.precision,
-        "hierarchical_recall": scores.recall,
-        "hierarchical_f1": scores.f1,
+        **{f"hierarchical_{name}": score for name, score in scores._asdict().items()},
         "n_documents": len(y),
     }
     text = (
@@ -60,16 +57,15 @@ def evaluate(model: Any, path: str, as_json: bool, jobs: int, plot: str | None) 
         f"over ancestors: precision {100 * scores.precision:.2f}%, recall {100 * scores.recall:.2f}%, "
         f"F1 {100 * scores.f1:.2f}%; mean path length {found['path_loss']:.4f}"
     )
-    out.scores(found, as_json, text)
-    if plot:
-        from structsvm.plotting import TaxonomyDisplay
-
-        figure = out.blank(18, 9)
-        TaxonomyDisplay.from_predictions(y, predicted, model.taxonomy_, ax=figure.subplots(ncols=2))
-        out.save(figure, plot, say=out.note)
+    return found, text, lambda: out.compared("TaxonomyDisplay", (18, 9), y, predicted, model.taxonomy_, ncols=2)
 
 
-def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None:
+def picture(model: Any) -> Any:
+    """The training history."""
+    return out.history(model.model_)
+
+
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and the heaviest weights of its nodes."""
     targets, taxonomy = model.model_.targets, model.taxonomy_
     nodes = model.nodes_.tolist()
@@ -87,50 +83,41 @@ def inspect(model: Any, top: int, only: Sequence[str], plot: str | None) -> None
     else:
         click.echo(f"{kind}{len(model.support_)} support patterns, kernel {model.kernel}")
     out.certificate(model.model_)
-    features = (
-        model.vectorizer_.get_feature_names_out()
-        if hasattr(model, "vectorizer_")
-        else [str(k + 1) for k in range(model.n_features_in_)]
-    )
+    of_texts = hasattr(model, "vectorizer_")
+    features = model.vectorizer_.get_feature_names_out() if of_texts else range(1, model.n_features_in_ + 1)
     if isinstance(model.attributes, str) and model.kernel is None:
         matrix = model.coef_
         for k, name in shown:
             weights = matrix[[k]].toarray().ravel() if hasattr(matrix, "toarray") else matrix[k]
             click.echo(f"\n{name}")
             out.heaviest(weights, top, features.__getitem__)
-    if plot:
-        out.history(model.model_, plot)
 
 
-def demo(output: str | None, seed: int) -> None:
+def demo(seed: int) -> Any:
     """Train on simulated documents, evaluate on fresh ones, draw how they are confused."""
     from structsvm.datasets import make_taxonomy
-    from structsvm.plotting import TaxonomyDisplay
 
     size = {"n_leaves": 48, "depth": 3, "n_words": 3000}
     click.echo("simulating 500 documents in a taxonomy of 48 leaves, and 2000 to test on")
     X, y, taxonomy = make_taxonomy(500, **size, random_state=seed)
     X_test, y_test, _ = make_taxonomy(2000, **size, random_state=seed + 1)
     for attributes, loss in (("flat", "zero_one"), ("ancestors", "tree")):
-        model = TaxonomyClassifier(
-            taxonomy, attributes=attributes, loss=loss, vectorizer=vectorizer(X), random_state=seed
-        ).fit(X, y)
+        settings: dict[str, Any] = {"attributes": attributes, "loss": loss, "random_state": seed}
+        model = TaxonomyClassifier(taxonomy, vectorizer=vectorizer(X), **settings).fit(X, y)
         predicted = model.predict(X_test)
         click.echo(
             f"{attributes} features, {loss} loss: accuracy {100 * np.mean(predicted == y_test):.2f}%, mean tree loss "
             f"{tree_loss(y_test, predicted, taxonomy):.4f}"
         )
     click.echo(model.result_.certificate())
-    figure = out.blank(16, 8)
-    TaxonomyDisplay.from_predictions(y_test, predicted, taxonomy, ax=figure.subplots(ncols=2))
-    out.save(figure, output)
+    return out.compared("TaxonomyDisplay", (16, 8), y_test, predicted, taxonomy, ncols=2)
 
 
 # ---- files --------------------------------------------------------------------------------------
 
 
 def vectorizer(X: Any, min_count: Any = 1, ngrams: Any = 1) -> Any:
-    """What makes features of texts: term frequencies, on a log scale, by inverse document frequencies."""
+    """The vectorizer of texts, tf-idf with logarithmic term frequencies; None for other documents."""
     if not isinstance(X, list):
         return None
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -142,22 +129,12 @@ def documents(model: Any, path: str) -> Any:
     """Return ``(X, labels)`` of a file in the form that the model was trained on."""
     X, y = read_documents(out.source(path), texts=hasattr(model, "vectorizer_"))
     if not isinstance(X, list):
-        from scipy.sparse import csr_array
-
-        # Features that the model does not know are left out.
-        known = X.indices < model.n_features_in_
-        counts = np.concatenate([[0], np.cumsum(known)])[X.indptr]
-        X = csr_array((X.data[known], X.indices[known], counts), (X.shape[0], model.n_features_in_))
+        X.resize(X.shape[0], model.n_features_in_)  # without the features that the model does not know
     return X, y
 
 
 @training(1.0, metavar="DOCS", plot="Save the training history as a picture.")
-@click.option(
-    "--taxonomy",
-    "edges",
-    type=FILE,
-    help="Edges, one child<TAB>parent per line.  [default: classes have nothing in common]",
-)
+@click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
 @choice("--loss", "tree", "path", "zero_one")
 @choice("--attributes", "ancestors", "normalized", "flat")
 @kernel_options("none: weights for features")
@@ -169,8 +146,7 @@ def documents(model: Any, path: str) -> Any:
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a classifier of documents in a taxonomy.
 
-    DOCS has one document per line: label<TAB>text, or svmlight's label and index:value pairs. Files that end in .gz,
-    .xz or .bz2 are read as they are.
+    DOCS has one document per line: label<TAB>text, or svmlight's label and index:value pairs.
     """
     of_texts = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
     if "any_node" in params:

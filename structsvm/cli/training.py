@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from inspect import cleandoc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,8 @@ import structsvm.cli.output as out
 from structsvm.progress import Bar
 from structsvm.tasks.common.solver import SOLVERS
 
-# Files to read and to write.
-FILE, NEW = click.Path(exists=True, dir_okay=False), click.Path(dir_okay=False)
+WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
+trained on, start from what it has learnt on others."""
 
 # Options that are no parameters of a model.
 NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
@@ -38,6 +39,13 @@ def count(name: Any, default: Any, text: str, *param: str, least: int = 1) -> An
 def flag(name: Any, text: str) -> Any:
     """An option without a value."""
     return click.option(name, is_flag=True, default=False, help=text)
+
+
+def with_options(options: Sequence[Any], command: Any) -> Any:
+    """Decorate a command with options, in their order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def defaults(command: Any, *others: Any) -> dict[str, Any]:
@@ -59,24 +67,12 @@ def training(
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
 
     The function takes the `Training`, the path of the training file and a dict of the other options that were given; it
-    returns the exit status.
-
-    Parameters
-    ----------
-    default_C : float
-        Default of -C in the help.
-    role_of_C : str
-        Help of -C.
-    metavar : str
-        Name of the training file in the help.
-    solvers : sequence of str
-        Choices of --solver. Empty: the task has algorithms of its own, and none of the options of solvers.
-    plot : str, optional
-        Help of --plot; without it, the command has no such option.
+    returns the exit status. Without `solvers` the task has algorithms of its own, and none of the options of solvers;
+    `plot` is the help of --plot, which the command lacks without it.
     """
     options = [
-        click.argument("train_file", metavar=metavar, type=FILE),
-        click.option("-m", "--model", required=True, type=NEW, help="File to write the model to."),
+        click.argument("train_file", metavar=metavar, type=out.FILE),
+        click.option("-m", "--model", required=True, type=out.NEW, help="File to write the model to."),
         click.option("-C", "C", type=float, help=f"{role_of_C}  [default: {default_C:g}]"),
         click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
@@ -90,16 +86,11 @@ def training(
             click.option("--jobs", "n_jobs", type=click.IntRange(-1), help=jobs),
         ]
     options += [
-        click.option("--checkpoint", type=NEW, help="Store the state of training here; resume from it."),
+        click.option("--checkpoint", type=out.NEW, help="Store the state of training here; resume from it."),
         count("--checkpoint-every", 1, "Passes between two."),
-        click.option(
-            "--warm-start",
-            type=FILE,
-            help="Continue from this model, whose parameters are the defaults: resume its run on the file that it was "
-            "trained on, start from what it has learnt on others.",
-        ),
+        click.option("--warm-start", type=out.FILE, help=WARM_START),
     ]
-    options += [click.option("--plot", type=NEW, help=plot)] * (plot is not None)
+    options += [click.option("--plot", type=out.NEW, help=plot)] * (plot is not None)
 
     def decorate(function: Any) -> Any:
         @wraps(function)
@@ -110,16 +101,10 @@ def training(
             given = {name: value for name, value in params.items() if source(name) is not default}
             sys.exit(function(Training(model, warm_start, plot, quiet), train_file, given))
 
-        for option in reversed(options):
-            command = option(command)
-        return click.command(command)
+        files = "Files that end in .gz, .xz or .bz2 are read as they are."
+        return click.command(help=f"{cleandoc(function.__doc__)}\n\n{files}")(with_options(options, command))
 
     return decorate
-
-
-def certificate(model: Any) -> str:
-    """The text about a trained model."""
-    return model.result.certificate()
 
 
 class Training:
@@ -140,7 +125,7 @@ class Training:
             click.echo(text)
 
     def announce(self, text: str) -> None:
-        """Say what there is to train on, and how long it took to read."""
+        """Print the size of the training data, and how long they took to read."""
         self.say(f"{text} ({self.seconds:.2f} s)")
 
     def start(self, load: Any, default_params: dict[str, Any], given: dict[str, Any]) -> Any:
@@ -169,20 +154,20 @@ class Training:
             yield
 
     def end(
-        self, model: Any, interrupted: float | None = None, *, describe: Any = certificate, draw: Any = out.history
+        self, model: Any, interrupted: float | None = None, *, describe: Any = None, draw: Any = out.history
     ) -> int:
-        """Store a model and say what came of it; returns the exit status: 130 if Ctrl-C came after so many passes.
+        """Save a model and print its certificate; returns the exit status: 130 if Ctrl-C came after so many passes.
 
-        ``describe(model)`` returns the text about a trained model, ``draw(model, path, say=...)`` saves its picture.
+        ``describe(model)`` returns the text about a trained model, ``draw(model)`` its picture.
         """
         path = self.model_path
         model.save(path)
         if model.result is not None:
-            self.say(describe(model))
+            self.say(describe(model) if describe else model.result.certificate())
         if self.plot:
-            draw(model, self.plot, say=self.say)
+            out.save(draw(model), self.plot, say=self.say)
         if interrupted is not None:
-            partial = f"{path} holds the partial model, and --warm-start {path} goes on from it"
+            partial = f"{path} holds the partial model; resume with --warm-start {path}"
             click.echo(f"interrupted after {interrupted:.1f} passes: {partial}", err=True)
             return 130
         self.say(f"model: {path} ({Path(path).stat().st_size / 1e6:.1f} MB), {self.seconds:.2f} s in all")

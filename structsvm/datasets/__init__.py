@@ -1,4 +1,8 @@
-"""Data sets: real ones, downloaded on first use, and simulated ones."""
+"""Data sets: real ones, downloaded on first use, and simulated ones.
+
+Every fetcher takes the data folder and raises the errors that :func:`fetch_conll2000` describes. Every simulator draws
+the same data from the same seed, and raises ValueError, naming it, for a parameter that is out of its range.
+"""
 
 from structsvm.datasets._alignments import AlignmentPairs, fetch_oxbench, fetch_prefab, fetch_substitution_matrix
 from structsvm.datasets._binary import make_banana, make_ill_conditioned, make_waveform

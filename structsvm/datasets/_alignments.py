@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from structsvm.datasets._fetch import DataHome, fetch
+from structsvm.datasets._parts import Split, fields
 from structsvm.datasets._sources import SOURCES
 from structsvm.structures.gapped import strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
-__all__ = ["AlignmentPairs", "fetch_oxbench", "fetch_prefab", "fetch_substitution_matrix"]
-
-_PARTS = ("train", "valid", "test")
-
 
 @dataclass(frozen=True, repr=False)
-class AlignmentPairs:
+class AlignmentPairs(Split[list[tuple[str, str]], list[tuple[str, str]]]):
     """Pairs of homologous proteins with reference alignments and decoys, split into parts.
 
     Attributes
@@ -32,20 +29,15 @@ class AlignmentPairs:
         The A2M file of all pairs.
     """
 
-    X_train: list[tuple[str, str]]
-    y_train: list[tuple[str, str]]
-    decoys_train: list[list[str]]
     X_valid: list[tuple[str, str]]
     y_valid: list[tuple[str, str]]
+    decoys_train: list[list[str]]
     decoys_valid: list[list[str]]
-    X_test: list[tuple[str, str]]
-    y_test: list[tuple[str, str]]
     decoys_test: list[list[str]]
     path: Path
 
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"n_{part}={len(getattr(self, f'X_{part}'))}" for part in _PARTS)
-        return f"AlignmentPairs({sizes})"
+    def _sizes(self) -> dict[str, int]:
+        return {"n_train": len(self.X_train), "n_valid": len(self.X_valid), "n_test": len(self.X_test)}
 
 
 def _alignment_pairs(name: str, data_home: DataHome) -> AlignmentPairs:
@@ -53,14 +45,17 @@ def _alignment_pairs(name: str, data_home: DataHome) -> AlignmentPairs:
     rows = files["pairs.fa.gz"].lines()[1::2]
     records = files["seqs.fa.gz"].lines()
     sequences = {title[1:].split()[0]: letters for title, letters in zip(records[::2], records[1::2], strict=True)}
-    fields: dict[str, list[Any]] = {f"{kind}_{part}": [] for part in _PARTS for kind in ("X", "y", "decoys")}
     tables = (files[file].rows()[1:] for file in ("pairs.tsv.gz", "decoys.tsv.gz"))
-    for row_x, row_z, facts, decoys in zip(rows[::2], rows[1::2], *tables, strict=True):
-        part = facts[-1]
-        fields[f"X_{part}"].append((strip_gaps(row_x), strip_gaps(row_z)))
-        fields[f"y_{part}"].append((row_x, row_z))
-        fields[f"decoys_{part}"].append([sequences[identifier] for identifier in decoys[1].split(",")])
-    return AlignmentPairs(**fields, path=files["pairs.fa.gz"].path)
+    examples = list(zip(zip(rows[::2], rows[1::2], strict=True), *tables, strict=True))
+
+    def read(part: str) -> tuple[Any, Any, Any]:
+        chosen = [(pair, decoys[1].split(",")) for pair, facts, decoys in examples if facts[-1] == part]
+        y = [pair for pair, _ in chosen]
+        X = [(strip_gaps(row_x), strip_gaps(row_z)) for row_x, row_z in y]
+        return X, y, [[sequences[identifier] for identifier in decoys] for _, decoys in chosen]
+
+    parts = fields(read, "train", "valid", "test", names=("X", "y", "decoys"))
+    return AlignmentPairs(**parts, path=files["pairs.fa.gz"].path)
 
 
 def fetch_prefab(data_home: DataHome = None) -> AlignmentPairs:

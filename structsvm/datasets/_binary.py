@@ -1,4 +1,4 @@
-"""Simulators of rows of numbers in two classes."""
+"""Simulators of points in two classes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._checks import COUNT, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, RandomState, check_arguments
 from structsvm.parameters import POSITIVE, Interval
-
-__all__ = ["make_banana", "make_ill_conditioned", "make_waveform"]
 
 
 def make_banana(

@@ -6,14 +6,10 @@ relation, so one to four relations are nested.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from structsvm.datasets._checks import COUNT, RandomState, check_arguments
-from structsvm.datasets._house import LEVEL, AmbiguousSentences, Event, pick
-
-__all__ = ["make_ambig_child_world"]
+from structsvm.datasets._draws import COUNT, RandomState, check_arguments, pick, shuffled
+from structsvm.datasets._house import LEVEL, AmbiguousSentences, Event, Words, draw_arguments, sentence
 
 PEOPLE = ("mommy", "daddy", "daisy", "mary", "john", "anna", "peter", "grandma")
 ANIMALS = ("mouse", "dog", "cat", "bunny", "pig", "duck", "bear")
@@ -46,40 +42,26 @@ CLAUSES = {
 ODDS = (0.4, 0.3, 0.2, 0.1)  # of one to four relations
 
 
-def noun(name: str) -> list[tuple[str, str]]:
-    """Return the words for a thing and the symbol of each."""
+def noun(name: str) -> Words:
+    """Return the words for a thing."""
     return [(name, name)] if name in PEOPLE else [("the", "-"), (name, name)]
-
-
-def sentence(pattern: str, relation: str, arguments: Sequence[str], rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Return a pattern as (word, symbol) pairs."""
-    pairs: list[tuple[str, str]] = []
-    for token in pattern.split():
-        token = pick(rng, token.split("|"))
-        if token[0] == "{":
-            pairs += noun(arguments[int(token[1])])
-        else:
-            pairs.append((token[1:], relation) if token[0] == "*" else (token, "-"))
-    return pairs
 
 
 def draw(rng: np.random.Generator) -> Event:
     """Draw an event."""
     prefixes: list[str] = []
     used: list[str] = []
-    pairs: list[tuple[str, str]] = []
+    pairs: Words = []
     for _ in range(int(rng.choice(4, p=ODDS))):
         relation = pick(rng, [name for name in CLAUSES if name not in prefixes])
         who = pick(rng, [name for name in PEOPLE if name not in used])
         used.append(who)
         prefixes.append(relation)
-        pairs += sentence(pick(rng, CLAUSES[relation]), relation, [who], rng)
+        pairs += sentence(pick(rng, CLAUSES[relation]), relation, [who], noun, rng)
     relation = pick(rng, tuple(SIMPLE))
     kinds, patterns = SIMPLE[relation]
-    arguments: list[str] = []
-    for kind in kinds:
-        arguments.append(pick(rng, [name for name in kind if name not in arguments and name not in used]))
-    pairs += sentence(pick(rng, patterns), relation, arguments, rng)
+    arguments = draw_arguments(rng, kinds, used)
+    pairs += sentence(pick(rng, patterns), relation, arguments, noun, rng)
     meaning = f"{relation}({','.join(arguments)})"
     for clause, who in zip(reversed(prefixes), reversed(used), strict=True):
         meaning = f"{clause}({who},{meaning})"
@@ -104,11 +86,6 @@ def make_ambig_child_world(n: int = 900, level: int = 1, random_state: RandomSta
     -------
     AmbiguousSentences
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     References
     ----------
     R. Kate and R. Mooney, Learning language semantics from ambiguous supervision, AAAI 2007.
@@ -125,6 +102,5 @@ def make_ambig_child_world(n: int = 900, level: int = 1, random_state: RandomSta
     bags = []
     for i in range(level, level + n):
         before, after = rng.integers(level + 1, size=2)
-        near = dict.fromkeys(meaning for meaning, _ in events[i - before : i + after + 1])
-        bags.append([list(near)[k] for k in rng.permutation(len(near))])
+        bags.append(shuffled(rng, (meaning for meaning, _ in events[i - before : i + after + 1])))
     return AmbiguousSentences.of(events[level : level + n], bags)

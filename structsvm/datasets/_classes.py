@@ -1,4 +1,4 @@
-"""Loaders of rows of numbers with classes: letters, digits, texts, incomes, pages, and rows with ambiguous labels."""
+"""Loaders of feature vectors with classes: letters, digits, texts, incomes, pages, and rows with ambiguous labels."""
 
 from __future__ import annotations
 
@@ -11,30 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets._fetch import DataHome, fetch
+from structsvm.datasets._parts import Split, fields
 from structsvm.features.svmlight import read_svmlight
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "CandidateLabels",
-    "LabelledRows",
-    "fetch_20newsgroups",
-    "fetch_adult",
-    "fetch_letter",
-    "fetch_lost",
-    "fetch_mnist",
-    "fetch_msrcv2",
-    "fetch_usps",
-    "fetch_w8a",
-]
-
-_PARTS = ("train", "test")
-
 
 @dataclass(frozen=True, repr=False)
-class LabelledRows:
-    """Rows of numbers and their classes, split into parts.
+class LabelledRows(Split["NDArray[np.float32] | csr_array", np.ndarray]):
+    """Feature vectors and their classes, split into parts.
 
     Attributes
     ----------
@@ -45,15 +31,10 @@ class LabelledRows:
         File that they were read from.
     """
 
-    X_train: NDArray[np.float32] | csr_array
-    y_train: np.ndarray
-    X_test: NDArray[np.float32] | csr_array
-    y_test: np.ndarray
     path: Path
 
-    def __repr__(self) -> str:
-        sizes = f"n_train={len(self.y_train)}, n_test={len(self.y_test)}, n_features={self.X_train.shape[1]}"
-        return f"LabelledRows({sizes})"
+    def _sizes(self) -> dict[str, int]:
+        return super()._sizes() | {"n_features": self.X_train.shape[1]}
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,8 +92,8 @@ def _digits(name: str, data_home: DataHome, scale: float) -> LabelledRows:
     """Digits of an .npz file, grey values times `scale`."""
     (file,) = fetch(name, data_home).values()
     arrays = file.arrays()
-    parts = ((arrays[f"X_{part}"] * np.float32(scale), arrays[f"y_{part}"].astype(np.int64)) for part in _PARTS)
-    return LabelledRows(*next(parts), *next(parts), file.path)
+    parts = fields(lambda part: (arrays[f"X_{part}"] * np.float32(scale), arrays[f"y_{part}"].astype(np.int64)))
+    return LabelledRows(**parts, path=file.path)
 
 
 def fetch_usps(data_home: DataHome = None) -> LabelledRows:
@@ -161,13 +142,13 @@ def fetch_20newsgroups(data_home: DataHome = None) -> LabelledRows:
 
     files = fetch("20newsgroups", data_home)
     names, arrays = np.array(files["classes.txt"].lines()), files["news.npz"].arrays()
-    width = 1 + max(int(arrays[f"{part}_indices"].max()) for part in _PARTS)
+    width = 1 + max(int(arrays[f"{part}_indices"].max()) for part in ("train", "test"))
 
     def rows(part: str) -> tuple[csr_array, np.ndarray]:
         counts, indices, indptr, y = (arrays[f"{part}_{key}"] for key in ("counts", "indices", "indptr", "y"))
         return csr_array((counts.astype(np.float32), indices, indptr), shape=(len(indptr) - 1, width)), names[y]
 
-    return LabelledRows(*rows("train"), *rows("test"), files["news.npz"].path)
+    return LabelledRows(**fields(rows), path=files["news.npz"].path)
 
 
 def _svmlight(name: str, data_home: DataHome, prefix: str, n_features: int) -> LabelledRows:
@@ -180,7 +161,7 @@ def _svmlight(name: str, data_home: DataHome, prefix: str, n_features: int) -> L
         X, y = read_svmlight(io.BytesIO(files[f"{prefix}.{part}.svm.gz"].content))
         return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features)), y
 
-    return LabelledRows(*rows("train"), *rows("test"), files[f"{prefix}.train.svm.gz"].path)
+    return LabelledRows(**fields(rows), path=files[f"{prefix}.train.svm.gz"].path)
 
 
 def fetch_adult(data_home: DataHome = None) -> LabelledRows:

@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
-from structsvm.datasets._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, pick
-
-__all__ = ["Universe", "make_concept_world"]
+from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, pick
+from structsvm.datasets._house import ANIMALS, DRINKS, FOOD, FURNITURE, OBJECTS, ROOMS, Words, sentence
 
 MALES, FEMALES = ("john", "mark", "harry"), ("gina", "francoise", "maggie")
 PEOPLE = MALES + FEMALES
@@ -24,11 +22,6 @@ NAMES = {
     "gina": "mother", "francoise": "sister", "maggie": "grandmother",
 }  # fmt: skip
 SEATS, BEDS = ("couch", "chair", "armchair", "stool"), ("bed", "couch")
-WORDS = {
-    "move": "goes", "get": "gets", "give": "gives", "put": "puts", "sleep": "sleeps", "wake_up": "wakes",
-    "play": "plays", "drink": "drinks", "eat": "eats", "bring": "brings", "drop": "drops", "sit": "sits",
-    "stand_up": "stands", "cook": "cooks", "work": "works",
-}  # fmt: skip
 
 
 @dataclass
@@ -134,22 +127,23 @@ def execute(world: Universe, verb: str, arguments: tuple[str, ...]) -> None:
         world.state[actor] = "standing"
 
 
+# The sentence of each verb, written as in the house.
 PATTERNS = {
-    "move": "{0} * from {1} to {2}",
-    "get": "{0} * {1} from {2}",
-    "give": "{0} * {1} to {2}",
-    "put": "{0} * {1} on {2}",
-    "sleep": "{0} * on {1}",
-    "wake_up": "{0} * up",
-    "play": "{0} * with {1}",
-    "drink": "{0} * {1}",
-    "eat": "{0} * {1}",
-    "bring": "{0} * {1} to {2}",
-    "drop": "{0} * {1} in {2}",
-    "sit": "{0} * on {1}",
-    "stand_up": "{0} * up from {1}",
-    "cook": "{0} * {1}",
-    "work": "{0} * in {1}",
+    "move": "{0} *goes from {1} to {2}",
+    "get": "{0} *gets {1} from {2}",
+    "give": "{0} *gives {1} to {2}",
+    "put": "{0} *puts {1} on {2}",
+    "sleep": "{0} *sleeps on {1}",
+    "wake_up": "{0} *wakes up",
+    "play": "{0} *plays with {1}",
+    "drink": "{0} *drinks {1}",
+    "eat": "{0} *eats {1}",
+    "bring": "{0} *brings {1} to {2}",
+    "drop": "{0} *drops {1} in {2}",
+    "sit": "{0} *sits on {1}",
+    "stand_up": "{0} *stands up from {1}",
+    "cook": "{0} *cooks {1}",
+    "work": "{0} *works in {1}",
 }
 
 
@@ -175,31 +169,20 @@ def resolvable(world: Universe, verb: str, arguments: tuple[str, ...], hidden: C
     return True
 
 
-def describe(
-    world: Universe, verb: str, arguments: tuple[str, ...], rng: np.random.Generator, rate: float
-) -> tuple[list[str], list[str]]:
-    """Return the words of an event and the concept of each, ``"-"`` for none."""
+def describe(world: Universe, verb: str, arguments: tuple[str, ...], rng: np.random.Generator, rate: float) -> Words:
+    """Return the words of an event."""
     wanted = [k for k, name in enumerate(arguments) if name not in ROOMS and name not in FURNITURE]
     hidden = {k for k in wanted if rng.random() < rate}
     while hidden and not resolvable(world, verb, arguments, hidden):
         hidden.remove(pick(rng, sorted(hidden)))
-    words, concepts = [], []
-    for part in PATTERNS[verb].split():
-        if part == "*":
-            words.append(WORDS[verb])
-            concepts.append(verb)
-        elif part[0] != "{":
-            words.append(part)
-            concepts.append("-")
-        else:
-            k = int(part[1])
-            name = arguments[k]
-            if k not in hidden:
-                words.append("some" if name in FOOD or name in DRINKS else "the")
-                concepts.append("-")
-            words.append(pronoun(name, k) if k in hidden else NAMES.get(name, name))
-            concepts.append(name)
-    return words, concepts
+
+    def noun(name: str) -> Words:
+        position = arguments.index(name)
+        if position in hidden:
+            return [(pronoun(name, position), name)]
+        return [("some" if name in FOOD or name in DRINKS else "the", "-"), (NAMES.get(name, name), name)]
+
+    return sentence(PATTERNS[verb], verb, arguments, noun, rng)
 
 
 def make_concept_world(
@@ -226,11 +209,6 @@ def make_concept_world(
     universes : list of Universe
         The world before each event.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_concept_world
@@ -248,9 +226,9 @@ def make_concept_world(
         possible = events(world)
         verb = pick(rng, sorted({verb for verb, _ in possible}))
         arguments = pick(rng, [arguments for name, arguments in possible if name == verb])
-        sentence, labels = describe(world, verb, arguments, rng, ambiguity)
-        words.append(sentence)
-        concepts.append(labels)
+        pairs = describe(world, verb, arguments, rng, ambiguity)
+        words.append([word for word, _ in pairs])
+        concepts.append([concept for _, concept in pairs])
         universes.append(world.copy())
         execute(world, verb, arguments)
     return words, concepts, universes

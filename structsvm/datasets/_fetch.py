@@ -21,8 +21,6 @@ import numpy as np
 
 from structsvm.datasets._sources import SOURCES, Source
 
-__all__ = ["DataHome", "DatasetUnavailableError", "File", "fetch"]
-
 DataHome = str | os.PathLike[str] | None
 
 

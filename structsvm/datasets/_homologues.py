@@ -12,19 +12,18 @@ import gzip
 from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw
 from structsvm.parameters import Interval
 from structsvm.structures.gapped import strip_gaps
 
-__all__ = ["Homologues", "make_alignment", "write_alignments"]
-
 _LETTERS = np.array(list("ACDEFGHIKLMNPQRSTVWY"))
 _FAMILY = 4
+# The first letters of a family are more frequent than the last.
+_FREQUENCIES = np.tile(1.0 / np.arange(2, 2 + _FAMILY), len(_LETTERS) // _FAMILY)
 
 
 class Homologues(NamedTuple):
@@ -79,11 +78,6 @@ def make_alignment(
     -------
     Homologues
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_alignment
@@ -109,29 +103,27 @@ def make_alignment(
         pair = strip_gaps(rows[0]), strip_gaps(rows[1])
         data.X.append(pair)
         data.y.append(rows)
-        data.decoys.append([_text(_draw(rng, len(pair[1]))) for _ in range(n_decoys)])
+        data.decoys.append([_random_text(rng, len(pair[1])) for _ in range(n_decoys)])
     return data
 
 
-def _draw(rng: np.random.Generator, size: int) -> NDArray[np.intp]:
-    """Draw letters; the first ones of a family are more frequent than the last."""
-    upper = np.cumsum(np.tile(1.0 / np.arange(2, 2 + _FAMILY), len(_LETTERS) // _FAMILY))
-    return np.searchsorted(upper, rng.random(size) * upper[-1], side="right")
-
-
-def _text(letters: NDArray[np.intp]) -> str:
+def _text(letters: Any) -> str:
     return "".join(_LETTERS[letters])
+
+
+def _random_text(rng: np.random.Generator, size: int) -> str:
+    return _text(draw(rng, _FREQUENCIES, size))
 
 
 def _related(
     rng: np.random.Generator, length: int, divergence: float, kinship: float, gap_rate: float, gap_length: float
 ) -> tuple[str, str]:
     """Return gapped rows of a native sequence and a homologue, with at least one aligned pair."""
-    native = _draw(rng, length)
+    native = draw(rng, _FREQUENCIES, length)
     share = rng.uniform(0.6, 0.9)
     size = max(int(share * length), 1)
     start = int(rng.integers(0, length - size + 1))
-    ends = [_text(_draw(rng, int(k))).lower() for k in rng.integers(0, length - size + 1, 2)]
+    ends = [_random_text(rng, int(k)).lower() for k in rng.integers(0, length - size + 1, 2)]
     row_x = [_text(native[:start]).lower(), "-" * len(ends[0])]
     row_z = ["-" * start, ends[0]]
     i, paired = start, False
@@ -142,15 +134,15 @@ def _related(
             row_z.append("-" * deleted)
             i += deleted
         if paired and rng.random() < gap_rate:
-            inserted = _text(_draw(rng, int(rng.geometric(1.0 / gap_length))))
+            inserted = _random_text(rng, int(rng.geometric(1.0 / gap_length)))
             row_x.append("-" * len(inserted))
             row_z.append(inserted)
         letter = native[i]
         if rng.random() < divergence:
             family = letter // _FAMILY * _FAMILY
-            letter = family + rng.integers(_FAMILY) if rng.random() < kinship else _draw(rng, 1)[0]
-        row_x.append(_text(native[i : i + 1]))
-        row_z.append(_text(np.array([letter])))
+            letter = family + rng.integers(_FAMILY) if rng.random() < kinship else draw(rng, _FREQUENCIES)
+        row_x.append(_text(native[[i]]))
+        row_z.append(_text([letter]))
         paired = True
         i += 1
     row_x += [_text(native[i:]).lower(), "-" * len(ends[1])]
@@ -181,5 +173,5 @@ def write_alignments(
     with (gzip.open if str(path).endswith(".gz") else open)(path, "wt", encoding="ascii", newline="\n") as file:
         for k, (row_x, row_z) in enumerate(y):
             file.write(f">E{k + 1} x\n{row_x}\n>E{k + 1} z\n{row_z}\n")
-            for number, decoy in enumerate(decoys[k] if decoys is not None else (), start=1):
-                file.write(f">E{k + 1} decoy{number}\n{decoy}\n")
+            for rank, decoy in enumerate(decoys[k] if decoys is not None else (), start=1):
+                file.write(f">E{k + 1} decoy{rank}\n{decoy}\n")

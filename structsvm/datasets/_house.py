@@ -6,17 +6,14 @@ are 74 words: names of these (four have a synonym), and words without meaning (a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TypeVar
 
 import numpy as np
 
-from structsvm.datasets._checks import COUNT, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, RandomState, check_arguments, pick, shuffled
 from structsvm.parameters import Interval
-
-__all__ = ["AmbiguousSentences", "make_ambig_house"]
 
 PEOPLE = ("john", "mark", "harry", "gina", "francoise", "maggie")
 ANIMALS = ("cat", "dog", "hamster", "rabbit")
@@ -52,8 +49,9 @@ ACTIONS = {
 SYNONYMS = {"couch": ("couch", "sofa")}
 
 
-# A meaning, and its sentence as (word, symbol) pairs.
-Event = tuple[str, list[tuple[str, str]]]
+# Words with the symbol that each means, "-" for none; an event is a meaning and its sentence.
+Words = list[tuple[str, str]]
+Event = tuple[str, Words]
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,16 +93,10 @@ class AmbiguousSentences:
 
 
 LEVEL = Interval(Integral, 0)
-T = TypeVar("T")
 
 
-def pick(rng: np.random.Generator, options: Sequence[T]) -> T:
-    """Draw one of the options, all equally likely."""
-    return options[int(rng.integers(len(options)))]
-
-
-def noun(name: str, rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Return the words for a thing and the symbol of each."""
+def noun(name: str, rng: np.random.Generator) -> Words:
+    """Return the words for a thing."""
     word = pick(rng, SYNONYMS.get(name, (name,)))
     if name in PEOPLE:
         return [(word, name)]
@@ -113,37 +105,40 @@ def noun(name: str, rng: np.random.Generator) -> list[tuple[str, str]]:
     return [(pick(rng, ("the", "a")), "-"), (word, name)]
 
 
-def sentence(pattern: str, action: str, arguments: Sequence[str], rng: np.random.Generator) -> list[tuple[str, str]]:
-    """Return a sentence as (word, symbol) pairs."""
-    pairs: list[tuple[str, str]] = []
+def sentence(
+    pattern: str, symbol: str, arguments: Sequence[str], noun: Callable[[str], Words], rng: np.random.Generator
+) -> Words:
+    """Return a sentence whose marked word means `symbol`; ``noun(name)`` returns the words for an argument."""
+    pairs: Words = []
     for token in pattern.split():
         token = pick(rng, token.split("|"))
         if token[0] == "{":
-            name = arguments[int(token[1])]
-            words = noun(name, rng)
+            words = noun(arguments[int(token[1])])
             pairs += words[1:] if pairs and pairs[-1][0] == "the" else words
-        elif token[0] == "*":
-            pairs.append((token[1:], action))
         else:
-            pairs.append((token, "-"))
+            pairs.append((token[1:], symbol) if token[0] == "*" else (token, "-"))
     return pairs
+
+
+def draw_arguments(rng: np.random.Generator, kinds: Iterable[Sequence[str]], used: Sequence[str] = ()) -> list[str]:
+    """Draw a thing of each kind; all of them differ, also from those already used."""
+    arguments: list[str] = []
+    for kind in kinds:
+        arguments.append(pick(rng, [name for name in kind if name not in arguments and name not in used]))
+    return arguments
 
 
 def draw(rng: np.random.Generator) -> Event:
     """Draw an event."""
     action = pick(rng, tuple(ACTIONS))
     kinds, pattern = ACTIONS[action]
-    arguments: list[str] = []
-    for kind in kinds:
-        arguments.append(pick(rng, [name for name in kind if name not in arguments]))
-    return f"{action}({','.join(arguments)})", sentence(pattern, action, arguments, rng)
+    arguments = draw_arguments(rng, kinds)
+    return f"{action}({','.join(arguments)})", sentence(pattern, action, arguments, lambda name: noun(name, rng), rng)
 
 
 def with_distractors(meaning: str, level: int, rng: np.random.Generator) -> list[str]:
     """Return a bag: the true meaning and 0 to 2 * level others, `level` on average, in random order."""
-    others = [draw(rng)[0] for _ in range(int(rng.integers(2 * level + 1)))]
-    bag = list(dict.fromkeys([meaning, *others]))
-    return [bag[k] for k in rng.permutation(len(bag))]
+    return shuffled(rng, [meaning, *(draw(rng)[0] for _ in range(int(rng.integers(2 * level + 1))))])
 
 
 def make_ambig_house(n: int = 2000, level: int = 1, random_state: RandomState = None) -> AmbiguousSentences:
@@ -163,11 +158,6 @@ def make_ambig_house(n: int = 2000, level: int = 1, random_state: RandomState = 
     Returns
     -------
     AmbiguousSentences
-
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
 
     Examples
     --------

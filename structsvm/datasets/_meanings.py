@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from structsvm.datasets._fetch import DataHome, File, fetch
+from structsvm.datasets._parts import Split, fields
 from structsvm.structures.meanings import MeaningGrammar
-
-__all__ = ["GeoQuery", "SportsGame", "Sportscast", "fetch_geoquery", "fetch_robocup"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,14 +40,11 @@ class Sportscast:
     """The games by year, and the grammar of all meanings."""
 
     games: dict[int, SportsGame]
-    grammar: MeaningGrammar
-
-    def __repr__(self) -> str:
-        return f"Sportscast(games={self.games})"
+    grammar: MeaningGrammar = field(repr=False)
 
 
 @dataclass(frozen=True, repr=False)
-class GeoQuery:
+class GeoQuery(Split[list[str], list[list[str]]]):
     """Questions about the geography of the United States.
 
     Attributes
@@ -62,15 +58,8 @@ class GeoQuery:
     grammar : MeaningGrammar
     """
 
-    X_train: list[str]
-    y_train: list[list[str]]
-    X_test: list[str]
-    y_test: list[list[str]]
     bags: dict[int, list[list[str]]]
     grammar: MeaningGrammar
-
-    def __repr__(self) -> str:
-        return f"GeoQuery(n_train={len(self.X_train)}, n_test={len(self.X_test)})"
 
 
 def _bags(file: File) -> tuple[list[str], list[list[str]]]:
@@ -128,12 +117,13 @@ def fetch_geoquery(data_home: DataHome = None) -> GeoQuery:
     J. Zelle and R. Mooney, Learning to parse database queries using inductive logic programming, AAAI 1996.
     """
     files = fetch("geoquery", data_home)
-    train, test = ([row for row in files["geo.tsv"].rows() if row[1] == part] for part in ("train", "test"))
+
+    def read(part: str) -> tuple[list[str], list[list[str]]]:
+        rows = [row for row in files["geo.tsv"].rows() if row[1] == part]
+        return [row[2] for row in rows], [[row[3]] for row in rows]
+
     return GeoQuery(
-        X_train=[row[2] for row in train],
-        y_train=[[row[3]] for row in train],
-        X_test=[row[2] for row in test],
-        y_test=[[row[3]] for row in test],
+        **fields(read),
         bags={level: _bags(files[f"geo.train.ambig{level}.tsv"])[1] for level in (1, 2, 3)},
         grammar=_grammar(files["grammar.txt"]),
     )

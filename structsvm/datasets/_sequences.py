@@ -11,19 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets._fetch import DataHome, File, fetch
-
-__all__ = [
-    "LetterSequences",
-    "TextSequences",
-    "fetch_conll2000",
-    "fetch_conll2002",
-    "fetch_ocr_letters",
-    "fetch_treebank_tags",
-]
+from structsvm.datasets._parts import Split, fields
 
 
 @dataclass(frozen=True, repr=False)
-class TextSequences:
+class TextSequences(Split[list[list[tuple[str, ...]]], list[list[str]]]):
     """Labelled sentences, split into parts.
 
     Attributes
@@ -38,18 +30,11 @@ class TextSequences:
         The development part, or None.
     """
 
-    X_train: list[list[tuple[str, ...]]]
-    y_train: list[list[str]]
-    X_test: list[list[tuple[str, ...]]]
-    y_test: list[list[str]]
     train_path: Path
     test_path: Path
     X_valid: list[list[tuple[str, ...]]] | None = None
     y_valid: list[list[str]] | None = None
     valid_path: Path | None = None
-
-    def __repr__(self) -> str:
-        return f"TextSequences(n_train={len(self.X_train)}, n_test={len(self.X_test)})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,11 +75,8 @@ def _parse(file: File) -> tuple[list[list[tuple[str, ...]]], list[list[str]]]:
 def _text_sequences(name: str, data_home: DataHome, **parts: str) -> TextSequences:
     """TextSequences of a data set, given the file of each part (train, test, valid)."""
     files = fetch(name, data_home)
-    fields: dict[str, Any] = {}
-    for part, file in parts.items():
-        X, y = _parse(files[file])
-        fields |= {f"X_{part}": X, f"y_{part}": y, f"{part}_path": files[file].path}
-    return TextSequences(**fields)
+    paths: dict[str, Any] = {f"{part}_path": files[file].path for part, file in parts.items()}
+    return TextSequences(**fields(lambda part: _parse(files[parts[part]]), *parts), **paths)
 
 
 def fetch_conll2000(data_home: DataHome = None) -> TextSequences:

@@ -1,6 +1,6 @@
 """Simulated label sequences that look like text chunking, and their column files.
 
-The language is a hidden Markov model that depends on the numbers of labels and words only (``random_state`` draws
+The language is a hidden Markov model that depends only on how many labels and words there are (``random_state`` draws
 sentences from it, so two draws can serve as training and test set). Its labels form a Markov chain over BIO chunks. A
 label prefers three part-of-speech tags, which it shares with others, and each tag has its own block of words with Zipf
 frequencies 1/rank, ranked differently by each label. So neither word nor tag determines the label, and neighbours help.
@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.parameters import Interval
-
-__all__ = ["make_sequences", "write_columns"]
 
 _TYPES = ["NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "CONJP", "INTJP", "LST", "UCP"]
 _TAGS_PER_LABEL = 3
@@ -62,11 +60,6 @@ def make_sequences(
     y : list of (list of str)
         Their labels; an I- always follows a B- or I- of its type.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_sequences
@@ -93,9 +86,9 @@ def make_sequences(
     shown = labels.copy()
     wrong = rng.random(len(labels)) < noise
     shown[wrong] = rng.integers(n_labels, size=np.count_nonzero(wrong))
-    tags = tag_of[shown, _draw(np.array([12.0, 2.0, 1.0]), len(labels), rng)]
+    tags = tag_of[shown, draw(rng, [12.0, 2.0, 1.0], len(labels))]
     n_block = n_words // n_tags
-    rank = _draw(1.0 / np.arange(1, n_block + 1), len(labels), rng)
+    rank = draw(rng, zipf(n_block), len(labels))
     words = tags * n_block + (rank + 7 * shown) % n_block
 
     tokens = np.empty(n_tags * n_block, dtype=object)
@@ -113,8 +106,7 @@ def _language(n_labels: int) -> tuple[NDArray[np.object_], NDArray[np.float64], 
     begins = np.arange(1, n_labels, 2)  # I-X comes right after B-X
     transitions = np.zeros((n_labels + 1, n_labels))
     transitions[:, 0] = 0.5
-    frequency = 1.0 / np.arange(1, n_types + 1)
-    transitions[:, begins] = frequency * rng.gamma(1.0, size=(n_labels + 1, n_types))
+    transitions[:, begins] = zipf(n_types) * rng.gamma(1.0, size=(n_labels + 1, n_types))
     transitions /= transitions.sum(axis=1, keepdims=True)
     for inside in range(2, n_labels, 2):
         for before, stay in ((inside - 1, 0.6), (inside, 0.4)):
@@ -125,12 +117,6 @@ def _language(n_labels: int) -> tuple[NDArray[np.object_], NDArray[np.float64], 
     tag_of = np.array([rng.permutation(n_tags)[:_TAGS_PER_LABEL] for _ in names])
     tag_of[:, 0] = np.arange(n_labels)
     return np.array(names, dtype=object), transitions, tag_of, n_tags
-
-
-def _draw(weights: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw indices in proportion to the weights."""
-    upper = np.cumsum(weights)
-    return np.searchsorted(upper, rng.random(size) * upper[-1], side="right")
 
 
 def _draw_chain(

@@ -5,17 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from structsvm.structures.trees import clean_tree, read_trees
-
-__all__ = ["SOURCES", "Source"]
+from structsvm.structures.trees import Tree, clean_tree, read_trees
 
 
 @dataclass(frozen=True)
@@ -61,44 +58,32 @@ def _zip_members(names: Mapping[str, str]) -> Callable[[Path], dict[str, bytes]]
     return convert
 
 
-_LEAF_OR_BRACKET = re.compile(r"\(([^\s()]+)\s+([^\s()]+)\)|([()])")
+def _treebank(convert: Callable[[Sequence[Tree]], str], file: str) -> Callable[[Path], dict[str, bytes]]:
+    """Converter for text made of trees without traces, empty nodes and functions.
+
+    wsj_0001 to wsj_0159 are the training part, wsj_0160 to wsj_0199 the test part.
+    """
+
+    def members(path: Path) -> dict[str, bytes]:
+        made = {}
+        with zipfile.ZipFile(path) as archive:
+            for part, ids in (("train", range(1, 160)), ("test", range(160, 200))):
+                texts = (archive.read(f"treebank/combined/wsj_{k:04d}.mrg").decode("ascii") for k in ids)
+                trees = [clean_tree(tree) for tree in read_trees(texts)]
+                made[file.format(part)] = _gz(convert([tree for tree in trees if tree]).encode("ascii"))
+        return made
+
+    return members
 
 
-def _tagged_sentences(trees: str) -> Iterator[str]:
-    """``word tag`` lines of each tree of a bracketed text, without empty elements."""
-    lines: list[str] = []
-    depth = 0
-    for tag, word, bracket in _LEAF_OR_BRACKET.findall(trees):
-        if bracket:
-            depth += 1 if bracket == "(" else -1
-        elif tag != "-NONE-":
-            lines.append(f"{word} {tag}\n")
-        if depth == 0 and lines:
-            yield "".join(lines)
-            lines = []
+def _tagged(trees: Sequence[Tree]) -> str:
+    """``word tag`` lines, with a blank line between two sentences."""
+    return "\n".join("".join(f"{word} {tag}\n" for word, tag in tree.tokens()) for tree in trees)
 
 
-def _treebank(path: Path) -> Iterator[tuple[str, str]]:
-    """Bracketed text of wsj_0001 to wsj_0159 (train) and wsj_0160 to wsj_0199 (test)."""
-    with zipfile.ZipFile(path) as archive:
-        for part, numbers in (("train", range(1, 160)), ("test", range(160, 200))):
-            members = (f"treebank/combined/wsj_{number:04d}.mrg" for number in numbers)
-            yield part, "\n".join(archive.read(member).decode("ascii") for member in members)
-
-
-def _treebank_tags(path: Path) -> dict[str, bytes]:
-    """Words and tags."""
-    return {
-        f"pos.{part}.txt.gz": _gz("\n".join(_tagged_sentences(text)).encode("ascii")) for part, text in _treebank(path)
-    }
-
-
-def _treebank_trees(path: Path) -> dict[str, bytes]:
-    """Trees without traces, empty nodes and functions, one per line."""
-    return {
-        f"clean.{part}.mrg.gz": _gz("".join(f"{clean_tree(tree)}\n" for tree in read_trees([text])).encode("ascii"))
-        for part, text in _treebank(path)
-    }
+def _bracketed(trees: Sequence[Tree]) -> str:
+    """A tree per line."""
+    return "".join(f"{tree}\n" for tree in trees)
 
 
 def _ocr_letters(path: Path) -> dict[str, bytes]:
@@ -188,7 +173,7 @@ SOURCES: dict[str, Source] = {
         },
         _NLTK + "treebank.zip",
         "10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
-        _treebank_tags,
+        _treebank(_tagged, "pos.{}.txt.gz"),
     ),
     "treebank_sample": Source(
         "wsj_sample",
@@ -198,7 +183,7 @@ SOURCES: dict[str, Source] = {
         },
         _NLTK + "treebank.zip",
         "10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
-        _treebank_trees,
+        _treebank(_bracketed, "clean.{}.mrg.gz"),
     ),
     "ocr_letters": Source(
         "ocr_letters",

@@ -12,23 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.datasets._checks import COUNT, SHARE, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, fetch
+from structsvm.datasets._parts import Split, fields
 from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy
 
-__all__ = [
-    "TaxonomyDocuments",
-    "fetch_amazon_reviews",
-    "fetch_clinc150",
-    "fetch_imclef07a",
-    "make_taxonomy",
-    "write_documents",
-]
-
 
 @dataclass(frozen=True, repr=False)
-class TaxonomyDocuments:
+class TaxonomyDocuments(Split[Any, np.ndarray]):
     """Documents labelled by leaves of a taxonomy, split into parts.
 
     Attributes
@@ -44,18 +36,13 @@ class TaxonomyDocuments:
         The development part, or None.
     """
 
-    X_train: Any
-    y_train: np.ndarray
-    X_test: Any
-    y_test: np.ndarray
     taxonomy: Taxonomy
     path: Path
     X_valid: Any = None
     y_valid: np.ndarray | None = None
 
-    def __repr__(self) -> str:
-        sizes = f"n_train={len(self.y_train)}, n_test={len(self.y_test)}, n_classes={len(self.taxonomy.leaves)}"
-        return f"TaxonomyDocuments({sizes})"
+    def _sizes(self) -> dict[str, int]:
+        return super()._sizes() | {"n_classes": len(self.taxonomy.leaves)}
 
 
 def _nodes(table: File) -> tuple[Taxonomy, list[str]]:
@@ -69,11 +56,14 @@ def _texts(name: str, data_home: DataHome) -> TaxonomyDocuments:
     files = fetch(name, data_home)
     taxonomy, names = _nodes(files["taxonomy.tsv"])
     rows = files["docs.tsv.gz"].rows()
-    fields: dict[str, Any] = {}
-    for part in ("train", "valid", "test"):
-        fields[f"X_{part}"] = [text for _, of, _, text in rows if of == part]
-        fields[f"y_{part}"] = np.array([names[int(leaf)] for _, of, leaf, _ in rows if of == part])
-    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=files["docs.tsv.gz"].path)
+
+    def read(part: str) -> tuple[list[str], np.ndarray]:
+        documents = [(text, names[int(leaf)]) for _, of, leaf, text in rows if of == part]
+        return [text for text, _ in documents], np.array([name for _, name in documents])
+
+    return TaxonomyDocuments(
+        **fields(read, "train", "valid", "test"), taxonomy=taxonomy, path=files["docs.tsv.gz"].path
+    )
 
 
 def fetch_clinc150(data_home: DataHome = None) -> TaxonomyDocuments:
@@ -120,11 +110,8 @@ def fetch_imclef07a(data_home: DataHome = None) -> TaxonomyDocuments:
     files = fetch("imclef07a", data_home)
     taxonomy, names = _nodes(files["taxonomy.tsv"])
     arrays = files["imclef07a.npz"].arrays()
-    fields: dict[str, Any] = {}
-    for part in ("train", "test"):
-        fields[f"X_{part}"] = arrays[f"X_{part}"].astype(np.float32)
-        fields[f"y_{part}"] = np.array(names)[arrays[f"y_{part}"]]
-    return TaxonomyDocuments(**fields, taxonomy=taxonomy, path=files["imclef07a.npz"].path)
+    parts = fields(lambda part: (arrays[f"X_{part}"].astype(np.float32), np.array(names)[arrays[f"y_{part}"]]))
+    return TaxonomyDocuments(**parts, taxonomy=taxonomy, path=files["imclef07a.npz"].path)
 
 
 # ---- simulated documents -------------------------------------------------------------------------
@@ -174,11 +161,6 @@ def make_taxonomy(
     taxonomy : Taxonomy
         Its root is called ROOT.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_taxonomy
@@ -196,7 +178,7 @@ def make_taxonomy(
         mean_length=Interval(Real, 1),
         topical=SHARE,
     )
-    # A leaf's node at each level, numbered through all levels.
+    # The index of each leaf's node at each level, counted through all levels.
     sizes = [max(round(n_leaves ** (level / depth)), 1) for level in range(1, depth)] + [n_leaves]
     on_level = [np.arange(n_leaves)]
     for above, below in zip(sizes[-2::-1], sizes[:0:-1]):
@@ -210,13 +192,12 @@ def make_taxonomy(
 
     language = np.random.default_rng([n_leaves, depth, n_words])
     words_of_node = np.stack([language.choice(n_words, _WORDS_OF_NODE, replace=False) for _ in range(sum(sizes))])
-    background = np.cumsum(1.0 / np.arange(1, n_words + 1))
 
     rng = np.random.default_rng(random_state)
     leaves = np.concatenate([np.arange(n_leaves), rng.integers(0, n_leaves, max(n_samples - n_leaves, 0))])[:n_samples]
     lengths = 1 + rng.poisson(mean_length - 1.0, n_samples)
     owner = np.repeat(leaves, lengths)
-    words = np.searchsorted(background, rng.random(len(owner)) * background[-1])
+    words = draw(rng, zipf(n_words), len(owner))
     node = ways[owner, rng.integers(0, depth, len(owner))]
     own = words_of_node[node, rng.integers(0, _WORDS_OF_NODE, len(owner))]
     words = np.where(rng.random(len(owner)) < topical, own, words)

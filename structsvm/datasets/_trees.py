@@ -9,12 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm.datasets._checks import COUNT, RandomState, check_arguments
+from structsvm.datasets._draws import COUNT, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, fetch
 from structsvm.parameters import Interval
 from structsvm.structures.trees import Tree, read_trees
-
-__all__ = ["Treebank", "fetch_treebank_sample", "make_treebank"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,11 +106,6 @@ def make_treebank(n_trees: int = 1000, *, max_length: int = 20, random_state: Ra
     list of Tree
         Words are ``nn17``, say, for a tag ``NN``; their frequencies are those of Zipf, 1 / rank.
 
-    Raises
-    ------
-    ValueError
-        A parameter is out of its range.
-
     Examples
     --------
     >>> from structsvm.datasets import make_treebank
@@ -145,13 +138,11 @@ def _draw_tree(rng: np.random.Generator, max_length: int) -> Tree | None:
             n_words += 1
             if n_words > max_length:
                 return None
-            odds = np.cumsum(1.0 / np.arange(1, _WORDS[label] + 1))
-            rank = np.searchsorted(odds, rng.random() * odds[-1])
+            rank = draw(rng, zipf(_WORDS[label]))
             parts.append(Tree(label, (label if label in ".," else f"{label.lower()}{rank}",)))
         else:
             rules = _RULES.get(f"{label}^{parent}", _RULES[label])
-            odds = np.cumsum([weight for weight, _ in rules])
-            rhs = rules[np.searchsorted(odds, rng.random() * odds[-1])][1]
+            rhs = rules[draw(rng, [weight for weight, _ in rules])][1]
             stack.append((label, parent, len(rhs)))
             stack.extend((child, label, 0) for child in reversed(rhs))
     return parts[0]

@@ -1,1 +1,1 @@
-"""Encoding of text and records as tokens of numbered features."""
+"""Encoding of text and records as tokens of indexed features."""

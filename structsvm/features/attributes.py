@@ -14,8 +14,6 @@ from structsvm.features.numbering import number_features
 from structsvm.features.stored_features import stored_strings
 from structsvm.features.tokens import Tokens
 
-__all__ = ["AttributeVocabulary", "hash_attributes"]
-
 
 class AttributeVocabulary:
     """The names of features, by feature index."""
@@ -37,7 +35,7 @@ class AttributeVocabulary:
 
     @classmethod
     def fit(cls, sequences: Iterable[Any], min_count: int) -> tuple[AttributeVocabulary, Tokens]:
-        """Number the features that occur `min_count` times or more, and encode them."""
+        """Assign indices to the features that occur `min_count` times or more, and encode them."""
         by_arrival: dict[str, int] = {}
         buffer = AttributeBuffer(by_arrival, {}, True)
         _gather(buffer, sequences)

@@ -21,8 +21,6 @@ from structsvm.features._strings import Interner
 from structsvm.features.ranges import take_ranges
 from structsvm.features.sources import DamagedFileError, load_bytes
 
-__all__ = ["ColumnFileError", "Columns", "Vocabulary", "read_columns"]
-
 
 class ColumnFileError(ValueError):
     """A column file that cannot be used; the message names file and line."""

@@ -21,8 +21,6 @@ from structsvm.features.template_features import TemplateVocabulary, hash_templa
 from structsvm.features.templates import TemplateLayout, template_source
 from structsvm.features.tokens import MAX_FEATURES, Tokens
 
-__all__ = ["FeatureEncoder"]
-
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
 
 

@@ -1,4 +1,4 @@
-"""Tokens that are rows of numbers: the accepted matrices, how they are split and encoded."""
+"""Tokens that are numeric vectors: the accepted matrices, how they are split and encoded."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import TokenBuffer
 from structsvm.features.tokens import MAX_FEATURES, Tokens
 
-__all__ = ["encode_rows", "is_numeric", "is_sparse", "split_rows"]
-
 
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse matrix or array, by its attributes (scipy is slow to import)."""
@@ -21,7 +19,7 @@ def is_sparse(x: Any) -> bool:
 
 
 def is_numeric(sequence: Any) -> bool:
-    """Whether the tokens of a sequence are rows of numbers."""
+    """Whether the tokens of a sequence are numeric vectors."""
     if isinstance(sequence, np.ndarray):
         return sequence.dtype.kind not in "OUS"
     if isinstance(sequence, (list, tuple)):

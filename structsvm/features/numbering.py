@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from structsvm.features._tokens import descending_order
 from structsvm.features.tokens import MAX_FEATURES
 
-__all__ = ["number_features"]
-
 
 def number_features(
     counts: NDArray[np.int64], min_count: int, firsts: NDArray[np.int64] | None = None

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DamagedFileError", "load_bytes", "load_text"]
-
 
 class DamagedFileError(ValueError):
     """Compressed data that cannot be read; the message names the file."""

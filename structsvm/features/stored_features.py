@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from structsvm.features.columns import Vocabulary
 
-__all__ = ["stored_array", "stored_strings"]
-
 
 def stored_array(arrays: dict[str, NDArray[Any]], name: str, dtype: Any, ndim: int) -> NDArray[Any]:
     """An array by its name; raises ValueError if it has another type or number of dimensions."""

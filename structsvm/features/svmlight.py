@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from structsvm.features.sources import load_text
 
-__all__ = ["SvmlightFileError", "parse_svmlight", "read_svmlight", "write_svmlight"]
-
 
 class SvmlightFileError(ValueError):
     """A file in svmlight format that cannot be read; the message names file and line."""
@@ -53,7 +51,7 @@ def read_svmlight(source: str | os.PathLike[str] | BinaryIO) -> tuple[Any, NDArr
 
 
 def parse_svmlight(rows: Sequence[tuple[int, str]], name: str) -> tuple[Any, list[str]]:
-    """Return ``(X, labels)`` of numbered lines ``(number, line)`` of a file; labels are strings."""
+    """Return ``(X, labels)`` of the lines of a file, pairs of line number and line; labels are strings."""
     from scipy.sparse import csr_array
 
     labels: list[str] = []

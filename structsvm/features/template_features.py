@@ -21,8 +21,6 @@ from structsvm.features.stored_features import stored_array, stored_strings
 from structsvm.features.templates import FUNCTIONS, TemplateLayout
 from structsvm.features.tokens import Tokens
 
-__all__ = ["TemplateVocabulary", "hash_templates"]
-
 
 class TemplateVocabulary:
     """The features of templates, as codes.

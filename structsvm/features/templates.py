@@ -19,19 +19,6 @@ from numpy.typing import NDArray
 from structsvm.features._templates import TemplateTable, pad_column
 from structsvm.features.columns import Columns
 
-__all__ = [
-    "BUILT_IN_TEMPLATES",
-    "FUNCTIONS",
-    "Item",
-    "Template",
-    "TemplateError",
-    "TemplateLayout",
-    "built_in_templates",
-    "parse_templates",
-    "read_templates",
-    "template_source",
-]
-
 MAX_ROW = 100
 MAX_TEMPLATES = 1024
 

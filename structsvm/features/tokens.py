@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from structsvm.checksum import checksum
 from structsvm.features.ranges import take_ranges
 
-__all__ = ["MAX_FEATURES", "Tokens"]
-
 MAX_FEATURES = 2**31 - 1
 
 

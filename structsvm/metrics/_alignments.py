@@ -15,9 +15,6 @@ from numpy.typing import ArrayLike
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.gapped import assessed_pairs, strip_gaps
 
-__all__ = ["AlignmentScores", "alignment_scores", "homologue_error", "pair_f1", "q_score", "total_column"]
-
-
 Alignments = Iterable[tuple[str, str]]
 
 

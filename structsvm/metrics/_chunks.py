@@ -16,17 +16,6 @@ from numpy.typing import NDArray
 
 from structsvm.metrics._labels import LabelScore, LabelSequences, Scorer, check_sequences, label_score
 
-__all__ = [
-    "ChunkScores",
-    "chunk_f1",
-    "chunk_f1_scorer",
-    "chunk_precision",
-    "chunk_precision_scorer",
-    "chunk_recall",
-    "chunk_recall_scorer",
-    "chunk_scores",
-]
-
 
 @dataclass(frozen=True)
 class ChunkScores:

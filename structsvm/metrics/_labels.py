@@ -14,9 +14,6 @@ import numpy as np
 
 from structsvm.metrics._counts import paired, precision_recall_f1
 
-__all__ = ["LabelScore", "label_report", "token_accuracy", "token_accuracy_scorer"]
-
-
 LabelSequences = Iterable[Sequence[Hashable] | np.ndarray]
 
 

@@ -10,9 +10,6 @@ from typing import Any
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 
-__all__ = ["MeaningScores", "alignment_error", "meaning_scores"]
-
-
 Meaning = str | tuple[Any, ...]
 Meanings = Iterable[Meaning | Iterable[Meaning]]
 

@@ -15,8 +15,6 @@ from structsvm.structures.taxonomy import Taxonomy, as_taxonomy
 Nodes = Iterable[Hashable] | np.ndarray
 Pairs = Counter[tuple[Hashable, Hashable]]
 
-__all__ = ["HierarchicalScores", "hierarchical_scores", "path_loss", "tree_loss"]
-
 
 class HierarchicalScores(NamedTuple):
     """Precision, recall and F1 over ancestors, as fractions; a ratio with denominator 0 is 0."""

@@ -10,8 +10,6 @@ from itertools import accumulate
 from structsvm.metrics._counts import paired, precision_recall_f1
 from structsvm.structures.trees import Tree
 
-__all__ = ["EVALB_DELETED", "EVALB_EQUAL", "BracketScores", "bracket_scores"]
-
 # Of EVALB's parameter files COLLINS.prm and new.prm, with the usual names of an outermost node.
 EVALB_DELETED = frozenset({"TOP", "ROOT", "S1", "", "-NONE-", ",", ":", "``", "''", ".", "?", "!"})
 EVALB_EQUAL = (("ADVP", "PRT"),)

@@ -13,8 +13,6 @@ from structsvm.structures.gapped import split_rows
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AlignmentDisplay"]
-
 
 class AlignmentDisplay:
     """Dot plot of two sequences with the paths of their alignments.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from structsvm.metrics._labels import LabelSequences
 
-__all__ = ["ConfusionDisplay"]
-
 
 class ConfusionDisplay:
     """Confusion matrix of labels.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
-_MAX_NUMBERED = 12  # cells of larger matrices are too small for numbers
+_MAX_PRINTED = 12  # cells of larger matrices are too small for text
 _MAX_TICKS = 60  # names along an axis; beyond, every second, third ... is shown
 
 
@@ -69,14 +69,14 @@ def text_color(face: Sequence[float] | np.ndarray) -> str:
 def heat_map(
     ax: Axes, matrix: np.ndarray, labels: Sequence[object], text_format: str, colorbar_label: str, **image_kw: Any
 ) -> None:
-    """Draw a square matrix with named rows and columns, and numbers in the cells if they fit."""
+    """Draw a square matrix with named rows and columns, and its values in the cells if they fit."""
     image = ax.imshow(matrix, interpolation="nearest", **image_kw)
     ax.figure.colorbar(image, ax=ax, label=colorbar_label, fraction=0.046, pad=0.03)
     name_ticks(ax, "x", labels)
     name_ticks(ax, "y", labels)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    if len(labels) > _MAX_NUMBERED:
+    if len(labels) > _MAX_PRINTED:
         return
     for (row, column), value in np.ma.ndenumerate(matrix):
         color = text_color(image.cmap(image.norm(value)))

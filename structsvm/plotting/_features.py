@@ -13,8 +13,6 @@ from structsvm.plotting._drawing import BLUE, GREY, ORANGE, attribute, shortened
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FeatureDisplay"]
-
 
 class FeatureDisplay:
     """Bars of the features with the largest weights for a label.

@@ -13,8 +13,6 @@ from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, attribute, su
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["HistoryDisplay"]
-
 
 class HistoryDisplay:
     """Primal, dual and their gap against training time.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
-__all__ = ["SubstitutionDisplay"]
-
 
 class SubstitutionDisplay:
     """Heat map of a substitution matrix.

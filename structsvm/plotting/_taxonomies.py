@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from structsvm.structures.taxonomy import Taxonomy
 
-__all__ = ["TaxonomyDisplay"]
-
 
 class TaxonomyDisplay:
     """A taxonomy with the recall of every node, beside the confusion matrix of its labels in the order of the tree.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-__all__ = ["TransitionDisplay"]
-
 
 class TransitionDisplay:
     """Heat map of the weights of label pairs.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from structsvm.structures.trees import Tree
 
-__all__ = ["TreeDisplay"]
-
 _WIDTH, _HEIGHT = 0.62, 0.45  # inches per word and per level
 _SIDE_BY_SIDE = 10  # words; trees of longer sentences are drawn one above the other
 

@@ -16,8 +16,6 @@ from structsvm.features.sources import load_bytes
 from structsvm.strict_json import parse_json
 from structsvm.structures.meanings import as_meaning
 
-__all__ = ["BagLines", "read_bags", "write_bags"]
-
 
 class BagLines(NamedTuple):
     """The contents of a file, line by line; None where a line has no such entry.

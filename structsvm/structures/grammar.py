@@ -28,8 +28,6 @@ from numpy.typing import NDArray
 
 from structsvm.structures.trees import Tree
 
-__all__ = ["Grammar", "Rule", "Terminal", "annotate", "format_rule", "parse_rules", "plain", "rules_of"]
-
 START = "start symbol"  # a left-hand side that cannot be a label
 MAX_RULES = 1_000_000
 MAX_CHAINS = 100_000
@@ -232,7 +230,7 @@ class Grammar:
             raise ValueError(f"a grammar of {len(self.rules)} rules is above the cap of {MAX_RULES} rules")
         for rule, count in Counter(self.rules).items():
             if count > 1:
-                raise ValueError(f"the rule {shortened(str(rule))} is given {count} times")
+                raise ValueError(f"the rule {rule!s:.200} is given {count} times")
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
         for name, value in (("h", 0 if h is None else h), ("max_unary", max_unary)):
@@ -357,7 +355,7 @@ class Grammar:
         row[0] = self.node_number[chain[0]]
         if len(chain) > 1:
             if tuple(chain) not in self.chain_number:
-                text = shortened(" -> ".join(chain))
+                text = " -> ".join(chain)[:200]
                 raise ValueError(f"the grammar has no chain {text} (max_unary={self.max_unary}, no label twice)")
             row[3] = self.chain_number[tuple(chain)]
         if len(node.children) == 1:
@@ -382,7 +380,7 @@ class Grammar:
             parent = self.node_number[lhs] if k == 0 else self.intermediate_number[self.end_key(lhs, rhs, k)]
             row[4] = self.binary_number[parent, left, right]
         except KeyError:
-            raise ValueError(f"the grammar has no rule {shortened(str(Rule(lhs, rhs)))}") from None
+            raise ValueError(f"the grammar has no rule {Rule(lhs, rhs)!s:.200}") from None
         stack.append((children[-1],) if is_last else (lhs, rhs, children, k + 1))
         stack.append((children[k],))
 
@@ -417,10 +415,6 @@ class Grammar:
 def category_of(label: str) -> str:
     """The label without the ancestors that `annotate` adds."""
     return label.partition("^")[0] or label
-
-
-def shortened(text: str) -> str:
-    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 class _Compiler:

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
-__all__ = ["Taxonomy", "as_taxonomy", "read_taxonomy"]
-
 Graph = dict[Any, list[Any]]  # from a node to its parents
 
 
@@ -66,7 +64,7 @@ class Taxonomy:
         self._build(_graph_of(edges))
 
     def _build(self, graph: Graph, height: dict[Any, int] | None = None) -> None:
-        """Number the nodes of a graph; raises ValueError unless it is a rooted DAG."""
+        """Index the nodes of a graph; raises ValueError unless it is a rooted DAG."""
         try:
             nodes = list(TopologicalSorter(graph).static_order())
         except CycleError as error:

@@ -13,17 +13,6 @@ from typing import Any, BinaryIO
 
 from structsvm.features.sources import DamagedFileError, load_text
 
-__all__ = [
-    "Tree",
-    "TreeFileError",
-    "clean_tree",
-    "merge_repeats",
-    "parse_tree",
-    "parse_trees",
-    "read_trees",
-    "write_trees",
-]
-
 _NOT_A_LABEL = re.compile(r"[\s()]")
 _SPACE = re.compile(r"\s")
 _TOKEN = re.compile(r"[()]|[^\s()]+")

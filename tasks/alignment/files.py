@@ -93,7 +93,6 @@ def _examples(records: Any, path: str | os.PathLike[str]) -> Any:
     )
 
 
-def write_alignments(stream: Any, names: Any, alignments: Any) -> None:
-    """Write pairs of rows as A2M: each row on one line, under the example's name and x or z."""
-    for name, rows in zip(names, alignments, strict=True):
-        stream.write("".join(f">{name} {which}\n{row}\n" for which, row in zip("xz", rows, strict=True)))
+def to_a2m(name: str, rows: tuple[str, str]) -> str:
+    """A pair of rows as A2M: each row on one line, under the example's name and x or z."""
+    return "".join(f">{name} {which}\n{row}\n" for which, row in zip("xz", rows, strict=True))

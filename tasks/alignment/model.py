@@ -25,6 +25,10 @@ from structsvm.tasks.common.model import TaskModel, checked_weights
 DEFAULT_C = 0.01
 
 
+# Parameters that the oracle stores as they are.
+STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
+
+
 class AlignmentModel(TaskModel):
     """Letters, oracle and weights.
 
@@ -50,13 +54,7 @@ class AlignmentModel(TaskModel):
         oracle = SmithWatermanOracle(
             encoder.sizes[0],
             classes=encoder.sizes[1:],
-            mode=params.mode,
-            gaps=params.gaps,
-            symmetric=params.symmetric,
-            letter_gaps=params.letter_gaps,
-            band=params.band,
-            loss=params.loss,
-            window=params.window,
+            **{name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")},
         )
         model = cls(encoder, oracle)
         if params.prior is not None:
@@ -134,10 +132,9 @@ class AlignmentModel(TaskModel):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
         pool, pairs, alignments, sets = StringPool(self.encoder), [], [], []
         for k, (pair, rows) in enumerate(zip(X, y, strict=True)):
-            x, z = as_pair(pair, k)
-            pairs.append((pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")))
+            pairs.append(pool.add_pair(pair, k))
             try:
-                alignments.append(self.read_rows(x, z, rows))
+                alignments.append(self.read_rows(pair[0], pair[1], rows))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:
@@ -168,15 +165,11 @@ class AlignmentModel(TaskModel):
 
         def work(part: Any) -> list[Any]:
             pool = StringPool(self.encoder)
-            pairs = np.array([self._add_pair(pool, X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
+            pairs = np.array([pool.add_pair(X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
             return [self._rows(X[k], *aligner.align(self.weights, *pair)[:3]) for k, pair in zip(part, pairs.tolist())]
 
         return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
-
-    def _add_pair(self, pool: Any, pair: Any, k: Any) -> tuple[Any, Any]:
-        x, z = as_pair(pair, k)
-        return pool.add(x, f"x of example {k}"), pool.add(z, f"z of example {k}")
 
     def align_kbest(self, pair: Any, k: Any) -> list[Any]:
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""
@@ -215,14 +208,10 @@ class AlignmentModel(TaskModel):
         return {
             "alphabet": self.encoder.alphabet,
             "classes": self.encoder.classes if not self.encoder.is_annotated else list(self.encoder.class_alphabets),
-            "oracle": {
-                "mode": oracle.mode,
-                "gaps": oracle.gaps,
-                "symmetric": oracle.symmetric,
-                "letter_gaps": oracle.letter_gaps,
+            "oracle": {name: getattr(oracle, name) for name in STRUCTURE}
+            | {
                 "band": None if oracle.band is None else [-oracle.band[0], oracle.band[1]],
                 "loss": oracle.loss_name,
-                "window": oracle.window,
             },
         }
 
@@ -276,6 +265,11 @@ class StringPool:
             self.ids[key] = len(self.arrays)
             self.arrays.append(np.ravel_multi_index(tuple(values.T), self.encoder.sizes))
         return self.ids[key]
+
+    def add_pair(self, pair: Any, k: int) -> tuple[Any, Any]:
+        """The ids of the two strings of example k."""
+        x, z = as_pair(pair, k)
+        return self.add(x, f"x of example {k}"), self.add(z, f"z of example {k}")
 
     def strings(self) -> Any:
         return Strings.of(self.arrays)

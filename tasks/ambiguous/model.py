@@ -93,7 +93,7 @@ def as_bag(candidates: Any) -> list[Any]:
 
 
 def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
-    """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as a set of their numbers.
+    """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as a set of label ids.
 
     `labels` are the labels known already: ValueError for another one, and for a row without candidates.
     """

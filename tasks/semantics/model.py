@@ -31,7 +31,7 @@ MAX_ARITY = 12
 # Relations that are tried for a sentence whose symbols make no whole.
 MAX_CHANGES = 20
 
-# What the features, and what is learnt of them, depend on: training goes on with the same alone.
+# What features and weights depend on: training is resumed only with the same values.
 FIXED = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "average")
 # All parameters of `SemanticParser` that the model follows, beside its grammar.
 SETTINGS = (*FIXED, "max_meanings", "complete")
@@ -98,7 +98,7 @@ class SemanticModel(TaskModel):
     nested : set of (Symbol, Symbol)
         A relation, and one that is its argument.
     learnt : dict of ndarray
-        What training goes on from: see `OspasState.learnt`.
+        The state that training resumes: see `OspasState.learnt`.
     """
 
     kind = "semantics"
@@ -160,7 +160,7 @@ class SemanticModel(TaskModel):
         return trees
 
     def encode(self, tokens: Any, *, grow: Any) -> Any:
-        """The attributes from which symbols are told: see `Encoder.encode`."""
+        """The attributes that predict symbols: see `Encoder.encode`."""
         attributes = (symbol_attributes(words, self.settings.window, self.settings.ngrams) for words in tokens)
         return self.symbols.encoder.encode(attributes, grow=grow)
 
@@ -205,7 +205,7 @@ class SemanticModel(TaskModel):
         resume: bool = False,
         passes: int | None = None,
     ) -> Any:
-        """As `TaskModel.train`; whatever comes next goes on bit for bit, and the result counts all of it.
+        """As `TaskModel.train`; later calls resume it bit for bit, and the result counts all of them.
 
         Once all that the bags hold is registered, it makes no difference in what portions sentences come.
         """

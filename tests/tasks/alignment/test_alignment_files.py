@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from structsvm.datasets import make_alignment, write_alignments
-from structsvm.tasks.alignment.files import read_alignments
-from structsvm.tasks.alignment.files import write_alignments as write_rows
+from structsvm.tasks.alignment.files import read_alignments, to_a2m
 
 
 def read(text, tmp_path, name="pairs.fa"):
@@ -74,7 +73,7 @@ def test_written_files_are_read(tmp_path):
     file = read_alignments(tmp_path / "data.a2m.gz")
     assert file.rows == data.y and file.decoys == data.decoys and file.pairs == data.X
     with (tmp_path / "rows.a2m").open("w") as stream:
-        write_rows(stream, file.names, file.rows)
+        stream.writelines(map(to_a2m, file.names, file.rows))
     assert read_alignments(tmp_path / "rows.a2m").rows == data.y
     with pytest.raises(ValueError, match="y has 5 alignments, and there are 2 lists"):
         write_alignments(tmp_path / "bad", data.y, data.decoys[:2])

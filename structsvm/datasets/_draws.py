@@ -1,0 +1,47 @@
+"""What simulators share: checks of their arguments, and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.parameters import Interval
+
+RandomState = int | np.random.Generator | None
+T = TypeVar("T")
+
+COUNT = Interval(Integral, 1)
+SHARE = Interval(Real, 0.0, 1.0, closed="both")
+
+
+def check_arguments(maker: str, arguments: Mapping[str, object], **allowed: Interval) -> None:
+    """Raise ValueError, naming it, for the first of a simulator's arguments that is out of its range."""
+    for name, interval in allowed.items():
+        if not interval.accepts(arguments[name]):
+            raise ValueError(f"The {name!r} parameter of {maker} must be {interval}. Got {arguments[name]!r} instead.")
+
+
+def pick(rng: np.random.Generator, options: Sequence[T]) -> T:
+    """Draw one of the options, all equally likely."""
+    return options[int(rng.integers(len(options)))]
+
+
+def shuffled(rng: np.random.Generator, options: Iterable[T]) -> list[T]:
+    """Return the distinct options in random order."""
+    distinct = list(dict.fromkeys(options))
+    return [distinct[k] for k in rng.permutation(len(distinct))]
+
+
+def draw(rng: np.random.Generator, weights: ArrayLike, size: int | None = None) -> Any:
+    """Draw indices in proportion to the weights."""
+    upper = np.cumsum(weights)
+    return np.searchsorted(upper, rng.random(size) * upper[-1], side="right")
+
+
+def zipf(n: int) -> NDArray[np.float64]:
+    """The weights of n words by rank."""
+    return 1.0 / np.arange(1, n + 1)
