@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG
 from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.tasks.kernel.classifier import KernelClassifier
@@ -69,8 +68,3 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
-        """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
-        return self._train(X, y)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from structsvm.solvers.lasvm import LaSVM
 from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.kernel_machine import kernel_of
-from structsvm.tasks.common.labels import label_ids_of, settled_labels
+from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
 
 
@@ -239,8 +239,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
         X, columns = self._validated(X, before=old, **self._accepted)
-        labels = settled_labels(None, classes, None if old is None else old.labels)
-        self._check_labels(labels)
+        labels = self._labels_of(None, classes, old)
         model = old
         if old is None:
             model = self._model_class(labels, kernel_of(self, X))

@@ -31,8 +31,8 @@ class KernelModel(KernelMachine, TaskModel):
         """The problem of ``(X, label_ids)``."""
         return self.problem(*data), sample_weight
 
-    def bind_around(self, data: tuple[Any, Any], solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-        problem, weight, base = self.problem_around(*data, sample_weight, solver.C)
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        problem, weight, base = self.problem_around(problem.gram.rows.data, problem.y, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
     def predict(self, X: Any) -> Any:
