@@ -87,6 +87,8 @@ cdef class TrackingState(State):
     cdef int process_old(self) except -1 nogil:
         """Ascend on a random example; mean <- (k - 1) / k mean + w / k."""
         cdef Py_ssize_t f
+        if self.n_seen == 0:
+            return 0
         self.ascend(random_below(&self.random, self.n_seen))
         self.n_points += 1
         for f in range(self.w.shape[0]):

@@ -22,8 +22,8 @@ PART = 512
 class Classifier(ClassifierMixin, TaskEstimator):
     """Base of the classifiers.
 
-    A subclass names the class of its solver, with which it shares parameters, and implements `_start`. Its model has
-    ``labels``, ``decision_function`` and ``predict``.
+    A subclass names the class of its solver, with which it shares parameters and their constraints, and implements
+    `_start`. Its model has ``labels``, ``decision_function`` and ``predict``.
     """
 
     _solver_class: Any
@@ -33,6 +33,9 @@ class Classifier(ClassifierMixin, TaskEstimator):
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
         raise NotImplementedError
+
+    def _allowed(self) -> dict[str, Any]:
+        return self._constraints | self._solver_class._constraints
 
     def _make_solver(self) -> Any:
         """The solver with those of its parameters that the classifier has."""

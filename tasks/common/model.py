@@ -65,7 +65,10 @@ class TaskModel:
         raise NotImplementedError
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        """Return ``(problem, sample_weight, base)``: a bound problem with what was learnt so far to start from."""
+        """Return ``(problem, sample_weight, base)``: a bound problem, and what was learnt so far to start from.
+
+        With weights, the problem as it is; a kernel machine adds its support patterns.
+        """
         return problem, sample_weight, self.weights
 
     def learn(self, run: Any) -> None:
@@ -174,13 +177,13 @@ class TaskModel:
         TypeError
             For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
         """
-        learnt, arrays = self.to_file()
+        own, arrays = self.to_file()
         params, matrices = params_to_json(self.stored_params())
         names = self.columns.get("feature_names_in_")
         header = {
             "estimator": self.estimator,
             "params": params,
-            **learnt,
+            **own,
             "feature_names": None if names is None else [str(name) for name in names],
             "fingerprint": self.fingerprint,
             "result": None if self.result is None else self.result.to_dict(),

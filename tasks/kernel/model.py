@@ -40,8 +40,8 @@ class KernelModel(KernelMachine, TaskModel):
         return self.labels[self.predict_ids(X)]
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        learnt, arrays = KernelMachine.to_file(self)
-        return {"labels": [label_to_json(label) for label in self.labels.tolist()], **learnt}, arrays
+        machine, arrays = KernelMachine.to_file(self)
+        return {"labels": [label_to_json(label) for label in self.labels.tolist()], **machine}, arrays
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

@@ -32,7 +32,7 @@ class SGDQNClassifier(Classifier):
     random_state : int, RandomState or None
         Seeds the order of examples.
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learnt before, by `fit` or by `partial_fit`.
+        Whether `fit` resumes what was learnt before, by `fit` or by `partial_fit`.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor; scores do not depend on it. Training takes one.
     checkpoint, checkpoint_every
@@ -70,11 +70,7 @@ class SGDQNClassifier(Classifier):
 
     _model_class = LinearModel
     _solver_class = SGDQN
-    _constraints = TRAINING | {
-        name: SGDQN._constraints[name]
-        for name in ("alpha", "loss", "method", "t0", "average", "fit_intercept", "max_iter")
-    }
-    _constraints |= {"class_weight": CLASS_WEIGHT}
+    _constraints = TRAINING | {"class_weight": CLASS_WEIGHT}
 
     def __init__(
         self,
@@ -111,7 +107,7 @@ class SGDQNClassifier(Classifier):
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """One pass over a batch of new examples, which goes on with weights, gains and rescaling.
+        """One pass over a batch of new examples, with the weights, gains and rescaling so far.
 
         t0, if it is to be chosen, is chosen on the first batch. With ``average`` the weights are averaged over the
         batch.

@@ -20,7 +20,7 @@ from structsvm.tasks.linear.model import LinearModel
 
 
 class TrackingModel(LinearModel):
-    """A linear model and all examples so far, which the stream goes on with.
+    """A linear model and all examples of the stream so far.
 
     Attributes
     ----------
@@ -84,9 +84,8 @@ class TrackingClassifier(Classifier):
     Each example is followed by `n_reprocess` coordinate ascents on the dual of
     ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum,
     divided by C t and averaged over time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) +
-    x / C``, in expectation (theorem 7). `fit` visits the rows in their order, and `partial_fit` goes on with the next
-    ones. All examples are stored, as dense rows, and each call of `partial_fit` reads all of them once: give it
-    batches.
+    x / C``, in expectation (theorem 7). `fit` visits the rows in their order, and `partial_fit` the next ones.
+    All examples are stored, as dense rows, and each call of `partial_fit` reads all of them once: give it batches.
 
     Parameters
     ----------
@@ -95,8 +94,8 @@ class TrackingClassifier(Classifier):
     random_state : int, RandomState or None
         Seeds the choice of the examples to ascend on.
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learnt before: with `max_iter` more passes over the same data, with other
-        data as the next part of the stream.
+        Whether `fit` resumes what was learnt before: with `max_iter` more passes over the same data; other data are
+        the next part of the stream.
     n_jobs : int, optional
         Threads for prediction, -1 for one per processor; scores do not depend on it.
     checkpoint, checkpoint_every
@@ -121,9 +120,7 @@ class TrackingClassifier(Classifier):
     _model_class = TrackingModel
     _solver_class = Tracking
     _is_binary = True
-    _constraints = TRAINING | {
-        name: Tracking._constraints[name] for name in ("C", "n_reprocess", "process", "max_iter")
-    }
+    _constraints = TRAINING
 
     def __init__(
         self,
