@@ -34,8 +34,9 @@ class TrackingModel(LinearModel):
     label_ids: NDArray[np.int32]
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """The problem of a copy of the examples, as dense rows: they are stored."""
         X, label_ids = data
-        return super().bind((X.toarray() if hasattr(X, "toarray") else X, label_ids), solver, sample_weight)
+        return super().bind((X.toarray() if hasattr(X, "toarray") else X.copy(), label_ids), solver, sample_weight)
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """The problem of the examples so far and the others behind them."""

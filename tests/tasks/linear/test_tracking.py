@@ -205,6 +205,17 @@ def test_a_batch_after_a_failed_one_finds_the_stream_as_it_was():
     np.testing.assert_array_equal(model.coef_, other.coef_)
 
 
+def test_examples_are_copied():
+    X, y = stream(100, 3)
+    rows = X.copy()
+    model = TrackingClassifier(random_state=0).fit(rows[:50], y[:50])
+    rows[:] = 0.0
+    other = TrackingClassifier(random_state=0).fit(X[:50], y[:50])
+    for one in (model, other):
+        one.partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+
+
 def test_a_stream_goes_on_from_a_file_of_version_0_1_0():
     old = structsvm.load(DATA / "binary-tracking.model")
     n, rng = old.n_seen_, np.random.default_rng(0)
