@@ -219,10 +219,6 @@ cdef class ChainProblem(Problem):
         self.zero_one = structure.loss_name == "zero_one"
         self.counting = self.rescaling != RESCALE_NONE and (
             self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
-        if self.counting and structure.label_costs is not None:
-            raise UnsupportedFormulation(
-                "label costs (class_weight) need rescaling='margin', penalty='linear' and the Hamming "
-                "loss: the other formulations count errors, so every error must weigh the same")
         self.loss_rows = structure.loss_rows
         self.chain.scores.loss = &self.loss_rows[0]
         if self.counting:

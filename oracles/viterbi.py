@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
 from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
-from structsvm.protocol import Penalty, Rescaling
+from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 
 
 class ViterbiOracle(LabelChain):
@@ -29,7 +29,8 @@ class ViterbiOracle(LabelChain):
     loss : {"hamming", "zero_one"}, default="hamming"
         Number of wrong labels, or 1 for any wrong labelling.
     label_costs : array-like of shape (n_labels,), optional
-        Loss of a wrong label, by the true label. Default: 1.
+        Loss of a wrong label, by the true label. Default: 1. With costs `rescalings` and `penalties` hold margin
+        rescaling and the linear penalty alone, and with ``loss="zero_one"`` not even those.
     allowed_transitions : bool array of shape (n_labels, n_labels), optional
         ``allowed_transitions[a, b]``: whether b may follow a. Default: always.
     allowed_first, allowed_last : bool arrays of shape (n_labels,), optional
@@ -49,8 +50,8 @@ class ViterbiOracle(LabelChain):
     """
 
     is_exact = True
-    rescalings = ("margin", "slack")
-    penalties = ("linear", "quadratic", None)
+    rescalings: tuple[Rescaling, ...] = ("margin", "slack")
+    penalties: tuple[Penalty | None, ...] = ("linear", "quadratic", None)
 
     def __init__(
         self,
@@ -84,6 +85,19 @@ class ViterbiOracle(LabelChain):
             allowed_last,
         )
         self.end = end
+        if self.label_costs is not None:
+            self.rescalings, self.penalties = ("margin",) if loss == "hamming" else (), ("linear",)
+
+    def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:
+        try:
+            super().check_formulation(rescaling, penalty)
+        except UnsupportedFormulation as error:
+            if self.label_costs is None:
+                raise
+            raise UnsupportedFormulation(
+                f"{error}: label costs (class_weight) need rescaling='margin', penalty='linear' and the Hamming loss, "
+                "for the other formulations count errors, and every error must weigh the same"
+            ) from None
 
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"

@@ -52,8 +52,9 @@ cdef class Problem(BoundProblem):
 
     # Fill `cut` with the most violated constraint of example i under w, and `violation` with
     # b - <w, psi>. Where the true output itself is the maximiser: n_words = 0, b = violation = 0. Under
-    # RESCALE_NONE (perceptrons) plain inference, where another output that ties with the true one must be
-    # returned: otherwise w = 0 is never left. The words belong to the problem and live until its next call.
+    # RESCALE_NONE (perceptrons) plain inference: any output of the highest score, the true one or another that ties
+    # with it. Only the latter makes a perceptron move, so one that always prefers the true output never leaves w = 0.
+    # The words belong to the problem and live until its next call.
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil
 
     # out[k] = <w, psi_k> for n cuts of example i. `fresh`: w has not changed since separate(i, w).

@@ -75,8 +75,9 @@ cdef class BoundProblem:
         The ``rescaling`` and the ``penalty`` of the constraints.
     offers : frozenset of str
         What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"kernel"`` (a kernel and labels),
-        ``"feature rows"`` (rows of features and labels), and, with labels, ``"two classes"``, ``"zero-one loss"``,
-        ``"independent labels"``; or what a task's own solver knows. A solver's ``needs`` must be among them.
+        ``"feature rows"`` (rows of features and labels; ``"dense rows"``: as a float64 array), and, with labels,
+        ``"two classes"``, ``"zero-one loss"``, ``"independent labels"``; or what a task's own solver knows. A
+        solver's ``needs`` must be among them.
     """
 
     offers = frozenset()

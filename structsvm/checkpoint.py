@@ -21,8 +21,6 @@ from structsvm.new_file import check_new_file
 from structsvm.parameters import plain
 from structsvm.progress import Monitor
 
-KIND = "checkpoint"
-
 # What may differ between the run that wrote a checkpoint and the one that resumes from it.
 FREE = {"max_iter", "tol", "n_jobs", "checkpoint", "checkpoint_every"}
 
@@ -42,6 +40,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
         Passes between two files.
     """
 
+    kind = "checkpoint"  # of the file
     last: int  # the pass after which the run ends
     about: dict[str, Any]
 
@@ -61,7 +60,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
         """
         self.last, self.about = last, describe(run)
         if os.path.exists(self.path):
-            file = read_model(self.path, kind=KIND)
+            file = read_model(self.path, kind=self.kind)
             self.check_same(file.meta, self.about)
             self.set_run(run, file.arrays)
             if run.n_iter >= last:
@@ -97,7 +96,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
     def write(self, run: Any, **about: Any) -> None:
         """Write the file; a UserWarning where that fails."""
         try:
-            write_model(self.path, KIND, *self.contents(run, **about))
+            write_model(self.path, self.kind, *self.contents(run, **about))
         except (OSError, ModelFileError) as error:
             warn(f"the checkpoint of pass {run.n_iter} was not written, and training goes on: {error}", UserWarning)
 

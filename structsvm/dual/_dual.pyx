@@ -297,7 +297,7 @@ cdef class DualState(WeightState):
         return k
 
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
-        """Drop cut k; the last cut takes its place."""
+        """Drop cut k; the last cut takes its place. The slopes are those of the set before."""
         cdef WorkingSet* s = &self.sets[i]
         cdef Py_ssize_t last = s.n - 1, c
         cdef int64_t other
@@ -311,7 +311,6 @@ cdef class DualState(WeightState):
                 s.gram[c * (c + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + c]
             s.gram[k * (k + 1) // 2 + k] = s.gram[last * (last + 1) // 2 + last]
             s.cuts[k] = s.cuts[last]
-            self.slope[k] = self.slope[last]
         s.n -= 1
         self.n_cuts -= 1
         if s.n == 0:

@@ -66,7 +66,12 @@ cdef class WeightState(State):
         self.weights = np.zeros(problem.n_features, dtype=problem.weight_dtype)
         problem.lend(self.weights)
         if base is not None:
-            self.weights[:] = base
+            shape = np.shape(base)
+            with np.errstate(over="ignore"):
+                if shape != self.weights.shape or not np.isfinite(np.asarray(base, self.weights.dtype)).all():
+                    raise ValueError(f"base must be {len(self.weights)} finite numbers, one per feature, as "
+                                     f"{self.weights.dtype}; got shape {shape}")
+                self.weights[:] = base
         self.w = array_data(self.weights)
         self.averaging = AVERAGINGS[averaging]
         if self.averaging != AVERAGE_NONE:

@@ -21,7 +21,14 @@ class KernelPerceptronState(State):
     @property
     def n_vectors(self) -> int: ...
     def __init__(
-        self, gram: Gram, y: ArrayLike, n_labels: int, *, cache_size: float = 200.0, seed: int = 0
+        self,
+        gram: Gram,
+        y: ArrayLike,
+        n_labels: int,
+        weight: ArrayLike | None = None,
+        *,
+        cache_size: float = 200.0,
+        seed: int = 0,
     ) -> None: ...
     def restart(self, members: ArrayLike, slots: ArrayLike, labels: ArrayLike, beta: ArrayLike) -> None: ...
     def settle(self) -> None: ...

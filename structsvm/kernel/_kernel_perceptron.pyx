@@ -16,12 +16,15 @@ from structsvm.kernel._expansion import check_vectors, checked_vectors
 cdef class KernelPerceptronState(State):
     """An expansion that grows by an example whenever it is predicted wrongly.
 
-    With t visits before it, an update of size d adds t d to a second number u of its vector, and after T visits the
-    average of the expansions after each of them has the coefficients beta - u / T.
+    The size of an update is the weight of the example. With t visits before it, one of size d adds t d to a second
+    number u of its vector, and after T visits the average of the expansions after each of them has the coefficients
+    beta - u / T.
 
     Parameters
     ----------
     gram, y, n_labels, cache_size, seed : see `KernelDual`
+    weight : ndarray of shape (n_samples,), optional
+        Length of each example's steps; None: 1.
     """
 
     kind = "kernel_perceptron"
@@ -31,11 +34,16 @@ cdef class KernelPerceptronState(State):
     cdef readonly Expansion vectors     # with u in the place of derivatives
     cdef readonly Py_ssize_t n_labels
     cdef int32_t[::1] y
+    cdef double[::1] weight
     cdef double[::1] score
 
-    def __init__(self, Gram gram not None, y, Py_ssize_t n_labels, *, double cache_size=200.0, uint64_t seed=0):
+    def __init__(self, Gram gram not None, y, Py_ssize_t n_labels, weight=None, *, double cache_size=200.0,
+                 uint64_t seed=0):
         self.n_samples, self.n_labels = gram.n_rows, n_labels
         self.y = np.array(y, dtype=np.int32)
+        self.weight = np.ones(gram.n_rows) if weight is None else np.array(weight, dtype=np.float64)
+        if self.weight.shape[0] != gram.n_rows:
+            raise ValueError(f"weight has {self.weight.shape[0]} entries for {gram.n_rows} examples")
         self.cache = RowCache(gram, cache_size)
         self.vectors = Expansion(n_labels, gram.n_rows)
         self.score = np.empty(n_labels)
@@ -46,7 +54,10 @@ cdef class KernelPerceptronState(State):
         return 0
 
     cdef int subgradient_step(self, Py_ssize_t i) except -1 nogil:
-        """Predict; on a mistake move 1 from the predicted label to the true one. Ties are mistakes."""
+        """Predict; on a mistake move the example's weight from the predicted label to the true one.
+
+        Ties are mistakes.
+        """
         cdef Py_ssize_t slot = self.cache.slot[i], label, b = -1
         cdef int32_t true = self.y[i], best = -1
         if slot < 0:
@@ -57,13 +68,13 @@ cdef class KernelPerceptronState(State):
         for label in range(self.n_labels):
             if label != true and (best < 0 or self.score[label] > self.score[best]):
                 best = <int32_t>label
-        if best < 0 or self.score[best] < self.score[true]:
+        if best < 0 or self.score[best] < self.score[true] or self.weight[i] == 0.0:
             return 0
         if slot < 0:
             slot = self.cache.n_members
             self.cache.enter(b)
-        self.change(slot, true, 1.0)
-        return self.change(slot, best, -1.0)
+        self.change(slot, true, self.weight[i])
+        return self.change(slot, best, -self.weight[i])
 
     cdef int change(self, Py_ssize_t slot, int32_t label, double step) except -1 nogil:
         cdef int32_t place = self.vectors.find(slot, label)

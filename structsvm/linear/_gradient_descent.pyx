@@ -136,7 +136,7 @@ cdef class GradientDescent(State):
     ridge : float
         lambda.
     t0 : float
-        The gain of visit t is ``1 / (t + t0)``; of averaged weights ``(1 + t / t0)^(-3/4) / t0``.
+        The gain of visit t is ``1 / (t + t0)``; of averaged weights ``(1 + t / t0)^(-3/4) / t0``. 0: `set_t0` follows.
     loss : {"hinge", "squared_hinge", "smooth_hinge", "smooth_squared_hinge"}
     second_order : bool
         SGD-QN, or SVMSGD2.
@@ -192,7 +192,7 @@ cdef class GradientDescent(State):
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
         self.n_machines = 1 if n_labels == 2 else n_labels
-        self.ridge, self.t0, self.loss = ridge, t0, LOSSES[loss]
+        self.ridge, self.loss = ridge, LOSSES[loss]
         self.second_order, self.intercept, self.average = second_order, intercept, average
         self.fast = descent_best()
         dtype, shape = np.float32 if rows.is_single else np.float64, (self.n_machines, self.width)
@@ -201,8 +201,14 @@ cdef class GradientDescent(State):
         self.w, self.h = array_data(arrays[0]), array_data(arrays[1])
         self.B = array_data(arrays[2])
         self.u = <double*>array_data(self.arrays[3]) if average else NULL
-        self.r = t0 / self.skip
         random_seed(&self.random, seed)
+        self.set_t0(t0)
+
+    def set_t0(self, double t0):
+        """Set t0 and, unless there is one, the rate of the average of curvatures."""
+        self.t0 = t0
+        if self.r == 0.0:
+            self.r = t0 / self.skip
 
     # ---- visits ---------------------------------------------------------------------------------
 
@@ -310,7 +316,7 @@ cdef class GradientDescent(State):
     def restart(self, state):
         """Restore the weights, their rescaling and the gain; other arrays of `get_state` need not be there."""
         t, t0, r, estimate = checked_array(state, "numbers", np.float64, (4,)).tolist()
-        if t < 0.0 or t0 <= 0.0 or r < 0.0 or estimate not in (0.0, 1.0):
+        if t < 0.0 or t0 < 0.0 or r < 0.0 or estimate not in (0.0, 1.0):
             raise ValueError(f"array 'numbers' of the training state has t = {t:g}, t0 = {t0:g}, r = {r:g}")
         names = "weights", "curvature", "rescaling"
         found = [checked_array(state, name, array.dtype, array.shape) for array, name in zip(self.arrays, names)]

@@ -22,12 +22,17 @@ class LinearProblem(BoundProblem):
     n_labels : int
     """
 
-    offers = frozenset({"feature rows"})
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
     def __init__(self, rows: Rows, y: Any, n_labels: int) -> None:
         super().__init__(rows.n_rows, rows.n_features)
         self.rows, self.y, self.n_labels = rows, np.asarray(y, dtype=np.int32), n_labels
+
+    @property
+    def offers(self) -> Any:
+        is_dense = not (self.rows.is_sparse or self.rows.is_single)
+        given = {"two classes": self.n_labels == 2, "dense rows": is_dense}
+        return frozenset({"feature rows"} | {name for name, is_so in given.items() if is_so})
 
     def fingerprint(self) -> int:
         """A checksum that tells these training data from others."""

@@ -9,9 +9,10 @@ from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.solvers.larank import LaRank
 from structsvm.solvers.lasvm import LaSVM
+from structsvm.solvers.linear.sgdqn import SGDQN
+from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
-from structsvm.solvers.sgdqn import SGDQN
 from structsvm.solvers.weston_watkins import WestonWatkins
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "Perceptron",
     "Run",
     "Solver",
+    "Tracking",
     "WestonWatkins",
 ]

@@ -43,7 +43,7 @@ class KernelPerceptron(Solver):
 
     needs = frozenset({"kernel", "independent labels"})
     tol = None
-    C = None  # steps are of length 1
+    C = 1.0  # sample weights are the lengths of steps
 
     _constraints = Solver._constraints | {
         "average": FLAG,
@@ -72,15 +72,15 @@ class KernelPerceptron(Solver):
         return KernelProblem.formulation
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
-        if sample_weight is not None:
-            raise ValueError("KernelPerceptron takes no sample_weight: its steps have no weight to scale")
+        """Return a fresh `KernelPerceptronRun`; `sample_weight` is the length of each example's steps."""
         state = KernelPerceptronState(
             problem.gram,
             problem.y,
             problem.n_labels,
+            sample_weight,
             cache_size=self.cache_size,
             seed=seed_from(self.random_state),
         )
         if base is not None:
             state.restart(*base)
-        return KernelPerceptronRun(self, problem, state, SubgradientSchedule(state))
+        return KernelPerceptronRun(self, problem, state, SubgradientSchedule(state), C=sample_weight)

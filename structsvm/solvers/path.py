@@ -258,7 +258,6 @@ def part(data: Any, indices: Any) -> Any:
 
 # ---- its checkpoint -------------------------------------------------------------------------------
 
-KIND = "path"
 
 # The trainings of a search: one per C of the path, and the last one.
 WALK, REFIT = "walk", "refit"
@@ -285,6 +284,8 @@ class PathCheckpoint(Checkpoint):
         Which training runs: WALK or REFIT.
     """
 
+    kind = "path"
+
     def __init__(self, path: str | os.PathLike[str], every: Any, search: Any, order: Any) -> None:
         super().__init__(path, every)
         self.search, self.order = search, order
@@ -292,7 +293,7 @@ class PathCheckpoint(Checkpoint):
         self.stage = WALK
         self.run = self.file = None
         if os.path.exists(self.path):
-            self.read(read_model(self.path, kind=KIND))
+            self.read(read_model(self.path, kind=self.kind))
         check_new_file(self.path)
 
     def read(self, file: Any) -> None:

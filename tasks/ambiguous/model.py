@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.oracles.ambiguous import AmbiguousOracle, SparseRows, as_rows
+from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
+from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
 from structsvm.tasks.common.model import TaskModel, checked_weights
 
@@ -69,18 +70,9 @@ class AmbiguousModel(TaskModel):
 
 
 def rows_of(X: Any, has_intercept: Any) -> Any:
-    """Rows of a matrix, for an intercept with one more column, of ones."""
+    """The rows of X, with an intercept if there is one."""
     rows = as_rows(X, X.shape[1])
-    if not has_intercept:
-        return rows
-    n, d = len(rows), rows.n_features
-    ends = rows.indptr[1:]
-    return SparseRows(
-        rows.indptr + np.arange(n + 1),
-        np.insert(rows.indices, ends, np.int32(d)),
-        np.insert(rows.values, ends, 1.0),
-        d + 1,
-    )
+    return with_intercept(rows) if has_intercept else rows
 
 
 def as_bag(candidates: Any) -> list[Any]:

@@ -45,7 +45,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
     ) -> tuple[Any, Any, Any]:
         """Return ``(model, data, weight)``: the model to train, X and y encoded, and the weight of each example.
 
-        `before` is a model of its own to go on from, or None; ValueError if its labels, features or structure are not
+        `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure are not
         what X, y and the parameters ask for.
         """
         raise NotImplementedError
@@ -53,7 +53,11 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that its constraint does not accept."""
         known = self.get_params(deep=False)
-        validate(self, {name: allowed for name, allowed in self._constraints.items() if name in known})
+        validate(self, {name: allowed for name, allowed in self._allowed().items() if name in known})
+
+    def _allowed(self) -> dict[str, Any]:
+        """The constraints of the parameters, and of some that the estimator may not have."""
+        return self._constraints
 
     def _make_solver(self) -> Any:
         """The solver that the parameters ask for."""
@@ -97,8 +101,8 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         self._check_params()
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        goes_on = passes is not None or getattr(self, "warm_start", False)
-        before = self.model_.again() if goes_on and hasattr(self, "model_") else None
+        resumes = passes is not None or getattr(self, "warm_start", False)
+        before = self.model_.again() if resumes and hasattr(self, "model_") else None
         solver = self._make_solver() if passes is None else self._stream_solver()
         solver.validate()
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)

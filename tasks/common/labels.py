@@ -30,8 +30,11 @@ def sort_labels(labels: Any) -> Any:
 
 
 def label_array(labels: Any) -> Any:
-    """Labels as an array: of strings or ints where all are, of objects otherwise."""
-    if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
+    """Labels as an array: as it is, of one type that numpy has, of objects otherwise."""
+    if isinstance(labels, np.ndarray):
+        return labels
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         return np.array(labels)
     array = np.empty(len(labels), dtype=object)
     array[:] = labels

@@ -23,7 +23,7 @@ class TaskModel:
     """Base of the models.
 
     A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
-    `bind_around` too if what it learns is not one vector of weights.
+    `around` too if what it learns is not one vector of weights.
 
     Attributes
     ----------
@@ -56,13 +56,20 @@ class TaskModel:
 
     # ---- training -------------------------------------------------------------------------------
 
+    @property
+    def is_trained(self) -> bool:
+        return self.result is not None or self.state is not None  # some files of 0.1.0 have no result
+
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
         raise NotImplementedError
 
-    def bind_around(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-        """Return ``(problem, sample_weight, base)``: as `bind`, with what was learnt so far to start from."""
-        return *self.bind(data, solver, sample_weight), self.weights
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        """Return ``(problem, sample_weight, base)``: a bound problem, and what was learnt so far to start from.
+
+        With weights, the problem as it is; a kernel machine adds its support patterns.
+        """
+        return problem, sample_weight, self.weights
 
     def learn(self, run: Any) -> None:
         """Set the weights to those of a run."""
@@ -104,16 +111,15 @@ class TaskModel:
             If `resume` meets another formulation than that of the training so far.
         """
         solver.validate()
-        learnt = self.result is not None
+        problem, weight = self.bind(data, solver, sample_weight)
         run = base = None
-        if learnt and resume and passes is None:
-            problem, weight = self.bind(data, solver, sample_weight)
-            run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=weight)
-        if run is None and learnt and (resume or passes is not None):
-            problem, weight, base = self.bind_around(data, solver, sample_weight)
-        elif run is None:
-            problem, weight = self.bind(data, solver, sample_weight)
+        if not self.is_trained or not (resume or passes is not None):
             base = self.prior()
+        else:
+            if passes is None:
+                run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=weight)
+            if run is None:
+                problem, weight, base = self.around(problem, weight, solver)
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.learn(run)
         self.result = run.result()
@@ -171,13 +177,13 @@ class TaskModel:
         TypeError
             For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
         """
-        learnt, arrays = self.to_file()
+        own, arrays = self.to_file()
         params, matrices = params_to_json(self.stored_params())
         names = self.columns.get("feature_names_in_")
         header = {
             "estimator": self.estimator,
             "params": params,
-            **learnt,
+            **own,
             "feature_names": None if names is None else [str(name) for name in names],
             "fingerprint": self.fingerprint,
             "result": None if self.result is None else self.result.to_dict(),

@@ -14,15 +14,7 @@ class BinaryKernelClassifier(OnlineKernelClassifier):
     """Base of the kernel classifiers for two classes, of which the second counts as y = 1."""
 
     _model_class = BinaryKernelModel
-
-    def _check_labels(self, labels: Any) -> None:
-        super()._check_labels(labels)
-        if len(labels) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass: "
-                f"{len(labels)} classes, {labels.tolist()!r:.80}; wrap {type(self).__name__} in "
-                "sklearn.multiclass.OneVsRestClassifier"
-            )
+    _is_binary = True
 
     @property
     def dual_coef_(self) -> Any:
@@ -38,8 +30,3 @@ class BinaryKernelClassifier(OnlineKernelClassifier):
     def n_support_(self) -> Any:
         model = self._fitted()
         return np.bincount(model.support_labels[self.dual_coef_[0] != 0.0], minlength=2)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags

@@ -20,10 +20,12 @@ class CrammerSingerClassifier(KernelClassifier):
 
     Parameters
     ----------
-    C, kernel, gamma, degree, coef0, class_weight, random_state, verbose
+    C, kernel, gamma, degree, coef0, class_weight, random_state
         As for `LaRankClassifier`.
     tol, max_iter, cache_size
         As for `structsvm.solvers.CrammerSinger`.
+    warm_start, n_jobs, checkpoint, checkpoint_every, verbose
+        As for `LaRankClassifier`.
 
     Attributes
     ----------
@@ -31,11 +33,6 @@ class CrammerSingerClassifier(KernelClassifier):
         As for `LaRankClassifier`.
     """
 
-    _constraints = KernelClassifier._constraints | {
-        "C": CrammerSinger._constraints["C"],
-        "tol": CrammerSinger._constraints["tol"],
-        "max_iter": CrammerSinger._constraints["max_iter"],
-    }
     _solver_class = CrammerSinger
 
     def __init__(

@@ -20,7 +20,7 @@ class HullerClassifier(BinaryKernelClassifier):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0
+    kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
         As for `LaRankClassifier`.
     max_iter : int, default=2
         Passes over the data.
@@ -40,7 +40,6 @@ class HullerClassifier(BinaryKernelClassifier):
     With a hard margin the weight of an example has no meaning, except 0: such examples are left out.
     """
 
-    _constraints = BinaryKernelClassifier._constraints | {"max_iter": Huller._constraints["max_iter"]}
     _solver_class = Huller
 
     def __init__(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from structsvm.callbacks import with_callbacks
-from structsvm.parameters import FLAG
 from structsvm.solvers.kernel_perceptron import KernelPerceptron
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
@@ -19,7 +17,7 @@ class KernelPerceptronClassifier(KernelClassifier):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0, random_state, verbose
+    kernel, gamma, degree, coef0, random_state, warm_start, n_jobs, checkpoint, checkpoint_every, verbose
         As for `LaRankClassifier`.
     average : bool, default=True
         Predict with the average of the expansions after each visit of an example.
@@ -27,16 +25,16 @@ class KernelPerceptronClassifier(KernelClassifier):
         Passes over the data.
     cache_size : float, default=200
 
+    Notes
+    -----
+    A sample weight is the length of the steps that its example makes: 0 makes none.
+
     Attributes
     ----------
     classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`; `result_` claims nothing.
     """
 
-    _constraints = KernelClassifier._constraints | {
-        "average": FLAG,
-        "max_iter": KernelPerceptron._constraints["max_iter"],
-    }
     _solver_class = KernelPerceptron
 
     def __init__(
@@ -69,8 +67,3 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.verbose = verbose
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
-        """Train on examples; see `LaRankClassifier.fit`. Weights of samples have no meaning here."""
-        return self._train(X, y)

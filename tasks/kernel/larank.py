@@ -35,7 +35,12 @@ class LaRankClassifier(OnlineKernelClassifier):
     class_weight : dict or "balanced", optional
         Factor on C by class (default 1); "balanced": ``n_samples / (n_classes * count)``.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, on the same data.
+        Whether `fit` resumes what was learnt before, by `fit` or by `partial_fit`: the run on the same data; on other
+        data the support patterns stay in the problem.
+    n_jobs : int, optional
+        Threads for prediction, -1 for one per processor; scores do not depend on it.
+    checkpoint, checkpoint_every
+        As for the solver.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
     verbose : bool, default=False
@@ -45,7 +50,7 @@ class LaRankClassifier(OnlineKernelClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     support_ : ndarray of shape (n_SV,)
-        Numbers of the support patterns in the training data; -1 for those of earlier batches of `partial_fit`.
+        Indices of the support patterns in the training data; -1 for those of earlier batches of `partial_fit`.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         None of them for a precomputed kernel.
     dual_coef_ : csr_array of shape (n_classes, n_SV)
@@ -75,10 +80,6 @@ class LaRankClassifier(OnlineKernelClassifier):
     True
     """
 
-    _constraints = OnlineKernelClassifier._constraints | {
-        name: KernelLaRank._constraints[name]
-        for name in ("C", "schedule", "n_reprocess", "selection", "max_iter", "tol")
-    }
     _solver_class = KernelLaRank
 
     def __init__(

@@ -12,8 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from structsvm.solvers.lasvm import LaSVM
 from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
-from structsvm.tasks.common.kernel_machine import kernel_of
-from structsvm.tasks.common.labels import label_ids_of, settled_labels
+from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
 
 
@@ -27,7 +26,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
     ----------
     C : float, default=1.0
         Weight of the sum of slacks.
-    kernel, gamma, degree, coef0
+    kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
         As for `LaRankClassifier`.
     n_reprocess, delta_max, selection, max_visits, finishing, max_iter, tol, tau, cache_size
         As for `structsvm.solvers.LaSVM`.
@@ -43,7 +42,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
     classes_ : ndarray of shape (2,)
         The second is y = 1.
     support_ : ndarray of shape (n_SV,)
-        Numbers of the examples kept, in the training data; -1 for those of earlier batches of `partial_fit`.
+        Indices of the examples kept in the training data; -1 for those of earlier batches of `partial_fit`.
     support_vectors_ : ndarray or CSR matrix of shape (n_SV, n_features)
         None of them for a precomputed kernel.
     dual_coef_ : ndarray of shape (1, n_SV)
@@ -64,20 +63,6 @@ class LaSVMClassifier(BinaryKernelClassifier):
     True
     """
 
-    _constraints = BinaryKernelClassifier._constraints | {
-        name: LaSVM._constraints[name]
-        for name in (
-            "C",
-            "n_reprocess",
-            "delta_max",
-            "selection",
-            "max_visits",
-            "finishing",
-            "max_iter",
-            "tol",
-            "tau",
-        )
-    }
     _solver_class = LaSVM
 
     def __init__(
@@ -178,7 +163,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         Returns
         -------
         ndarray of shape (n_queries,), int64
-            Numbers of rows; fewer, if the pool does not hold so many that have not been taught.
+            Indices of rows; fewer, if the pool does not hold so many that have not been taught.
 
         Raises
         ------
@@ -198,12 +183,12 @@ class LaSVMClassifier(BinaryKernelClassifier):
             raise ValueError(f"the pool has run dry: all of its {pool.n} rows have been taught")
         return pool.query(n_queries)
 
-    def teach(self, numbers: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def teach(self, rows: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the labels of rows of the pool: Process and Reprocess each.
 
         Parameters
         ----------
-        numbers : array-like of shape (n,), int
+        rows : array-like of shape (n,), int
             Rows, as `query` returns them.
         y : array-like of shape (n,)
             Their labels.
@@ -214,20 +199,20 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self
         """
         pool = self._open_pool()
-        numbers, y = np.atleast_1d(np.asarray(numbers)), column_or_1d(np.atleast_1d(np.asarray(y)))
-        if numbers.dtype.kind not in "iu":
-            raise ValueError(f"teach takes numbers of rows, integers, got an array of {numbers.dtype}")
-        if numbers.ndim != 1 or numbers.shape != y.shape:
-            raise ValueError(f"teach takes as many numbers of rows as labels, got {numbers.shape} and {y.shape}")
-        wrong = numbers[~np.isin(numbers, pool.left)]
-        if len(wrong) or len(np.unique(numbers)) < len(numbers):
+        rows, y = np.atleast_1d(np.asarray(rows)), column_or_1d(np.atleast_1d(np.asarray(y)))
+        if rows.dtype.kind not in "iu":
+            raise ValueError(f"teach takes indices of rows, integers, got an array of {rows.dtype}")
+        if rows.ndim != 1 or rows.shape != y.shape:
+            raise ValueError(f"teach takes as many rows as labels, got {rows.shape} and {y.shape}")
+        wrong = rows[~np.isin(rows, pool.left)]
+        if len(wrong) or len(np.unique(rows)) < len(rows):
             text = f"row {wrong[0]} is not one of the pool's" if len(wrong) else "a row is taught twice, which is not"
             raise ValueError(f"{text} {len(pool.left)} rows that have no label yet")
         labels = pool.labels
         known = label_ids_of(y, labels)
         weight = checked_sample_weight(sample_weight, len(y))
         weight = weighted_by_class(weight, self.class_weight, labels.tolist(), known)
-        pool.teach(numbers.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
+        pool.teach(rows.astype(np.int64), known, np.ones(len(y)) if weight is None else weight)
         model = pool.model.again()
         pool.update(model)
         self._adopt(model)
@@ -239,12 +224,8 @@ class LaSVMClassifier(BinaryKernelClassifier):
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
         X, columns = self._validated(X, before=old, **self._accepted)
-        labels = settled_labels(None, classes, None if old is None else old.labels)
-        self._check_labels(labels)
-        model = old
-        if old is None:
-            model = self._model_class(labels, kernel_of(self, X))
-            model.columns = columns
+        model, X = self._start(X, self._labels_of(None, classes, old), old)
+        model.columns = columns
         self._pool = Pool(model, X, self._stream_solver())
 
     def _open_pool(self) -> Any:
@@ -284,12 +265,12 @@ class Pool:
             candidates = np.delete(candidates, place)
         return np.array(chosen, dtype=np.int64)
 
-    def teach(self, numbers: Any, labels: Any, weight: Any) -> None:
+    def teach(self, rows: Any, labels: Any, weight: Any) -> None:
         run = self.run
-        for i, label, factor in zip(numbers + self.first, labels, weight):
+        for i, label, factor in zip(rows + self.first, labels, weight):
             run.problem.y[i], run.C[i] = label, self.C * factor
             run.state.teach(i, label, self.C * factor)
-        self.left = np.setdiff1d(self.left, numbers)
+        self.left = np.setdiff1d(self.left, rows)
 
     def update(self, model: Any) -> None:
         """Set the model to what has been learnt."""

@@ -31,8 +31,8 @@ class KernelModel(KernelMachine, TaskModel):
         """The problem of ``(X, label_ids)``."""
         return self.problem(*data), sample_weight
 
-    def bind_around(self, data: tuple[Any, Any], solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-        problem, weight, base = self.problem_around(*data, sample_weight, solver.C)
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        problem, weight, base = self.problem_around(problem.gram.rows.data, problem.y, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
 
     def predict(self, X: Any) -> Any:
@@ -40,8 +40,8 @@ class KernelModel(KernelMachine, TaskModel):
         return self.labels[self.predict_ids(X)]
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        learnt, arrays = KernelMachine.to_file(self)
-        return {"labels": [label_to_json(label) for label in self.labels.tolist()], **learnt}, arrays
+        machine, arrays = KernelMachine.to_file(self)
+        return {"labels": [label_to_json(label) for label in self.labels.tolist()], **machine}, arrays
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

@@ -24,7 +24,7 @@ class WestonWatkinsClassifier(KernelClassifier):
 
     Parameters
     ----------
-    C, kernel, gamma, degree, coef0, class_weight, verbose
+    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, verbose
         As for `LaRankClassifier`. Kernel values are rounded to float32, so that relative gaps below about 1e-6 may be
         out of reach where the kernel matrix has not full rank.
     tol, max_iter, cache_size
@@ -47,12 +47,7 @@ class WestonWatkinsClassifier(KernelClassifier):
     Y. Guermeur, Technical documentation of the WW-M-SVM, 2023.
     """
 
-    _constraints = {n: allowed for n, allowed in KernelClassifier._constraints.items() if n != "random_state"} | {
-        "C": WestonWatkins._constraints["C"],
-        "solver": WestonWatkins._constraints["method"],
-        "tol": WestonWatkins._constraints["tol"],
-        "max_iter": WestonWatkins._constraints["max_iter"],
-    }
+    _constraints = KernelClassifier._constraints | {"solver": WestonWatkins._constraints["method"]}
     _solver_class = WestonWatkins
 
     def __init__(

@@ -42,8 +42,8 @@ class LinearModel(TaskModel):
         X, label_ids = data
         return LinearProblem(Rows(X), label_ids, len(self.labels)), sample_weight
 
-    def bind_around(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-        return *self.bind(data, solver, sample_weight), self.state
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        return problem, sample_weight, self.state
 
     def learn(self, run: Any) -> None:
         if not np.isfinite(run.weights).all():

@@ -3,70 +3,106 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.linear._tracking import Tracker
+from structsvm.kernel._kernels import Rows
+from structsvm.linear.problem import LinearProblem
 from structsvm.model_file import unsound
-from structsvm.parameters import FLAG, POSITIVE, RANDOM_STATE, Interval, seed_from
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
-from structsvm.tasks.common.labels import label_ids_of, settled_labels
+from structsvm.solvers.linear.tracking import Tracking
+from structsvm.tasks.common.classifier import Classifier
+from structsvm.tasks.common.model import checked_weights
+from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.linear.model import LinearModel
 
 
 class TrackingModel(LinearModel):
-    """A linear model and the tracker that moves it; the file stores all examples so far, as the training state.
+    """A linear model and all examples of the stream so far.
 
     Attributes
     ----------
-    tracker : Tracker
+    examples : ndarray of shape (n_seen, n_features), float64
+    label_ids : ndarray of shape (n_seen,), int32
     """
 
     estimator = "TrackingClassifier"
 
-    tracker: Tracker
+    examples: NDArray[np.float64]
+    label_ids: NDArray[np.int32]
 
-    def follow(self, rows: Any, sign: Any, weight: Any) -> None:
-        """Extend the stream by dense rows, their signs (-1 or 1) and weights."""
-        self.tracker.extend(rows, sign, weight)
-        self.set_weights(np.append(self.tracker.coef, 0.0)[None, :])
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """The problem of a copy of the examples, as dense rows: they are stored."""
+        X, label_ids = data
+        return super().bind((X.toarray() if hasattr(X, "toarray") else X.copy(), label_ids), solver, sample_weight)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        self.state = self.tracker.get_state()
-        super().save(path)
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        """The problem of the examples so far and the others behind them."""
+        X, label_ids = [self.examples, problem.rows.data], [self.label_ids, problem.y]
+        if sample_weight is not None:
+            sample_weight = np.concatenate([np.ones(len(self.examples)), sample_weight])
+        problem = LinearProblem(Rows(np.concatenate(X)), np.concatenate(label_ids), problem.n_labels)
+        return problem, sample_weight, self.state
+
+    def learn(self, run: Any) -> None:
+        super().learn(run)
+        n = run.state.n_seen
+        self.examples, self.label_ids = run.problem.rows.data[:n], run.problem.y[:n]
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super().to_file()
+        return header, arrays | {"examples": self.examples, "label_ids": self.label_ids}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        model = super().from_file(header, arrays)
+        if "examples" in arrays:
+            X, label_ids = arrays["examples"], arrays["label_ids"]
+        else:  # of 0.1.0, the examples times y: without a bias (x, y) and (-x, -y) are the same
+            X = arrays["state.examples"]
+            label_ids = np.ones(len(X), dtype=np.int32)
+        if label_ids.dtype != np.int32 or label_ids.ndim != 1 or not np.isin(label_ids, (0, 1)).all():
+            raise ValueError("label ids of examples that are not 0 or 1")
+        model.examples = checked_weights(X, (len(label_ids), model.n_features), np.float64)
+        model.label_ids = label_ids
+        return model
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
         model = super().load(path, mmap=mmap)
         with unsound(path, cls.kind):
-            model.tracker = Tracker(model.n_features, 1.0)
-            model.tracker.set_state(model.state or {})
-        model.state = None
+            run = Tracking().start(LinearProblem(Rows(model.examples), model.label_ids, 2), base=model.state or {})
+            if run.state.n_seen != len(model.examples):
+                raise ValueError(f"{len(model.examples)} examples and the state of {run.state.n_seen}")
         return model
 
 
-class TrackingClassifier(ClassifierMixin, TaskEstimator):
+class TrackingClassifier(Classifier):
     """Linear support vector machine without bias that stays near the optimum of all examples so far.
 
     Each example is followed by `n_reprocess` coordinate ascents on the dual of
     ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; with |x| <= 1 the excess of the primal objective over its optimum,
     divided by C t and averaged over time, is at most ``mu((D* - gained) / (n_reprocess t))``, ``mu(x) = sqrt(2 x) +
-    x / C``, in expectation (theorem 7). All examples are kept, as dense rows.
+    x / C``, in expectation (theorem 7). `fit` visits the rows in their order, and `partial_fit` the next ones.
+    All examples are stored, as dense rows, and each call of `partial_fit` reads all of them once: give it batches.
 
     Parameters
     ----------
-    C : float, default=1.0
-    n_reprocess : int, default=10
-        K: ascents on random examples so far, over which the classifier is averaged.
-    process : bool, default=True
-        Whether an example's own coefficient is moved first (algorithm 16, not 15).
+    C, n_reprocess, process, max_iter
+        As for `structsvm.solvers.Tracking`.
     random_state : int, RandomState or None
+        Seeds the choice of the examples to ascend on.
+    warm_start : bool, default=False
+        Whether `fit` resumes what was learnt before: with `max_iter` more passes over the same data; other data are
+        the next part of the stream.
+    n_jobs : int, optional
+        Threads for prediction, -1 for one per processor; scores do not depend on it.
+    checkpoint, checkpoint_every
+        As for the solver.
+    verbose : bool, default=False
+        Show a progress bar.
 
     Attributes
     ----------
@@ -77,17 +113,15 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         The dual objective at the last point.
     gained_ : float
         What the first ascents on each example have gained in all: delta_T of theorem 7.
-    n_seen_, n_features_in_ : int
+    result_ : Result
+        With the primal objective of `coef_` over all examples so far, and the dual one.
+    n_iter_, n_seen_, n_features_in_ : int
     """
 
     _model_class = TrackingModel
-    _constraints = {
-        "C": POSITIVE,
-        "n_reprocess": Interval(Integral, 1, 2**31),
-        "process": FLAG,
-        "random_state": RANDOM_STATE,
-        "warm_start": FLAG,
-    }
+    _solver_class = Tracking
+    _is_binary = True
+    _constraints = TRAINING
 
     def __init__(
         self,
@@ -95,92 +129,59 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
         *,
         n_reprocess: int = 10,
         process: bool = True,
+        max_iter: int = 1,
         random_state: int | np.random.RandomState | None = None,
         warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
     ) -> None:
         self.C = C
         self.n_reprocess = n_reprocess
         self.process = process
+        self.max_iter = max_iter
         self.random_state = random_state
         self.warm_start = warm_start
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Follow a stream from its beginning (with `warm_start`, on from where it stands), in the order of the rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels of two classes.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factor on each example's C.
-        """
-        return self._follow(X, y, None, sample_weight, going_on=self.warm_start)
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
 
     @with_callbacks
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Follow the stream on; see `fit`. `classes` are all classes, in the first call."""
-        return self._follow(X, y, classes, sample_weight, going_on=True)
+        """Follow the stream: one pass over its next examples.
 
-    def _follow(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, going_on: Any) -> Self:
-        self._check_params()
-        before = self.model_ if going_on and hasattr(self, "model_") else None
-        X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float64, order="C")
-        check_classification_targets(y)
-        labels = settled_labels(y, classes, None if before is None else before.labels)
-        if len(labels) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is multiclass: {len(labels)} classes"
-            )
-        label_ids = label_ids_of(y, labels)
-        weight = checked_sample_weight(sample_weight, len(y))
-        rows = np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X)
-        with np.errstate(over="ignore"):
-            if not np.isfinite(np.einsum("ij,ij->i", rows, rows)).all():
-                raise ValueError("the squares of X overflow; scale the features down")
-        # The tracker holds all examples so far: a stream extends it in place.
-        model = before
-        if model is None:
-            model = TrackingModel(labels)
-            model.columns = columns
-            model.tracker = Tracker(X.shape[1], float(self.C), seed=seed_from(self.random_state))
-        tracker = model.tracker
-        tracker.C, tracker.n_reprocess, tracker.process = float(self.C), self.n_reprocess, bool(self.process)
-        model.follow(rows, 2.0 * label_ids - 1.0, np.ones(len(y)) if weight is None else weight)
-        self._adopt(model)
-        return self
+        Parameters
+        ----------
+        X, y, sample_weight : see `fit`
+        classes : array-like, optional
+            Both classes, in the first call; default: those of its y. A label that is none of them is an error.
+        """
+        metadata = {"sample_weight": sample_weight}
+        return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
+
+    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+        return TrackingModel(labels) if before is None else before, X
 
     @property
-    def dual_(self) -> Any:
-        return self._fitted().tracker.dual
+    def _accepted(self) -> dict[str, Any]:
+        return super()._accepted | {"dtype": np.float64}
+
+    # ---- views ----------------------------------------------------------------------------------
 
     @property
-    def gained_(self) -> Any:
-        return self._fitted().tracker.gained
+    def dual_(self) -> float:
+        return float(self._fitted().state["gains"][0])
 
     @property
-    def n_seen_(self) -> Any:
-        return self._fitted().tracker.n_seen
+    def gained_(self) -> float:
+        return float(self._fitted().state["gains"][1])
+
+    @property
+    def n_seen_(self) -> int:
+        return len(self._fitted().examples)
 
     @property
     def coef_(self) -> Any:
         return self._fitted().coef
-
-    def decision_function(self, X: Any) -> Any:
-        """<w, x>: array (n_samples,)."""
-        model = self._fitted()
-        X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
-        return model.decision_function(X).ravel()
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row: array (n_samples,)."""
-        model = self._fitted()
-        X, _ = self._validated(X, before=model, accept_sparse="csr", dtype=np.float64)
-        return model.predict(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags

@@ -186,8 +186,8 @@ class SemanticModel(TaskModel):
         """The sentences and bags that `read` returns, with whatever words and symbols are new in them."""
         return SemanticProblem(self, *data), sample_weight
 
-    def bind_around(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-        return *self.bind(data, solver, sample_weight), self.learnt
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        return problem, sample_weight, self.learnt
 
     def learn(self, run: Any) -> None:
         state = run.state

@@ -68,8 +68,8 @@ class KernelTaxonomyModel(TaxonomyModel):
         """The machine's problem of ``(X, label_ids)``."""
         return self.machine.problem(*data), sample_weight
 
-    def bind_around(self, data: tuple[Any, Any], solver: Any, sample_weight: Any = None) -> tuple[Any, Any, Any]:
-        return self.machine.problem_around(*data, sample_weight, solver.C)
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        return self.machine.problem_around(problem.gram.rows.data, problem.y, sample_weight, solver.C)
 
     def learn(self, run: Any) -> None:
         self.machine.learn(run)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.tokens import Tokens
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers.base import DualSolver
+from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.model import checked_weights
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
@@ -49,7 +49,7 @@ class LinearTaxonomyModel(TaxonomyModel):
         """
         labels, label_ids = numbered(y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
-        documents = with_intercept(as_documents(X), structure["intercept"])
+        documents = encoded(X, structure["intercept"])
         model = before
         if before is None:
             model = cls(taxonomy, labels, **structure)
@@ -72,7 +72,7 @@ class LinearTaxonomyModel(TaxonomyModel):
     # ---- prediction -----------------------------------------------------------------------------
 
     def blocks(self, X: Any) -> Any:
-        return self.oracle.decoder(self.rows.encode(with_intercept(as_documents(X), self.intercept))).parts(BLOCK)
+        return self.oracle.decoder(self.rows.encode(encoded(X, self.intercept))).parts(BLOCK)
 
     def best(self, block: Any) -> Any:
         return block.decode(self.weights)
@@ -127,19 +127,10 @@ class LinearTaxonomyModel(TaxonomyModel):
         return model
 
 
-def with_intercept(documents: Any, wanted: Any) -> Any:
-    """Documents with one more feature of value 1, if wanted."""
-    if not wanted:
-        return documents
-    n, ends = len(documents), documents.indptr[1:]
-    values = documents.values
-    return Tokens(
-        documents.offsets,
-        documents.indptr + np.arange(n + 1),
-        np.insert(documents.indices, ends, np.int32(documents.n_features)),
-        None if values is None else np.insert(values, ends, np.float32(1.0)),
-        documents.n_features + 1,
-    )
+def encoded(X: Any, has_intercept: Any) -> Any:
+    """The rows of X as documents, with an intercept if there is one."""
+    documents = as_documents(X)
+    return with_intercept(documents) if has_intercept else documents
 
 
 def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:

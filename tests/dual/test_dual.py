@@ -295,6 +295,24 @@ def test_scores_that_overflow():
         state.primal(base)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e60])
+def test_a_base_that_is_not_finite(value):
+    oracle, X, Y = chains()
+    problem = oracle.bind(X, Y)
+    base = np.zeros(problem.n_features)
+    base[1] = value
+    with pytest.raises(ValueError, match=r"base must be \d+ finite numbers, one per feature, as float32"):
+        WeightState(problem, base=base)
+
+
+def test_a_base_of_another_shape():
+    oracle, X, Y = chains()
+    problem = oracle.bind(X, Y)
+    for base in (1.0, [1.0], np.zeros(problem.n_features + 1), np.zeros((1, problem.n_features))):
+        with pytest.raises(ValueError, match=r"base must be .* got shape \("):
+            LaRank(random_state=0).solve(problem, base=base)
+
+
 def test_sparse_cuts_of_a_user_are_never_misread():
     """Psi with a value that is not a number never gets as far as the state."""
 

@@ -13,6 +13,7 @@ from structsvm import LaRank, UnsupportedFormulation
 from structsvm.features.tokens import Tokens
 from structsvm.oracles._viterbi import MAX_CHART_BYTES
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.testing import check_oracle
 
 CLOSE = {"rel": 1e-5, "abs": 2e-5}  # the chains' scores are float32
 MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
@@ -276,6 +277,22 @@ def test_label_costs_are_not_counted():
     oracle = ViterbiOracle(2, 1, label_costs=[1.0, 2.0])
     with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
         oracle.bind([np.ones((2, 1))], [[0, 1]], rescaling="slack")
+
+
+@pytest.mark.parametrize("loss", ["hamming", "zero_one"])
+@pytest.mark.parametrize("costs", [None, [1.0, 2.0]])
+def test_what_is_declared_is_what_bind_accepts(loss, costs):
+    oracle = ViterbiOracle(2, 1, loss=loss, label_costs=costs)
+    X, Y = [np.ones((2, 1)), np.ones((3, 1))], [np.array([0, 1]), np.array([1, 1, 0])]
+    for rescaling in ("margin", "slack", None):
+        for penalty in ("linear", "quadratic", None):
+            if rescaling is None or (rescaling in oracle.rescalings and penalty in oracle.penalties):
+                oracle.bind(X, Y, rescaling=rescaling, penalty=penalty)
+            else:
+                with pytest.raises(UnsupportedFormulation, match="every error must weigh the same"):
+                    oracle.bind(X, Y, rescaling=rescaling, penalty=penalty)
+    assert len(oracle.rescalings) * len(oracle.penalties) == (6 if costs is None else 1 if loss == "hamming" else 0)
+    check_oracle(oracle, X, Y)
 
 
 def test_decoders_do_not_pickle():

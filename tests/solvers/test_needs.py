@@ -27,6 +27,7 @@ from structsvm.kernel._lasvm import LaSVMState, OnlineSchedule
 from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.linear._gradient_descent import GradientDescent
+from structsvm.linear._tracking import TrackingState
 from structsvm.linear.problem import LinearProblem
 from structsvm.progress import Monitor
 from structsvm.solvers import (
@@ -41,6 +42,7 @@ from structsvm.solvers import (
     LaSVM,
     PassiveAggressive,
     Perceptron,
+    Tracking,
     WestonWatkins,
 )
 
@@ -62,8 +64,10 @@ SOLVERS = {
         LaSVM,
         Huller,
         SGDQN,
+        Tracking,
     )
 }
+LINEAR = ["SGDQN", "Tracking"]
 
 
 def gram():
@@ -75,8 +79,8 @@ def problems(name):
     y = np.arange(12) % n
     if name == "constraints":
         return Data(0, penalty="linear").bind()
-    if name == "rows":
-        return LinearProblem(Rows(X), y, 3)
+    if "rows" in name:
+        return LinearProblem(Rows(csr_array(X) if "sparse" in name else X), y, n)
     loss = 1.0 - np.eye(n) if "loss" in name else None
     attributes = csr_array(np.eye(n)) if "similar" in name else None
     return KernelProblem(gram(), y, n, loss=loss, attributes=attributes)
@@ -87,12 +91,16 @@ MISSING = {
     "constraints": dict.fromkeys(["KernelLaRank", "KernelPerceptron"], "kernel")
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")
     | dict.fromkeys(["CrammerSinger", "WestonWatkins"], "independent labels")
-    | {"SGDQN": "feature rows"},
-    "rows": dict.fromkeys(CONSTRAINTS, "constraints") | dict.fromkeys(KERNEL, "kernel"),
+    | {"SGDQN": "feature rows", "Tracking": "dense rows"},
+    "rows": dict.fromkeys(CONSTRAINTS, "constraints") | dict.fromkeys(KERNEL, "kernel") | {"Tracking": "two classes"},
+    "rows of two": dict.fromkeys(CONSTRAINTS, "constraints") | dict.fromkeys(KERNEL, "kernel"),
+    "sparse rows of two": dict.fromkeys(CONSTRAINTS, "constraints")
+    | dict.fromkeys(KERNEL, "kernel")
+    | {"Tracking": "dense rows"},
     "three": dict.fromkeys(CONSTRAINTS, "constraints")
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")
-    | {"SGDQN": "feature rows"},
-    "two": dict.fromkeys(CONSTRAINTS, "constraints") | {"SGDQN": "feature rows"},
+    | {"SGDQN": "feature rows", "Tracking": "dense rows"},
+    "two": dict.fromkeys(CONSTRAINTS, "constraints") | {"SGDQN": "feature rows", "Tracking": "dense rows"},
     "two, loss": dict.fromkeys(["CrammerSinger", "WestonWatkins", "LaSVM", "Huller"], "zero-one loss"),
     "two, similar": dict.fromkeys(
         ["CrammerSinger", "WestonWatkins", "LaSVM", "Huller", "KernelPerceptron"], "independent labels"
@@ -122,7 +130,7 @@ def test_what_is_missing_is_named_before_the_run(solver, problem, missing):
         (solver, problem)
         for problem, solvers in MISSING.items()
         for solver in SOLVERS
-        if solver not in solvers and not (problem.startswith("two, ") and solver in [*CONSTRAINTS, "SGDQN"])
+        if solver not in solvers and not (problem.startswith("two, ") and solver in [*CONSTRAINTS, *LINEAR])
     ],
 )
 def test_what_is_offered_is_enough(solver, problem):
@@ -168,6 +176,7 @@ def states():
         LaSVMState(gram(), y, ones),
         HullerState(gram(), y, ones),
         GradientDescent(Rows(X), y, 2, ones, ridge=0.1, t0=10.0),
+        TrackingState(X, y, ones),
     ]
 
 

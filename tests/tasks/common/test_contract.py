@@ -17,6 +17,7 @@ from structsvm import LaRank, StructuredSVM, tasks
 from structsvm.datasets import make_alignment, make_ambig_house, make_treebank
 from structsvm.solvers.base import Run, Solver
 from structsvm.tasks.common.estimator import CallbackMonitor
+from structsvm.tasks.common.model import TaskModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
@@ -42,7 +43,6 @@ class Case:
     y: Any
     strange: Any = None  # labels of X[:2], one of them unseen; None: there are no labels
     shared: tuple = ("warm_start", "n_jobs", "checkpoint", "checkpoint_every", "verbose")
-    is_iterative: bool = True  # `max_iter` passes, the rest of which a warm start does bit for bit
     rounding: float = 0.0  # between two warm fits and one longer one: the end of a fit may compute its point afresh
     load: dict = field(default_factory=dict)
 
@@ -86,15 +86,7 @@ CASES = {
     "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, finishing=False),
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
     "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
-    "tracking": Case(
-        tasks.TrackingClassifier,
-        {"random_state": 0},
-        ROWS,
-        TWO,
-        np.array(["zz", "p"]),
-        shared=("warm_start",),
-        is_iterative=False,
-    ),
+    "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     "structured": Case(
         StructuredSVM,
         {"oracle": ORACLE, "solver": LaRank(random_state=0)},
@@ -106,7 +98,6 @@ CASES = {
 }
 BATCH = (tasks.CrammerSingerClassifier, tasks.WestonWatkinsClassifier)  # which run until a tolerance is met
 STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
-ITERATIVE = {name: case for name, case in CASES.items() if case.is_iterative}
 
 
 def each(cases):
@@ -131,10 +122,10 @@ def passes(case, n, **params):
 @each(CASES)
 def test_signatures(case):
     fit = list(inspect.signature(case.kind.fit).parameters)
-    assert fit[:4] == ["self", "X", "y", "sample_weight"][: len(fit)]
+    assert fit[:4] == ["self", "X", "y", "sample_weight"]
     if hasattr(case.kind, "partial_fit"):
         parameters = inspect.signature(case.kind.partial_fit).parameters
-        assert list(parameters)[:5] == ["self", "X", "y", "classes", "sample_weight"][: len(parameters)]
+        assert list(parameters)[:5] == ["self", "X", "y", "classes", "sample_weight"]
         assert all(p.kind is p.KEYWORD_ONLY for p in list(parameters.values())[5:])
     assert set(case.shared) <= case.make().get_params().keys()
 
@@ -151,12 +142,22 @@ def test_copies_and_files(case, tmp_path):
         assert predicted(case, other) == said
     stored, given = loaded.get_params(deep=False), model.get_params(deep=False)
     assert {k: v for k, v in stored.items() if k != "solver"} == {k: v for k, v in given.items() if k != "solver"}
-    if case.kind is not tasks.TrackingClassifier:
-        assert loaded.result_.certificate() == model.result_.certificate()
-        assert loaded.n_iter_ == model.n_iter_
+    assert loaded.result_.certificate() == model.result_.certificate()
+    assert loaded.n_iter_ == model.n_iter_
 
 
-@each(ITERATIVE)
+@each({name: CASES[name] for name in ("kernel perceptron", "lasvm", "sgdqn", "tracking", "taxonomy", "ambiguous")})
+@pytest.mark.parametrize("dtype", [int, float, bool, str])
+def test_classes_have_the_type_of_the_labels(case, dtype, tmp_path):
+    y = (ROWS[:, 0] > 0.0).astype(dtype)
+    model = case.make().fit(ROWS, y)
+    model.save(tmp_path / "m")
+    for one in (model, structsvm.load(tmp_path / "m")):
+        assert one.classes_.dtype.kind == y.dtype.kind
+        assert one.predict(ROWS).dtype.kind == y.dtype.kind
+
+
+@each(CASES)
 def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
     whole = case.fit(**passes(case, 3))
     model = case.fit(**passes(case, 1, warm_start=True))
@@ -175,6 +176,30 @@ def test_a_warm_start_goes_on_with_other_data(case):
     model.fit(*case.part(len(case.X) // 2, None))
     assert labels is None or model.classes_.tolist() == labels
     predicted(case, model)
+
+
+@each(CASES)
+def test_data_are_bound_once(case, monkeypatch):
+    model, calls, within = case.fit(warm_start=True), [], []
+
+    def counted(bind):
+        def wrapper(*args, **kwargs):
+            if not within:  # one that calls its base is one
+                calls.append(bind)
+            within.append(bind)
+            try:
+                return bind(*args, **kwargs)
+            finally:
+                within.pop()
+
+        return wrapper
+
+    for kind in all_subclasses(TaskModel):
+        if "bind" in vars(kind):
+            monkeypatch.setattr(kind, "bind", counted(kind.bind))
+    for n, data in enumerate([(case.X, case.y), case.part(len(case.X) // 2, None), case.part(0, 6)], 1):
+        model.fit(*data)
+        assert len(calls) == n
 
 
 @each(STREAMS)
@@ -209,13 +234,10 @@ def test_a_failed_fit_leaves_the_old_model(case, monkeypatch):
     def fail(*_args, **_kwargs):
         raise RuntimeError("in the middle")
 
-    if case.kind is tasks.TrackingClassifier:
-        monkeypatch.setattr("structsvm.tasks.linear.tracking.TrackingModel.follow", fail)
-    else:
-        monkeypatch.setattr(Run, "start_pass", fail)
-        for subclass in all_subclasses(Run):
-            if "start_pass" in vars(subclass):
-                monkeypatch.setattr(subclass, "start_pass", fail)
+    monkeypatch.setattr(Run, "start_pass", fail)
+    for subclass in all_subclasses(Run):
+        if "start_pass" in vars(subclass):
+            monkeypatch.setattr(subclass, "start_pass", fail)
     with pytest.raises(RuntimeError, match="in the middle"):
         model.fit(*case.part(0, len(case.X) - 1))
     assert vars(model).keys() == before.keys()
@@ -229,7 +251,7 @@ def all_subclasses(kind):
         yield from all_subclasses(subclass)
 
 
-@each(ITERATIVE)
+@each(CASES)
 def test_prediction_goes_on_during_a_refit(case, monkeypatch):
     model = case.fit()
     said, found = predicted(case, model), []
@@ -247,7 +269,7 @@ def test_prediction_goes_on_during_a_refit(case, monkeypatch):
     assert set(found) == {said}
 
 
-@each(ITERATIVE)
+@each(CASES)
 def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
     model, end_pass, n = case.make(**passes(case, 50)), CallbackMonitor.end_pass, [0]
 
@@ -265,7 +287,7 @@ def test_ctrl_c_leaves_a_partial_model(case, monkeypatch):
     predicted(case, model)
 
 
-@each({name: case for name, case in ITERATIVE.items() if "checkpoint" in case.shared})
+@each({name: case for name, case in CASES.items() if "checkpoint" in case.shared})
 def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
     whole = case.fit(**passes(case, 4))
     end_pass, n = CallbackMonitor.end_pass, [0]
@@ -297,7 +319,7 @@ def test_threads_predict_the_same(case):
     assert threading.active_count() <= n + 2
 
 
-@each({name: case for name, case in ITERATIVE.items() if "verbose" in case.shared})
+@each({name: case for name, case in CASES.items() if "verbose" in case.shared})
 def test_verbose_shows_a_bar(case, capsys):
     case.fit(**passes(case, 2))
     assert capsys.readouterr().err == ""

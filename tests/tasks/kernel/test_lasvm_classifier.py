@@ -187,7 +187,7 @@ def test_a_pool_runs_dry():
         model.teach([10], [True])
     with pytest.raises(ValueError, match="taught twice"):
         model.teach([1, 1], [True, True])
-    with pytest.raises(ValueError, match="as many numbers of rows as labels"):
+    with pytest.raises(ValueError, match="as many rows as labels"):
         model.teach([1, 2], [True])
     assert pickle.loads(pickle.dumps(model)).score(X[:10], y[:10]) == model.score(X[:10], y[:10])
 

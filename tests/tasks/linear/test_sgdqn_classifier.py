@@ -13,7 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import ModelFileError
+from structsvm.dual.parallel import parallel_map
+from structsvm.solvers import SGDQN
 from structsvm.tasks import LaSVMClassifier, SGDQNClassifier
+from structsvm.tasks.common.estimator import CallbackMonitor
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:1200] / 16.0, X[1200:] / 16.0, y[:1200], y[1200:]
@@ -110,6 +113,76 @@ def test_bad_input():
     for large in (1e25 * X.astype(np.float32), 1e200 * X, sp.csr_array(1e200 * X)):
         with pytest.raises(ValueError, match="squares of X, which overflow"):
             SGDQNClassifier().fit(large, y)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_threads_predict_the_same_bits(make, dtype, monkeypatch):
+    model = SGDQNClassifier(random_state=0).fit(X, y)
+    rows, used = make(np.tile(X, (3, 1))[:3001].astype(dtype)), []
+
+    def watched(function, parts, n_threads):
+        used.append((len(parts), n_threads))
+        return parallel_map(function, parts, n_threads)
+
+    monkeypatch.setattr("structsvm.tasks.common.classifier.parallel_map", watched)
+    scores, labels = model.decision_function(rows), model.predict(rows)
+    for n_jobs in (1, 2, 5):
+        model.set_params(n_jobs=n_jobs)
+        np.testing.assert_array_equal(model.decision_function(rows), scores)
+        np.testing.assert_array_equal(model.predict(rows), labels)
+    assert used == [(6, n) for n in (1, 1, 1, 1, 2, 2, 5, 5)]
+
+
+def test_t0_is_chosen_once(tmp_path, monkeypatch):
+    """A warm start and a checkpoint bring theirs along; another alpha asks for another one."""
+    chosen_t0, calls = SGDQN.chosen_t0, []
+
+    def counted(self, *args):
+        calls.append(self)
+        return chosen_t0(self, *args)
+
+    monkeypatch.setattr(SGDQN, "chosen_t0", counted)
+    whole = SGDQNClassifier(max_iter=3, random_state=0).fit(X, y)
+    assert len(calls) == 1
+    model = SGDQNClassifier(max_iter=1, warm_start=True, random_state=0).fit(X, y)
+    assert len(calls) == 2
+    model.set_params(max_iter=2).fit(X, y)
+    assert len(calls) == 2 and model.t0_ == whole.t0_
+    np.testing.assert_array_equal(model.coef_, whole.coef_)
+    model.set_params(alpha=1e-2).fit(X, y)
+    assert len(calls) == 3 and model.t0_ != whole.t0_
+    model.fit(X[:300], y[:300])
+    assert len(calls) == 3
+
+    path, end_pass = tmp_path / "c", CallbackMonitor.end_pass
+    model = SGDQNClassifier(max_iter=3, random_state=0, checkpoint=path)
+
+    def kill(self, run):
+        end_pass(self, run)
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CallbackMonitor, "end_pass", kill)
+        with pytest.raises(SystemExit):
+            model.fit(X, y)
+    assert len(calls) == 4
+    np.testing.assert_array_equal(model.fit(X, y).coef_, whole.coef_)
+    assert len(calls) == 4
+
+
+def test_ctrl_c_before_t0_is_chosen(monkeypatch):
+    def interrupt(*_args):
+        raise KeyboardInterrupt
+
+    model = SGDQNClassifier(random_state=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(SGDQN, "chosen_t0", interrupt)
+        with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
+            model.fit(X, y)
+    assert not model.coef_.any() and model.t0_ == 0.0
+    assert model.partial_fit(X, y).t0_ > 0.0
+    assert model.score(X, y) > 0.8
 
 
 def test_equal_examples_and_constant_features():

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ import structsvm
 from structsvm import ModelFileError
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import TrackingClassifier
+from structsvm.tasks.common.estimator import CallbackMonitor
 
+DATA = Path(__file__).parents[2] / "data" / "models-0.1.0"
 EXEMPT = {
     "check_sample_weight_equivalence_on_dense_data": "copies are examples of their own, at times of their own",
     "check_sample_weight_equivalence_on_sparse_data": "copies are examples of their own, at times of their own",
@@ -38,6 +41,10 @@ def stream(n, seed):
     y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.3 * rng.normal(size=n) > 0, 1, -1)
     y[:2] = [1, -1]
     return X, y
+
+
+def alphas(model):
+    return model.model_.state["numbers"][1]
 
 
 def primal(w, X, y, C):
@@ -76,7 +83,7 @@ def test_the_bound_of_the_theorems(process, C, K):
         excess.append(total / T)
         tracked.append(best[-1] - model.gained_)
         assert model.dual_ <= best[-1] + 1e-6
-        assert model.model_.tracker.n_steps == T * (K + process)
+        assert model.result_.n_argmax == T * (K + process)
         assert (model.gained_ > 0.0) == process
     x = np.mean(tracked) / (K * T)
     assert np.mean(excess) <= np.sqrt(2.0 * x) + x / C
@@ -85,10 +92,13 @@ def test_the_bound_of_the_theorems(process, C, K):
 def test_what_is_tracked_is_what_is_true():
     X, y = stream(80, 1)
     model = TrackingClassifier(0.5, n_reprocess=3, random_state=0).fit(X, y)
-    alpha, Z = model.model_.tracker.dual_coef, X * y[:, None]
+    alpha, Z = alphas(model), X * y[:, None]
     assert (alpha >= 0.0).all() and (alpha <= 0.5).all()
-    np.testing.assert_allclose(model.model_.tracker.last, alpha @ Z, atol=1e-12)
+    np.testing.assert_allclose(model.model_.state["weights"][0], alpha @ Z, atol=1e-12)
     assert model.dual_ == pytest.approx(alpha.sum() - 0.5 * np.sum((alpha @ Z) ** 2), abs=1e-10)
+    assert model.result_.dual == model.dual_
+    assert model.result_.primal == pytest.approx(primal(model.coef_[0], X, y, 0.5), abs=1e-10)
+    assert model.result_.n_support == np.count_nonzero(alpha)
 
 
 def test_many_steps_reach_liblinear():
@@ -120,7 +130,7 @@ def test_bad_input():
         TrackingClassifier().fit(X[:3], [1, 2, 3])
     weight = np.r_[np.ones(9), 0.0]
     model = TrackingClassifier(random_state=0).fit(X, y, sample_weight=weight)
-    assert model.model_.tracker.dual_coef[9] == 0.0
+    assert alphas(model)[9] == 0.0
 
 
 def test_a_stream_goes_on_from_pickles_and_files(tmp_path):
@@ -142,8 +152,79 @@ def test_parameters_count_from_the_next_batch_on():
     X, y = stream(200, 1)
     model = TrackingClassifier(1.0, n_reprocess=1, random_state=0).partial_fit(X[:100], y[:100])
     model.set_params(C=0.01, n_reprocess=2).partial_fit(X[100:], y[100:])
-    assert model.model_.tracker.dual_coef[100:].max() <= 0.01 < model.model_.tracker.dual_coef[:100].max()
-    assert model.model_.tracker.n_steps == 100 * 2 + 100 * 3
+    assert alphas(model)[100:].max() <= 0.01 < alphas(model)[:100].max()
+    assert model.result_.n_argmax == 100 * 2 + 100 * 3
+
+
+def test_more_passes_close_the_gap():
+    X, y = stream(100, 3)
+    gaps = [TrackingClassifier(max_iter=n, random_state=0).fit(X, y).result_.gap for n in (1, 3, 10)]
+    assert gaps[0] > gaps[1] > gaps[2] > -1e-10
+    assert gaps[2] < 1e-6 * gaps[0]
+
+
+def test_a_warm_start_with_a_smaller_C_stays_in_the_box():
+    X, y = stream(100, 3)
+    model = TrackingClassifier(1.0, warm_start=True, random_state=0).fit(X, y)
+    model.set_params(C=0.1).fit(X, y)
+    alpha, Z = alphas(model), X * y[:, None]
+    assert len(alpha) == 100 and alpha.max() == 0.1
+    np.testing.assert_allclose(model.model_.state["weights"][0], alpha @ Z, atol=1e-12)
+    assert model.dual_ == pytest.approx(alpha.sum() - 0.5 * np.sum((alpha @ Z) ** 2), abs=1e-10)
+    assert model.n_iter_ == 2 and model.n_seen_ == 100
+
+
+def test_a_stream_goes_on_after_ctrl_c(monkeypatch):
+    X, y = stream(100, 3)
+    model = TrackingClassifier(random_state=0)
+    ticks = CallbackMonitor.tick
+
+    def interrupt(self, run):
+        ticks(self, run)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CallbackMonitor, "tick", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.result_.status == "interrupted"
+    monkeypatch.undo()
+    n = model.n_seen_
+    assert model.partial_fit(X[:7], y[:7]).n_seen_ == n + 7
+    np.testing.assert_array_equal(model.model_.examples[n:], X[:7])
+
+
+def test_a_batch_after_a_failed_one_finds_the_stream_as_it_was():
+    X, y = stream(100, 3)
+    model, other = TrackingClassifier(random_state=0), TrackingClassifier(random_state=0)
+    model.fit(X[:50], y[:50])
+    with pytest.raises(ValueError, match="squares of X overflow"):
+        model.partial_fit(1e200 * X[50:], y[50:])
+    other.fit(X[:50], y[:50])
+    for one in (model, other):
+        one.partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+
+
+def test_examples_are_copied():
+    X, y = stream(100, 3)
+    rows = X.copy()
+    model = TrackingClassifier(random_state=0).fit(rows[:50], y[:50])
+    rows[:] = 0.0
+    other = TrackingClassifier(random_state=0).fit(X[:50], y[:50])
+    for one in (model, other):
+        one.partial_fit(X[50:], y[50:])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+
+
+def test_a_stream_goes_on_from_a_file_of_version_0_1_0():
+    old = structsvm.load(DATA / "binary-tracking.model")
+    n, rng = old.n_seen_, np.random.default_rng(0)
+    assert old.dual_ > 0.0 and len(alphas(old)) == n
+    X = rng.normal(size=(20, old.n_features_in_))
+    old.partial_fit(X, np.resize(old.classes_, 20))
+    assert old.n_seen_ == n + 20
+    signed = old.model_.examples * (2.0 * old.model_.label_ids - 1.0)[:, None]
+    np.testing.assert_allclose(old.model_.state["weights"][0], alphas(old) @ signed, atol=1e-9)
 
 
 def test_squares_that_overflow():
@@ -156,7 +237,8 @@ def test_squares_that_overflow():
     [
         ("numbers", lambda a: a - 1.0, "array 'numbers'"),
         ("random", lambda a: 0 * a, "array 'random'"),
-        ("examples", lambda a: a[1:], "'examples'"),
+        ("numbers", lambda a: a[:, 1:], "20 examples and the state of 19"),
+        ("numbers", lambda a: np.repeat(a, 2, axis=1), "40 examples seen before"),
         ("weights", lambda a: a * np.nan, "not finite"),
         ("steps", lambda a: a.astype(np.float64), "'steps'"),
     ],

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._schedules import SubgradientSchedule
-from structsvm.dual._weights import checked_array
 from structsvm.linear._gradient_descent import LOSSES, GradientDescent
 from structsvm.linear.problem import LinearProblem
 from structsvm.parameters import FLAG, POSITIVE, Interval, Options, seed_from
@@ -23,12 +22,16 @@ SHARE, LEAST, FACTOR, MOST_TRIALS = 0.1, 1000, 4.0, 20
 class GradientRun(Run):
     """A run on the weights of linear machines."""
 
+    seed: int
+
     @property
     def weights(self) -> Any:
         """Array (n_machines, n_features + 1), the last column the intercepts."""
         return self.state.weights(self.solver.average)
 
     def start_pass(self) -> None:
+        if self.state.t0 == 0.0:
+            self.state.set_t0(self.solver.chosen_t0(self.problem, self.C, self.seed))
         super().start_pass()
         self.state.restart_average()
 
@@ -116,14 +119,12 @@ class SGDQN(Solver):
         """Return a fresh `GradientRun`; `base` holds the arrays of `GradientDescent.get_state` to start from."""
         weight = np.ones(problem.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         seed = seed_from(self.random_state)
-        if base is not None:
-            t0 = float(checked_array(base, "numbers", np.float64, (4,))[1])
-        else:
-            t0 = self._chosen_t0(problem, weight, seed) if self.t0 is None else float(self.t0)
-        state = self._state(problem, weight, seed, t0)
+        state = self._state(problem, weight, seed, 0.0 if self.t0 is None else float(self.t0))
         if base is not None:
             state.restart(base)
-        return GradientRun(self, problem, state, SubgradientSchedule(state), C=weight)
+        run = GradientRun(self, problem, state, SubgradientSchedule(state), C=weight)
+        run.seed = seed
+        return run
 
     def _state(self, problem: Any, weight: Any, seed: Any, t0: Any) -> Any:
         return GradientDescent(
@@ -140,7 +141,7 @@ class SGDQN(Solver):
             seed=seed,
         )
 
-    def _chosen_t0(self, problem: Any, weight: Any, seed: Any) -> Any:
+    def chosen_t0(self, problem: Any, weight: Any, seed: Any) -> Any:
         """The t0 of section 3.2.3: the first tried gives an example of mean length a step of length one, and from
         there it goes down, or else up, as long as that is better.
         """

@@ -1,0 +1,1 @@
+"""Solvers of linear machines: stochastic gradient descent, and tracking a stream."""

@@ -1,0 +1,113 @@
+"""Tracking the optimum of a stream by averaged dual coordinate ascent."""
+
+from __future__ import annotations
+
+import os
+import time
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from structsvm.dual._schedules import FixedSchedule
+from structsvm.dual._weights import checked_array, half_norm
+from structsvm.linear._tracking import TrackingState
+from structsvm.linear.problem import LinearProblem
+from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
+from structsvm.solvers.base import Run, Solver
+
+
+class TrackingRun(Run):
+    """A run that visits examples in their order, and claims primal and dual of all that it has seen."""
+
+    has_dual = True
+
+    @property
+    def weights(self) -> Any:
+        """Array (1, n_features + 1); the last column, the intercept, is 0."""
+        return np.append(self.state.weights, 0.0)[None, :]
+
+    @property
+    def n_support(self) -> int:
+        return int(np.count_nonzero(self.state.dual_coef))
+
+    def certify(self) -> None:
+        begin = time.perf_counter()
+        self.primal = self.state.primal()
+        self.seconds += time.perf_counter() - begin
+
+    def norms(self) -> tuple[Any, Any]:
+        return half_norm(self.state.weights), half_norm(self.state.last)
+
+
+class Tracking(Solver):
+    """Coordinate ascents on the dual that keep an averaged classifier near the optimum of a stream (thesis, section
+    4.4, algorithms 15 and 16).
+
+    Minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i <w, x_i>)``; examples are visited in their order.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    n_reprocess : int, default=10
+        K: ascents on random examples so far, over which the classifier is averaged.
+    process : bool, default=True
+        Whether an example's own coefficient is moved first (algorithm 16, not 15).
+    max_iter : int, default=1
+        Passes over the data.
+    random_state : int, RandomState or None
+    checkpoint, checkpoint_every
+        As for `LaRank`.
+    """
+
+    needs = frozenset({"dense rows", "two classes"})
+    tol = None
+
+    _constraints = Solver._constraints | {
+        "C": POSITIVE,
+        "n_reprocess": Interval(Integral, 1, 2**31),
+        "process": FLAG,
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        n_reprocess: int = 10,
+        process: bool = True,
+        max_iter: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
+        self.C = C
+        self.n_reprocess = n_reprocess
+        self.process = process
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    def formulation(self) -> Any:
+        return LinearProblem.formulation
+
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+        """Return a fresh `TrackingRun`.
+
+        `base` holds the arrays of `TrackingState.get_state` to start from: the examples that it has seen are the first
+        ones of the problem, which passes do not visit and whose C stays.
+        """
+        C = np.full(problem.n_samples, float(self.C))
+        if sample_weight is not None:
+            C *= sample_weight
+        first = 0
+        if base is not None:
+            box = checked_array(base, "numbers", np.float64, (3, None))[2]
+            first = len(box)
+            C[:first] = box[: len(C)]
+        state = TrackingState(
+            problem.rows.data, problem.y, C, first=first, process=self.process, seed=seed_from(self.random_state)
+        )
+        if base is not None:
+            state.set_state(base)
+        return TrackingRun(self, problem, state, FixedSchedule(state, 1.0 * self.n_reprocess, 0.0), C=C)

@@ -1,0 +1,133 @@
+"""Classifiers of the rows of a matrix: what kernel machines and linear machines share."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from structsvm.callbacks import with_callbacks
+from structsvm.dual.parallel import parallel_map
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
+from structsvm.tasks.common.labels import label_ids_of, settled_labels
+
+# Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
+PART = 512
+
+
+class Classifier(ClassifierMixin, TaskEstimator):
+    """Base of the classifiers.
+
+    A subclass names the class of its solver, with which it shares parameters and their constraints, and implements
+    `_start`. Its model has ``labels``, ``decision_function`` and ``predict``.
+    """
+
+    _solver_class: Any
+    _is_binary: ClassVar[bool] = False
+    class_weight: Any = None
+
+    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+        """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
+        raise NotImplementedError
+
+    def _allowed(self) -> dict[str, Any]:
+        return self._constraints | self._solver_class._constraints
+
+    def _make_solver(self) -> Any:
+        """The solver with those of its parameters that the classifier has."""
+        names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
+        return self._solver_class(**{name: getattr(self, name) for name in sorted(names)})
+
+    @property
+    def _accepted(self) -> dict[str, Any]:
+        """The matrices that `validate_data` takes or makes."""
+        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on examples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            float32 and float64 are used as they are (`TrackingClassifier`: float64), others become float64; sparse
+            matrices become CSR. With ``kernel="precomputed"`` the kernel matrix, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Labels of two classes or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factor on each example's loss; of a perceptron, on the length of its steps.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range, data that are not finite or do not fit, labels of one class only, weights
+            that overflow, a cache smaller than one row, a kernel whose values are not finite or of the wrong shape.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        return self._train(X, y, sample_weight, metadata={"sample_weight": sample_weight})
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+        X, y, columns = self._validated(X, y, before=before, **self._accepted)
+        check_classification_targets(y)
+        labels = self._labels_of(y, classes, before)
+        label_ids = label_ids_of(y, labels)
+        model, X = self._start(X, labels, before)
+        model.columns = columns
+        weight = checked_sample_weight(sample_weight, len(label_ids))
+        return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
+
+    def _labels_of(self, y: Any, classes: Any, before: Any) -> Any:
+        """All labels; ValueError if there are too few or too many, or others than those of `before`."""
+        labels = settled_labels(y, classes, None if before is None else before.labels)
+        if self._is_binary and len(labels) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(labels)} classes, {labels.tolist()!r:.80}; wrap {type(self).__name__} in "
+                "sklearn.multiclass.OneVsRestClassifier"
+            )
+        return labels
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the classes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes); (n_samples,) for two classes, the second one's against the first one's.
+        """
+        model = self._fitted()
+        scores = self._by_parts(model.decision_function, self._test(model, X))
+        if scores.shape[1] > 2:
+            return scores
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores.ravel()
+
+    def predict(self, X: Any) -> Any:
+        """The class of highest score for each row: array (n_samples,)."""
+        model = self._fitted()
+        return self._by_parts(model.predict, self._test(model, X))
+
+    def _test(self, model: Any, X: Any) -> Any:
+        return self._validated(X, before=model, **self._accepted)[0]
+
+    def _by_parts(self, function: Any, X: Any) -> Any:
+        """A function of rows, by `n_jobs` threads."""
+        parts = [slice(a, b) for a, b in pairwise([*range(0, X.shape[0], PART), X.shape[0]])]
+        return np.concatenate(parallel_map(lambda part: function(X[part]), parts, self._threads))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accepted["accept_sparse"])
+        tags.classifier_tags.multi_class = not self._is_binary
+        return tags

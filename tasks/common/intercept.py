@@ -1,0 +1,20 @@
+"""An intercept: one more feature, of value 1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+
+def with_intercept(rows: Any) -> Any:
+    """Sparse rows, `Tokens` or `SparseRows`, with one more feature of value 1 behind the others."""
+    ends, values = rows.indptr[1:], rows.values
+    return replace(
+        rows,
+        indptr=rows.indptr + np.arange(len(rows.indptr)),
+        indices=np.insert(rows.indices, ends, rows.n_features),
+        values=None if values is None else np.insert(values, ends, 1.0),
+        n_features=rows.n_features + 1,
+    )
