@@ -23,7 +23,7 @@ from structsvm import (
     StructuredSVM,
     checkpoint,
 )
-from structsvm.checkpoint import kind_of, resumed
+from structsvm.checkpoint import as_array, as_text, kind_of, resumed
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.linear.problem import LinearProblem
@@ -560,3 +560,10 @@ def test_estimators(tmp_path):
 def test_what_is_no_path(value):
     with pytest.raises(ValueError, match="The 'checkpoint' parameter of LaRank must be a path or None"):
         solve(LaRank(), value)
+
+
+def test_text_goes_around_as_an_array():
+    assert as_text({"kind": as_array("weights")}, "kind") == "weights"
+    for array in (np.zeros(3), np.zeros((1, 3), dtype=np.uint8), np.array(b"dual"), None):
+        with pytest.raises(ValueError, match="array 'kind' of the training state must be text"):
+            as_text({"kind": array}, "kind")

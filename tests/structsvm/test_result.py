@@ -10,6 +10,7 @@ from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.linear.problem import LinearProblem
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.progress import Monitor
 from structsvm.result import History
 from structsvm.solvers import SGDQN, CrammerSinger, CuttingPlane, FrankWolfe, KernelLaRank, LaRank, LaSVM
 from structsvm.solvers.kernel import KernelSolver
@@ -73,3 +74,18 @@ def test_certificates_take_time_too(solver, monkeypatch):
     solver.solve(run.problem, run=run, passes=3)
     assert calls.count("certify") == (1 if solver.tol is None else 3)
     assert run.result().seconds == len(calls)
+
+
+@pytest.mark.parametrize("solver", [LaRank(tol=1e-9, random_state=0), CrammerSinger(tol=1e-9)], ids=repr)
+def test_an_interrupted_run_claims_no_gap(solver):
+    """Even if Ctrl-C comes just after a certificate."""
+
+    class Interrupt(Monitor):
+        def end_pass(self, run):
+            assert run.primal > run.dual
+            raise KeyboardInterrupt
+
+    result = solver.solve(problem_of(solver), monitor=Interrupt()).result()
+    assert (result.status, result.n_iter) == ("interrupted", 1)
+    assert np.isnan([result.primal, result.gap, result.history["primal"][-1]]).all()
+    assert result.dual == result.history["dual"][-1] > 0.0

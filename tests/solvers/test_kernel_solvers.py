@@ -1,0 +1,60 @@
+"""What the solvers of kernel machines do between passes, and what they refuse."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from structsvm import ConvergenceWarning
+from structsvm.kernel._kernels import Gram, Kernel, Rows
+from structsvm.kernel.problem import KernelProblem
+from structsvm.solvers import CrammerSinger, Huller, LaSVM
+from structsvm.solvers.crammer_singer import SHARE
+
+
+def problem(n_labels, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n, dtype=np.int32) % n_labels
+    X = rng.normal(size=(n, 5)) + np.eye(5)[y]
+    return KernelProblem(Gram(Kernel("rbf", gamma=0.3), Rows(X)), y, n_labels)
+
+
+def test_crammer_singer_passes_over_a_share_of_the_largest_violation():
+    run = CrammerSinger(C=2.0, random_state=0).start(problem(3))
+    for _ in range(4):
+        worst = run.state.worst()
+        assert worst > 0.0
+        run.start_pass()
+        assert run.state.tau == SHARE * worst
+        while not run.advance():
+            pass
+
+
+def test_the_huller_settles_before_each_pass_and_at_the_end(monkeypatch):
+    """By a clock that ticks whenever it is read: each slice of a pass and each settling takes one second."""
+    run, slices, settled = Huller(max_iter=4, random_state=0).start(problem(2)), [], []
+    advance, settle, ticks = run.advance, run.settle, itertools.count()
+    run.advance = lambda: slices.append(run.n_iter) or advance()
+    run.settle = lambda: settled.append(run.n_iter) or settle()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
+    run.solver.solve(run.problem, run=run)
+    assert settled == [0, 1, 2, 3, 4]
+    assert run.seconds == len(slices) + len(settled)
+
+
+def test_a_violating_pair_that_finishing_leaves_is_said():
+    class Unfinished:
+        def __init__(self, state):
+            self.state = state
+
+        def finish(self):
+            return False
+
+        def __getattr__(self, name):
+            return getattr(self.state, name)
+
+    run = LaSVM(max_iter=1, random_state=0).solve(problem(2))  # says nothing
+    run.state = Unfinished(run.state)
+    with pytest.warns(ConvergenceWarning, match="left a violating pair"):
+        run.certify()

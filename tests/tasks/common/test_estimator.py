@@ -1,0 +1,21 @@
+"""What estimators and models of all tasks check before they train."""
+
+import numpy as np
+import pytest
+from python_oracles import Multiclass
+
+from structsvm import LaRank
+from structsvm.estimator import StructuredModel
+from structsvm.tasks import SequenceLabeler
+
+
+def test_the_solver_is_checked_before_the_data():
+    with pytest.raises(ValueError, match="'C' parameter of LaRank must be"):
+        SequenceLabeler(solver=LaRank(C=-1.0)).fit([[{}]], [["A"]])
+
+
+def test_a_model_checks_the_solver_before_it_binds():
+    model = StructuredModel()
+    model.oracle = Multiclass(3, 4)
+    with pytest.raises(ValueError, match="'rescaling' parameter of LaRank must be"):
+        model.train((np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
