@@ -1,6 +1,7 @@
 """What the solvers of kernel machines do between passes, and what they refuse."""
 
 import itertools
+import re
 import time
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from structsvm import ConvergenceWarning
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
-from structsvm.solvers import CrammerSinger, Huller, LaSVM
+from structsvm.solvers import CrammerSinger, Huller, KernelLaRank, LaSVM, WestonWatkins
 from structsvm.solvers.crammer_singer import SHARE
 
 
@@ -58,3 +59,20 @@ def test_a_violating_pair_that_finishing_leaves_is_said():
     run.state = Unfinished(run.state)
     with pytest.warns(ConvergenceWarning, match="left a violating pair"):
         run.certify()
+
+
+@pytest.mark.parametrize("pair", [(1.0,), (1.0, 2.0, 3.0), (-1.0, 1.0), (1.0, np.inf), [1.0, "2"], (True, 1.0)])
+def test_a_schedule_that_is_no_pair_of_numbers(pair):
+    with pytest.raises(ValueError, match="'schedule' parameter of KernelLaRank, if it is a pair, must be two floats"):
+        KernelLaRank(schedule=pair).validate()
+    KernelLaRank(schedule=(0.0, 2.5)).validate()
+
+
+@pytest.mark.parametrize("method", ["cycles", "frank_wolfe"])
+def test_a_cache_of_the_size_that_is_asked_for(method):
+    with pytest.raises(ValueError, match="needed for 4 classes: raise it to") as error:
+        WestonWatkins(method=method, cache_size=0.004).start(problem(4, n=400))
+    needed = float(re.search(r"raise it to (\S+) MB", str(error.value))[1])
+    assert WestonWatkins(method=method, cache_size=needed).start(problem(4, n=400)).state.cache.capacity >= 4
+    with pytest.raises(ValueError, match="raise it to"):
+        WestonWatkins(method=method, cache_size=0.5 * needed).start(problem(4, n=400))

@@ -3,6 +3,7 @@
 import pickle
 from contextlib import suppress
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +38,16 @@ def test_the_bound_holds_at_every_larger_C(seed, C, tol, average):
         assert (above - optimum) / above <= gap_at(result, C, larger) + 1e-7
     if reach < 50.0:
         assert gap_at(result, C, reach * 1.01) > 0.2
+
+
+@pytest.mark.parametrize("dual_norm", [0.0, 0.2, 1.0, 4.0])
+@pytest.mark.parametrize("larger", [2.0, 3.0, 40.0])
+def test_the_bound_is_that_of_the_best_multiple_of_alpha(dual_norm, larger):
+    result = SimpleNamespace(primal=10.0, primal_norm=1.5, dual=3.0, dual_norm=dual_norm)
+    above = 1.5 + larger * (10.0 - 1.5) / 2.0
+    s = np.linspace(0.0, larger / 2.0, 10001)
+    below = max((s * (3.0 + dual_norm) - s * s * dual_norm).max(), 3.0)
+    assert gap_at(result, 2.0, larger) == pytest.approx((above - below) / above, abs=1e-6)
 
 
 def sequences(n=120):

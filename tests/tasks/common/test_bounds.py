@@ -70,6 +70,18 @@ def test_bounds(kind):
             assert not accepts(kind, name, value), (name, value)
 
 
+SHARED = {"cache_size": 200, "checkpoint": None, "checkpoint_every": 1, "n_jobs": None, "random_state": None}
+SHARED |= {"verbose": False, "warm_start": False}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_shared_parameters_have_one_default(kind):
+    taken = inspect.signature(kind).parameters
+    defaults = {name: taken[name].default for name in taken.keys() & SHARED.keys()}
+    assert defaults == {name: SHARED[name] for name in defaults}
+    assert "random_state" in defaults or "WestonWatkins" in kind.__name__
+
+
 def test_every_number_is_in_the_table():
     found = {
         name

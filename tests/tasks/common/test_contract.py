@@ -166,7 +166,14 @@ def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
         again.set_params(**passes(case, 2)).fit(case.X, case.y)
         assert again.n_iter_ == whole.n_iter_
         assert predicted(case, again) == predicted(case, whole)
+        if case.kind is not tasks.SemanticParser:  # its history is that of the last fit
+            assert whole_passes(again) == whole_passes(whole) > {1.0, 2.0}
         np.testing.assert_allclose(again.result_.dual, whole.result_.dual, rtol=case.rounding, atol=0.0)
+
+
+def whole_passes(model):
+    """The ends of passes in the history."""
+    return {n for n in model.result_.history["n_iter"] if n > 0.0 and n == int(n)}
 
 
 @each(CASES)

@@ -1,0 +1,26 @@
+"""The schedule of rounds: the one number that it stores, and what it refuses."""
+
+import numpy as np
+import pytest
+from python_oracles import Data
+
+from structsvm import CuttingPlane
+
+
+@pytest.mark.parametrize("form", ["n_slack", "one_slack"])
+def test_the_state_of_a_schedule(form):
+    run = CuttingPlane(form=form, random_state=0).start(Data().bind())
+    schedule = run.schedule
+    np.testing.assert_array_equal(schedule.get_state(), [0.0])
+    schedule.ask()
+    np.testing.assert_array_equal(schedule.get_state(), [1.0])
+    calls = run.state.n_argmax
+    assert calls == run.problem.n_samples
+    schedule.ask()
+    assert run.state.n_argmax == calls  # a question is asked once
+    for numbers in ([2.0], [0.5], [], [0.0, 1.0], np.float32([1.0]), [np.nan], None):
+        with pytest.raises(ValueError, match=r"must be one number, 0.0 or 1.0"):
+            schedule.set_state(numbers)
+        np.testing.assert_array_equal(schedule.get_state(), [1.0])
+    schedule.set_state(np.zeros(1))
+    assert not schedule.asked
