@@ -24,3 +24,14 @@ def test_the_state_of_a_schedule(form):
         np.testing.assert_array_equal(schedule.get_state(), [1.0])
     schedule.set_state(np.zeros(1))
     assert not schedule.asked
+
+
+@pytest.mark.parametrize("form", ["n_slack", "one_slack"])
+def test_after_a_round_nothing_is_known_of_the_next(form):
+    run = CuttingPlane(form=form, random_state=0).start(Data().bind())
+    for _ in range(2):
+        run.certify()
+        assert run.schedule.gap == run.primal - run.state.dual > 0.0
+        assert run.schedule.asked
+        run.advance()
+        assert (run.schedule.answers, run.schedule.asked, run.schedule.gap) == (None, False, 0.0)

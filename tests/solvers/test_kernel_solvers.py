@@ -44,7 +44,7 @@ def test_the_huller_settles_before_each_pass_and_at_the_end(monkeypatch):
     assert run.seconds == len(slices) + len(settled)
 
 
-def test_a_violating_pair_that_finishing_leaves_is_said():
+def test_the_finishing_step_of_lasvm():
     class Unfinished:
         def __init__(self, state):
             self.state = state
@@ -56,6 +56,7 @@ def test_a_violating_pair_that_finishing_leaves_is_said():
             return getattr(self.state, name)
 
     run = LaSVM(max_iter=1, random_state=0).solve(problem(2))  # says nothing
+    assert run.dual == run.state.settle() > LaSVM(max_iter=1, finishing=False, random_state=0).solve(problem(2)).dual
     run.state = Unfinished(run.state)
     with pytest.warns(ConvergenceWarning, match="left a violating pair"):
         run.certify()
