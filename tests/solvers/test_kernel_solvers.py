@@ -77,3 +77,11 @@ def test_a_cache_of_the_size_that_is_asked_for(method):
     assert WestonWatkins(method=method, cache_size=needed).start(problem(4, n=400)).state.cache.capacity >= 4
     with pytest.raises(ValueError, match="raise it to"):
         WestonWatkins(method=method, cache_size=0.5 * needed).start(problem(4, n=400))
+
+
+def test_a_matrix_of_coefficients_that_is_too_large(monkeypatch):
+    monkeypatch.setattr("structsvm.solvers.kernel.LARGEST_MATRIX", 180)
+    for kind in (CrammerSinger, WestonWatkins):
+        kind().start(problem(3))
+        with pytest.raises(ValueError, match="61 examples times 3 classes are more than the 180 coefficients"):
+            kind().start(problem(3, n=61))
