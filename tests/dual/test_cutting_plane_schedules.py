@@ -1,10 +1,13 @@
 """The schedule of rounds: the one number that it stores, and what it refuses."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from python_oracles import Data
 
 from structsvm import CuttingPlane
+from structsvm.dual.cutting_plane_schedules import FIRST_PORTIONS
 
 
 @pytest.mark.parametrize("form", ["n_slack", "one_slack"])
@@ -35,3 +38,15 @@ def test_after_a_round_nothing_is_known_of_the_next(form):
         assert run.schedule.asked
         run.advance()
         assert (run.schedule.answers, run.schedule.asked, run.schedule.gap) == (None, False, 0.0)
+
+
+def test_the_first_round_of_n_slack_is_in_portions(monkeypatch):
+    run = CuttingPlane(random_state=0).start(Data().bind())
+    collect, parts = run.rounds.collect, []
+    run.schedule.rounds.collect = lambda w, *part: parts.append(part) or collect(w, *part)
+    run.advance()
+    assert len(parts) == FIRST_PORTIONS and parts[0][0] == 0.0 and parts[-1][1] == 1.0
+    assert all(a[1] == b[0] for a, b in pairwise(parts))
+    assert run.state.n_argmax == run.problem.n_samples
+    run.advance()
+    assert parts[FIRST_PORTIONS:] == [()]

@@ -142,6 +142,7 @@ def test_a_search_that_is_killed_after_each_pass(search, tmp_path, monkeypatch):
         for mine, its in zip(other.path_, whole.path_, strict=True):
             assert mine[:3] == its[:3]
             assert mine.result.to_dict() | {"seconds": 0} == its.result.to_dict() | {"seconds": 0}
+            assert mine.result.history["n_iter"][-1] == its.result.history["n_iter"][-1] == its.result.n_iter
         assert (other.best_C_, other.best_score_) == (whole.best_C_, whole.best_score_)
         np.testing.assert_array_equal(other.best_estimator_.coef_, whole.best_estimator_.coef_)
         assert other.best_estimator_.solver.checkpoint is None
