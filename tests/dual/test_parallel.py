@@ -2,9 +2,11 @@
 
 import threading
 
+import numpy as np
 import pytest
+from python_oracles import Data
 
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import Rounds, parallel_map
 
 
 def test_parts_are_at_work_at_once_and_answers_keep_their_order():
@@ -35,3 +37,14 @@ def test_an_error_stops_what_is_at_work_and_leaves_out_the_rest():
     with pytest.raises(RuntimeError, match="mine"):
         parallel_map(work, range(100), 2, stopped.set)
     assert stopped.is_set() and len(begun) < 100
+
+
+def test_one_job_makes_no_shards():
+    """With joblib imported, as it is once anything has been computed with more jobs."""
+    problem, w = Data().bind(), np.zeros(Data().oracle.n_features)
+    alone, two = Rounds(problem, 1), Rounds(problem, 2)
+    np.testing.assert_array_equal(two.violations(w), alone.violations(w))
+    alone.violations(w)
+    alone.collect(w)
+    assert alone._shards is None
+    assert len(two._shards) == len(two.bounds) - 1 > 1

@@ -19,3 +19,17 @@ def test_a_model_checks_the_solver_before_it_binds():
     model.oracle = Multiclass(3, 4)
     with pytest.raises(ValueError, match="'rescaling' parameter of LaRank must be"):
         model.train((np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
+
+
+@pytest.mark.parametrize("name", ["C", "max_iter", "tol", "random_state", "checkpoint"])
+def test_parameters_beside_a_solver_object(name):
+    with pytest.raises(
+        ValueError, match=f"The '{name}' parameter is set beside a solver object, .*=LaRank\\({name}=...\\)"
+    ):
+        SequenceLabeler(solver=LaRank(), **{name: 1 if name != "checkpoint" else "c"}).fit([[{"w": "a"}]], [["A"]])
+
+
+def test_parameters_without_meaning_for_the_perceptron():
+    for name in ("C", "tol"):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter has no meaning for solver='perceptron'"):
+            SequenceLabeler(solver="perceptron", **{name: 1.0}).fit([[{"w": "a"}]], [["A"]])
