@@ -48,5 +48,6 @@ def test_the_first_round_of_n_slack_is_in_portions(monkeypatch):
     assert len(parts) == FIRST_PORTIONS and parts[0][0] == 0.0 and parts[-1][1] == 1.0
     assert all(a[1] == b[0] for a, b in pairwise(parts))
     assert run.state.n_argmax == run.problem.n_samples
+    assert run.schedule.joined == run.state.n_cuts > 0
     run.advance()
     assert parts[FIRST_PORTIONS:] == [()]

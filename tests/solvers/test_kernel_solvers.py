@@ -10,7 +10,7 @@ import pytest
 from structsvm import ConvergenceWarning
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
-from structsvm.solvers import CrammerSinger, Huller, KernelLaRank, LaSVM, WestonWatkins
+from structsvm.solvers import CrammerSinger, Huller, KernelLaRank, KernelPerceptron, LaSVM, WestonWatkins
 from structsvm.solvers.crammer_singer import SHARE
 
 
@@ -85,3 +85,23 @@ def test_a_matrix_of_coefficients_that_is_too_large(monkeypatch):
         kind().start(problem(3))
         with pytest.raises(ValueError, match="61 examples times 3 classes are more than the 180 coefficients"):
             kind().start(problem(3, n=61))
+
+
+def test_the_kernel_perceptron_starts_from_its_base():
+    base = np.arange(2), np.array([0, 1, 1]), np.array([0, 1, 2]), np.array([1.0, 1.0, -1.0])
+    vectors = KernelPerceptron(average=False).start(problem(3), base=base).support_vectors
+    found = sorted(zip(vectors.members[vectors.slots], vectors.labels, vectors.beta, strict=True))
+    assert found == [(0, 0, 1.0), (1, 1, 1.0), (1, 2, -1.0)]
+    assert len(KernelPerceptron().start(problem(3)).support_vectors.members) == 0
+
+
+def test_weston_watkins_resumes_with_other_examples_only_if_asked():
+    solver, weight = WestonWatkins(C=2.0, tol=1e-6), np.ones(60)
+    weight[:3] = 0.0
+    arrays = solver.solve(problem(3), sample_weight=weight).get_state()
+    other = solver.start(problem(3))
+    with pytest.raises(ValueError, match="array 'support' of the training state is of other examples"):
+        other.set_state(arrays)
+    assert not other.state.beta.any()
+    other.set_state(arrays, adapt=True)
+    assert other.state.beta.shape == (3, 60) and np.count_nonzero(other.state.beta) == np.count_nonzero(arrays["beta"])

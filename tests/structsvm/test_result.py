@@ -91,6 +91,23 @@ def test_an_interrupted_run_claims_no_gap(solver):
     assert result.dual == result.history["dual"][-1] > 0.0
 
 
+def test_no_primal_objective_is_stale():
+    """A pass begins with none: that of the last one belongs to other weights."""
+    begun, ended = [], []
+
+    class Watch(Monitor):
+        def begin_pass(self, run):
+            begun.append(run.primal)
+
+        def end_pass(self, run):
+            ended.append(run.primal)
+            return len(ended) == 3
+
+    solver = LaRank(tol=1e-9, random_state=0)
+    solver.solve(problem_of(solver), monitor=Watch())
+    assert np.isnan(begun).all() and np.isfinite(ended).all() and len(begun) == 3
+
+
 NAN = np.nan
 
 

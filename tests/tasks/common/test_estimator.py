@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from python_oracles import Multiclass
 
+import structsvm
 from structsvm import LaRank
 from structsvm.estimator import StructuredModel
 from structsvm.tasks import SequenceLabeler
@@ -33,3 +34,10 @@ def test_parameters_without_meaning_for_the_perceptron():
     for name in ("C", "tol"):
         with pytest.raises(ValueError, match=f"The '{name}' parameter has no meaning for solver='perceptron'"):
             SequenceLabeler(solver="perceptron", **{name: 1.0}).fit([[{"w": "a"}]], [["A"]])
+
+
+def test_arrays_are_read_unless_a_map_is_asked_for(tmp_path):
+    SequenceLabeler(random_state=0).fit([[{"w": "a"}, {"w": "b"}]], [["A", "B"]]).save(tmp_path / "m")
+    for load in (SequenceLabeler.load, structsvm.load):
+        assert load(tmp_path / "m").model_.weights.flags.writeable
+        assert not load(tmp_path / "m", mmap=True).model_.weights.flags.writeable
