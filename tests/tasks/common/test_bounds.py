@@ -71,7 +71,7 @@ def test_bounds(kind):
 
 
 SHARED = {"cache_size": 200, "checkpoint": None, "checkpoint_every": 1, "n_jobs": None, "random_state": None}
-SHARED |= {"verbose": False, "warm_start": False}
+SHARED |= {"verbose": False, "warm_start": False, "gamma": "scale", "degree": 3, "coef0": 0.0}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from python_oracles import Multiclass
+from sklearn.utils import get_tags
 
 import structsvm
-from structsvm import LaRank
+from structsvm import LaRank, tasks
 from structsvm.estimator import StructuredModel
 from structsvm.tasks import SequenceLabeler
 
@@ -41,3 +42,12 @@ def test_arrays_are_read_unless_a_map_is_asked_for(tmp_path):
     for load in (SequenceLabeler.load, structsvm.load):
         assert load(tmp_path / "m").model_.weights.flags.writeable
         assert not load(tmp_path / "m", mmap=True).model_.weights.flags.writeable
+
+
+@pytest.mark.parametrize("name", tasks.__all__)
+def test_machines_of_two_classes_say_so(name):
+    kind = getattr(tasks, name)
+    tags = get_tags(kind()).classifier_tags if hasattr(kind, "fit") else None
+    if tags is not None:
+        two = {"LaSVMClassifier", "HullerClassifier", "TrackingClassifier"}
+        assert tags.multi_class == (name not in two)
