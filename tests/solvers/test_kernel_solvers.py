@@ -105,3 +105,9 @@ def test_weston_watkins_resumes_with_other_examples_only_if_asked():
     assert not other.state.beta.any()
     other.set_state(arrays, adapt=True)
     assert other.state.beta.shape == (3, 60) and np.count_nonzero(other.state.beta) == np.count_nonzero(arrays["beta"])
+
+
+def test_crammer_singer_starts_from_0():
+    base = np.arange(1), np.array([0]), np.array([0]), np.array([1.0])
+    with pytest.raises(ValueError, match="CrammerSinger takes no base"):
+        CrammerSinger().start(problem(3), base=base)

@@ -216,6 +216,7 @@ def test_what_cannot_be(options, message):
 def test_a_search_with_a_checkpoint_is_pickled(tmp_path):
     """Its estimator was given the search's file, which knows the run."""
     X, y = sequences(20)
-    search = PathSearch(SequenceLabeler(random_state=0), C_max=0.01, random_state=0, checkpoint=tmp_path / "c").fit(X, y)
+    search = PathSearch(SequenceLabeler(random_state=0), C_max=0.01, random_state=0, checkpoint=tmp_path / "c")
+    search.fit(X, y)
     assert search.best_estimator_.checkpoint is None
     assert pickle.loads(pickle.dumps(search)).predict(X) == search.predict(X)
