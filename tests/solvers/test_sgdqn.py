@@ -6,7 +6,7 @@ import pytest
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.solvers import SGDQN
-from structsvm.solvers.sgdqn import FACTOR
+from structsvm.solvers.linear.sgdqn import FACTOR
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])

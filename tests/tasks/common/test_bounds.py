@@ -42,7 +42,8 @@ NUMBERS = {
     "random_state": whole(0, 2**32 - 1),
     "validation_fraction": SHARE,
 }
-OF_ONE = {"PathSearch.tol": SHARE, "TrackingClassifier.n_reprocess": whole(1, 2**31 - 1)}
+OF_ONE = {"PathSearch.tol": SHARE}
+OF_ONE |= dict.fromkeys(["Tracking.n_reprocess", "TrackingClassifier.n_reprocess"], whole(1, 2**31 - 1))
 
 KINDS = [
     kind
