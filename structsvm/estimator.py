@@ -24,11 +24,8 @@ class StructuredModel(TaskModel):
     kind = "structured"
     estimator = "StructuredSVM"
 
+    oracle: Any
     oracle_name: str
-
-    def __init__(self, oracle: Any = None) -> None:
-        super().__init__()
-        self.oracle = oracle
 
     def bind(self, data: Any, solver: Any, sample_weight: ArrayLike | None = None) -> tuple[Any, Any]:
         """The oracle bound to ``(X, y)``."""

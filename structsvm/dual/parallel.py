@@ -98,8 +98,6 @@ class Rounds:
         return not hasattr(get_active_backend()[0], "client") and effective_n_jobs(self.n_jobs) == 1
 
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
-        if self._alone():
-            return [function(shard, w, *rest) for shard, rest in zip(self.shards, arguments)]
         from joblib import Parallel, delayed, effective_n_jobs
         from joblib.parallel import get_active_backend
 

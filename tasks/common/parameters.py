@@ -70,7 +70,8 @@ def params_to_json(params: Any) -> tuple[Any, Any]:
             if value is None:
                 continue
         elif isinstance(value, dict):
-            value = {"weights": [[label_to_json(plain(label)), float(weight)] for label, weight in value.items()]}
+            labels = [label.item() if isinstance(label, np.generic) else label for label in value]
+            value = {"weights": [[label_to_json(k), float(v)] for k, v in zip(labels, value.values(), strict=True)]}
         elif isinstance(value, SubstitutionMatrix):
             value = {"alphabet": value.alphabet, "values": value.values.tolist()}
         elif hasattr(value, "toarray") or isinstance(value, np.ndarray):

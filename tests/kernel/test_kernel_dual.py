@@ -352,3 +352,16 @@ def test_kernels_agree_with_the_reference(name):
     X = np.random.default_rng(0).normal(size=(8, 3))
     K = Kernel(name, gamma=0.5, coef0=1.0, degree=2).block(Rows(X), range(8), Rows(X), range(8))
     np.testing.assert_allclose(K, kernel_matrix(name, X, X, 0.5, 2, 1.0), rtol=1e-6)
+
+
+def test_the_order_of_attributes_makes_no_other_structure():
+    gram, y = Gram(Kernel("rbf"), Rows(np.eye(6))), np.arange(6) % 3
+    attributes = np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    prints = {
+        KernelProblem(gram, y, 3, attributes=kind(attributes[:, order])).structure_fingerprint()
+        for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1])
+        for kind in (np.array, sp.csr_array, sp.csc_array)
+    }
+    assert len(prints) == 1
+    assert KernelProblem(gram, y, 3).structure_fingerprint() not in prints
+    assert KernelProblem(gram, y, 3, attributes=2.0 * attributes).structure_fingerprint() not in prints

@@ -3,6 +3,7 @@
 import pickle
 from contextlib import suppress
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +38,16 @@ def test_the_bound_holds_at_every_larger_C(seed, C, tol, average):
         assert (above - optimum) / above <= gap_at(result, C, larger) + 1e-7
     if reach < 50.0:
         assert gap_at(result, C, reach * 1.01) > 0.2
+
+
+@pytest.mark.parametrize("dual_norm", [0.0, 0.2, 1.0, 4.0])
+@pytest.mark.parametrize("larger", [2.0, 3.0, 40.0])
+def test_the_bound_is_that_of_the_best_multiple_of_alpha(dual_norm, larger):
+    result = SimpleNamespace(primal=10.0, primal_norm=1.5, dual=3.0, dual_norm=dual_norm)
+    above = 1.5 + larger * (10.0 - 1.5) / 2.0
+    s = np.linspace(0.0, larger / 2.0, 10001)
+    below = max((s * (3.0 + dual_norm) - s * s * dual_norm).max(), 3.0)
+    assert gap_at(result, 2.0, larger) == pytest.approx((above - below) / above, abs=1e-6)
 
 
 def sequences(n=120):
@@ -131,6 +142,7 @@ def test_a_search_that_is_killed_after_each_pass(search, tmp_path, monkeypatch):
         for mine, its in zip(other.path_, whole.path_, strict=True):
             assert mine[:3] == its[:3]
             assert mine.result.to_dict() | {"seconds": 0} == its.result.to_dict() | {"seconds": 0}
+            assert mine.result.history["n_iter"][-1] == its.result.history["n_iter"][-1] == its.result.n_iter
         assert (other.best_C_, other.best_score_) == (whole.best_C_, whole.best_score_)
         np.testing.assert_array_equal(other.best_estimator_.coef_, whole.best_estimator_.coef_)
         assert other.best_estimator_.solver.checkpoint is None
@@ -199,3 +211,12 @@ def test_what_cannot_be(options, message):
     X, y = sequences(20)
     with pytest.raises(ValueError, match=message):
         PathSearch(**{"estimator": SequenceLabeler(random_state=0)} | options).fit(X, y)
+
+
+def test_a_search_with_a_checkpoint_is_pickled(tmp_path):
+    """Its estimator was given the search's file, which knows the run."""
+    X, y = sequences(20)
+    search = PathSearch(SequenceLabeler(random_state=0), C_max=0.01, random_state=0, checkpoint=tmp_path / "c")
+    search.fit(X, y)
+    assert search.best_estimator_.checkpoint is None
+    assert pickle.loads(pickle.dumps(search)).predict(X) == search.predict(X)

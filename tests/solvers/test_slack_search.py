@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from python_oracles import Data
 
 from structsvm import CuttingPlane, SlackSearch, UnsupportedFormulation
+from structsvm.solvers.slack_search import Corner, most_between
 from structsvm.testing import check_oracle
 
 
@@ -70,3 +71,10 @@ def test_what_it_needs():
         SlackSearch(3)
     with pytest.raises(ValueError, match="max_calls must be at least 2, got 1"):
         SlackSearch(margin_only(0).oracle, max_calls=1)
+
+
+def test_most_between_is_the_corner_of_a_rectangle():
+    left, right = Corner(0.5, 1.0, None), Corner(-0.2, 3.0, None)
+    inside = [Corner(m, D, None).value for m in np.linspace(-0.2, 0.5, 8) for D in np.linspace(1.0, 3.0, 5)]
+    assert most_between(left, right) == pytest.approx(max(inside))
+    assert most_between(Corner(-2.0, 1.0, None), Corner(-3.0, 2.0, None)) == 0.0

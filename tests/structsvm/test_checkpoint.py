@@ -23,10 +23,11 @@ from structsvm import (
     StructuredSVM,
     checkpoint,
 )
-from structsvm.checkpoint import kind_of, resumed
+from structsvm.checkpoint import as_array, as_text, kind_of, resumed
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.linear.problem import LinearProblem
+from structsvm.model_file import read_model, write_model
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
@@ -560,3 +561,22 @@ def test_estimators(tmp_path):
 def test_what_is_no_path(value):
     with pytest.raises(ValueError, match="The 'checkpoint' parameter of LaRank must be a path or None"):
         solve(LaRank(), value)
+
+
+def test_text_goes_around_as_an_array():
+    assert as_text({"kind": as_array("weights")}, "kind") == "weights"
+    for array in (np.zeros(3), np.zeros((1, 3), dtype=np.uint8), np.array(b"dual"), None):
+        with pytest.raises(ValueError, match="array 'kind' of the training state must be text"):
+            as_text({"kind": array}, "kind")
+
+
+@pytest.mark.parametrize("name", ["run", "schedule", "kind", "cut_example"])
+def test_arrays_that_are_not_sound_name_the_file(tmp_path, name):
+    solver, path = LaRank(C=0.5, max_iter=4, random_state=0), tmp_path / "c"
+    solve(solver, path)
+    file = read_model(path)
+    write_model(path, file.kind, file.meta, file.arrays | {name: np.zeros(0)})
+    before = path.read_bytes()
+    with pytest.raises(ModelFileError, match=re.escape(f"{path}: not a sound checkpoint: ")):
+        solve(solver, path)
+    assert path.read_bytes() == before

@@ -382,3 +382,10 @@ def test_sample_weight():
 def test_verbose_shows_a_bar(capsys):
     StructuredSVM(Multiclass(), verbose=True).fit(X, y)
     assert "training" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kind", "meta"), [("unheard", {}), ("binary", {}), ("binary", {"estimator": "__all__"})])
+def test_models_of_unknown_tasks(kind, meta, tmp_path):
+    write_model(tmp_path / "m", kind, meta, {})
+    with pytest.raises(ModelFileError, match=f"a model of the task '{kind}', which this version does not know"):
+        structsvm.load(tmp_path / "m")

@@ -644,3 +644,17 @@ def test_two_writers_and_a_reader(tmp_path):
         thread.join()
     assert not failures
     assert list(tmp_path.iterdir()) == [path]
+
+
+@posix_only
+def test_file_and_rename_are_flushed_in_this_order(model, monkeypatch):
+    events, real = [], {name: getattr(os, name) for name in ("fsync", "replace")}
+
+    def fsync(descriptor):
+        events.append("directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real["fsync"](descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", lambda *paths: events.append("rename") or real["replace"](*paths))
+    write_model(model, "sequence", META, ARRAYS)
+    assert events == ["file", "rename", "directory"]

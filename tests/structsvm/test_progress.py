@@ -87,6 +87,8 @@ def test_the_bar_shows_passes_and_objectives(solver, capsys):
     assert "training" in shown and "passes" in shown and "support vectors" in shown
     assert ("dual" in shown) == isinstance(solver, LaRank)
     assert ("primal" in shown) == (solver.tol is not None)
+    places = [shown.rfind(what) for what in ("primal", "dual", "support vectors")]
+    assert places == sorted(places)
 
 
 def test_the_bar_is_for_terminals(monkeypatch):

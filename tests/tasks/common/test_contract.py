@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, StructuredSVM, tasks
 from structsvm.datasets import make_alignment, make_ambig_house, make_treebank
+from structsvm.dual import parallel
+from structsvm.model_file import read_model
 from structsvm.solvers.base import Run, Solver
 from structsvm.tasks.common.estimator import CallbackMonitor
 from structsvm.tasks.common.model import TaskModel
@@ -97,6 +100,7 @@ CASES = {
     ),
 }
 BATCH = (tasks.CrammerSingerClassifier, tasks.WestonWatkinsClassifier)  # which run until a tolerance is met
+PRODUCTS = (tasks.AmbiguousClassifier, tasks.SGDQNClassifier)  # whose scores are one product of matrices
 STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
 
 
@@ -137,6 +141,7 @@ def test_copies_and_files(case, tmp_path):
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m", **case.load)
     assert type(loaded) is case.kind
+    assert read_model(tmp_path / "m").meta["params"].keys() <= model.get_params(deep=False).keys()
     others = [loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model), clone(model).fit(case.X, case.y)]
     for other in others:
         assert predicted(case, other) == said
@@ -166,7 +171,14 @@ def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
         again.set_params(**passes(case, 2)).fit(case.X, case.y)
         assert again.n_iter_ == whole.n_iter_
         assert predicted(case, again) == predicted(case, whole)
+        if case.kind is not tasks.SemanticParser:  # its history is that of the last fit
+            assert whole_passes(again) == whole_passes(whole) > {1.0, 2.0}
         np.testing.assert_allclose(again.result_.dual, whole.result_.dual, rtol=case.rounding, atol=0.0)
+
+
+def whole_passes(model):
+    """The ends of passes in the history."""
+    return {n for n in model.result_.history["n_iter"] if n > 0.0 and n == int(n)}
 
 
 @each(CASES)
@@ -312,10 +324,22 @@ def test_a_killed_fit_resumes_from_its_checkpoint(case, tmp_path, monkeypatch):
 
 
 @each({name: case for name, case in CASES.items() if "n_jobs" in case.shared})
-def test_threads_predict_the_same(case):
+def test_threads_predict_the_same(case, monkeypatch):
+    pools = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, n_threads):
+            pools.append(n_threads)
+            super().__init__(n_threads)
+
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr("structsvm.tasks.taxonomy.linear.BLOCK", 20)
+    monkeypatch.setattr("structsvm.tasks.taxonomy.kernel.BLOCK", 20)
     model = case.fit()
     said, n = predicted(case, model), threading.active_count()
+    assert pools == []
     assert predicted(case, model.set_params(n_jobs=2)) == said
+    assert set(pools) == (set() if case.kind in PRODUCTS else {2})
     assert threading.active_count() <= n + 2
 
 

@@ -198,6 +198,7 @@ def test_a_pool_goes_on_from_a_stream():
     kept = len(start.support_)
     start.query(X[100:130])
     start.teach(np.arange(30), y[100:130])
+    assert (start.result_.n_argmax, start.result_.status) == (30, "running")
     assert (start.support_ < 30).all() and (start.support_ >= 0).sum() > 0 and (start.support_ == -1).sum() <= kept
     start.finish()
     alpha = start.dual_coef_[0]

@@ -1,0 +1,60 @@
+"""Which schedule a solver's parameters choose, and what of it a run restores."""
+
+import numpy as np
+import pytest
+from python_oracles import Data
+
+from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
+from structsvm.solvers import frank_wolfe
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("decode-once", SolveSchedule),
+        ("fixed", FixedSchedule),
+        ("adaptive", AdaptiveSchedule),
+        ("adaptive-clock", AdaptiveSchedule),
+    ],
+)
+def test_the_schedules_of_larank(name, kind):
+    assert type(LaRank(schedule=name, n_reprocess=2).start(Data().bind()).schedule) is kind
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "gap"])
+def test_the_sampling_of_frank_wolfe(sampling, monkeypatch):
+    given, make = [], frank_wolfe.FrankWolfeSchedule
+    monkeypatch.setattr(frank_wolfe, "FrankWolfeSchedule", lambda *_, **options: given.append(options) or make(*_))
+    FrankWolfe(sampling=sampling, n_cached=3).start(Data().bind())
+    assert given == [{"n_cached": 3, "gap_sampling": sampling == "gap"}]
+
+
+@pytest.mark.parametrize("solver", [LaRank(random_state=0), CuttingPlane(random_state=0)], ids=repr)
+def test_another_schedule_is_restored_only_if_asked(solver):
+    problem = Data().bind()
+    arrays = solver.solve(problem).get_state() | {"schedule": np.full(7, 0.5)}
+    run = solver.start(problem)
+    before = run.schedule.get_state()
+    with pytest.raises(ValueError, match="schedule"):
+        run.set_state(arrays)
+    assert run.n_iter == 0 and run.n_support == 0
+    run.set_state(arrays, adapt=True)
+    np.testing.assert_array_equal(run.schedule.get_state(), before)  # nothing due
+    assert run.n_iter > 0 and run.n_support > 0
+
+
+def test_one_slack_resumes_with_another_C():
+    """Its cuts are sums of constraints times C: where all C change by one factor, the weights stay."""
+    problem = Data().bind()
+    run = CuttingPlane(C=0.5, form="one_slack", random_state=0).solve(problem)
+    for factor in (0.5, 2.0):
+        other = CuttingPlane(C=0.5 * factor, form="one_slack", random_state=0).start(problem)
+        other.set_state(run.get_state(), adapt=True)
+        scale = min(factor, 1.0)  # into the box
+        np.testing.assert_allclose(other.state.weights, scale * run.state.weights, atol=1e-9)
+        assert other.state.n_cuts == run.state.n_cuts > 0
+    weight = np.linspace(0.5, 1.5, problem.n_samples)
+    other = CuttingPlane(C=0.5, form="one_slack", random_state=0).start(problem, sample_weight=weight)
+    other.set_state(run.get_state(), adapt=True)
+    assert not other.state.weights.any() and other.state.n_cuts == 0

@@ -1,0 +1,95 @@
+"""The bounds of every number that solvers and estimators take: what lies on them, and what lies just beyond."""
+
+import inspect
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from structsvm import PathSearch, solvers, tasks
+from structsvm.parameters import Interval, validate
+
+TINY, HUGE = 5e-324, sys.float_info.max
+
+
+def whole(least, largest=None):
+    if largest is None:
+        return [least, least + 1, 10**6], [least - 1, least + 0.5, math.inf]
+    return [least, largest], [least - 1, least + 0.5, largest + 1]
+
+
+POSITIVE = [TINY, 1, HUGE], [0.0, -1.0, math.inf]
+NOT_NEGATIVE = [0.0, 1, HUGE], [-TINY, math.inf]
+FINITE = [-HUGE, 0, HUGE], [-math.inf, math.inf]
+SHARE = [TINY, 1.0 - 2**-53], [0.0, 1.0]
+
+# What is accepted and what is not, by the name of the parameter.
+NUMBERS = {
+    **dict.fromkeys(
+        ["C", "C_max", "C_min", "alpha", "cache_size", "delta_max", "gamma", "qp_tol", "t0", "tau", "tol"], POSITIVE
+    ),
+    **dict.fromkeys(["epsilon", "n_reprocess", "smoothing"], NOT_NEGATIVE),
+    **dict.fromkeys(["coef0", "prior_gap_extend", "prior_gap_open"], FINITE),
+    **dict.fromkeys(["band", "h", "max_unary", "n_cached", "order", "refine", "role_window", "window"], whole(0)),
+    **dict.fromkeys(
+        ["max_chart_bytes", "max_iter", "max_length", "max_meanings", "max_sweeps", "max_visits"], whole(1)
+    ),
+    **dict.fromkeys(["checkpoint_every", "max_weights", "min_count", "ngrams", "v"], whole(1)),
+    "n_jobs": ([1, 2, -1, None], [0, -2, 1.5]),
+    "degree": whole(0, 2**31 - 2),
+    "hash_bits": whole(1, 30),
+    "random_state": whole(0, 2**32 - 1),
+    "validation_fraction": SHARE,
+}
+OF_ONE = {"PathSearch.tol": SHARE}
+OF_ONE |= dict.fromkeys(["Tracking.n_reprocess", "TrackingClassifier.n_reprocess"], whole(1, 2**31 - 1))
+
+KINDS = [
+    kind
+    for kind in (*(getattr(room, name) for room in (solvers, tasks) for name in room.__all__), PathSearch)
+    if isinstance(kind, type) and hasattr(kind, "_constraints") and kind is not solvers.Solver
+]
+
+
+def accepts(kind, name, value):
+    try:
+        validate(SimpleNamespace(**{name: value}), {name: kind._constraints[name]})
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_bounds(kind):
+    taken = inspect.signature(kind).parameters
+    for name in taken.keys() & NUMBERS.keys():
+        inside, outside = OF_ONE.get(f"{kind.__name__}.{name}", NUMBERS[name])
+        for value in (*inside, taken[name].default):
+            assert accepts(kind, name, value), (name, value)
+        for value in (*outside, math.nan, True, "1"):
+            assert not accepts(kind, name, value), (name, value)
+
+
+SHARED = {"cache_size": 200, "checkpoint": None, "checkpoint_every": 1, "n_jobs": None, "random_state": None}
+SHARED |= {"verbose": False, "warm_start": False, "gamma": "scale", "degree": 3, "coef0": 0.0}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_shared_parameters_have_one_default(kind):
+    taken = inspect.signature(kind).parameters
+    defaults = {name: taken[name].default for name in taken.keys() & SHARED.keys()}
+    assert defaults == {name: SHARED[name] for name in defaults}
+    assert "random_state" in defaults or "WestonWatkins" in kind.__name__
+
+
+def test_every_number_is_in_the_table():
+    found = {
+        name
+        for kind in KINDS
+        for name, allowed in kind._constraints.items()
+        if name in inspect.signature(kind).parameters
+        and any(isinstance(one, Interval) for one in (allowed if isinstance(allowed, tuple) else (allowed,)))
+    }
+    assert found == NUMBERS.keys()
+    assert len(KINDS) >= 27

@@ -1,0 +1,53 @@
+"""What estimators and models of all tasks check before they train."""
+
+import numpy as np
+import pytest
+from python_oracles import Multiclass
+from sklearn.utils import get_tags
+
+import structsvm
+from structsvm import LaRank, tasks
+from structsvm.estimator import StructuredModel
+from structsvm.tasks import SequenceLabeler
+
+
+def test_the_solver_is_checked_before_the_data():
+    with pytest.raises(ValueError, match="'C' parameter of LaRank must be"):
+        SequenceLabeler(solver=LaRank(C=-1.0)).fit([[{}]], [["A"]])
+
+
+def test_a_model_checks_the_solver_before_it_binds():
+    model = StructuredModel()
+    model.oracle = Multiclass(3, 4)
+    with pytest.raises(ValueError, match="'rescaling' parameter of LaRank must be"):
+        model.train((np.eye(4)[:2], [0, 1]), LaRank(rescaling="both"))
+
+
+@pytest.mark.parametrize("name", ["C", "max_iter", "tol", "random_state", "checkpoint"])
+def test_parameters_beside_a_solver_object(name):
+    with pytest.raises(
+        ValueError, match=f"The '{name}' parameter is set beside a solver object, .*=LaRank\\({name}=...\\)"
+    ):
+        SequenceLabeler(solver=LaRank(), **{name: 1 if name != "checkpoint" else "c"}).fit([[{"w": "a"}]], [["A"]])
+
+
+def test_parameters_without_meaning_for_the_perceptron():
+    for name in ("C", "tol"):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter has no meaning for solver='perceptron'"):
+            SequenceLabeler(solver="perceptron", **{name: 1.0}).fit([[{"w": "a"}]], [["A"]])
+
+
+def test_arrays_are_read_unless_a_map_is_asked_for(tmp_path):
+    SequenceLabeler(random_state=0).fit([[{"w": "a"}, {"w": "b"}]], [["A", "B"]]).save(tmp_path / "m")
+    for load in (SequenceLabeler.load, structsvm.load):
+        assert load(tmp_path / "m").model_.weights.flags.writeable
+        assert not load(tmp_path / "m", mmap=True).model_.weights.flags.writeable
+
+
+@pytest.mark.parametrize("name", tasks.__all__)
+def test_machines_of_two_classes_say_so(name):
+    kind = getattr(tasks, name)
+    tags = get_tags(kind()).classifier_tags if hasattr(kind, "fit") else None
+    if tags is not None:
+        two = {"LaSVMClassifier", "HullerClassifier", "TrackingClassifier"}
+        assert tags.multi_class == (name not in two)
