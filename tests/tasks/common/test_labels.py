@@ -22,8 +22,9 @@ def test_order_and_arrays():
     assert sort_labels(["b", 1, ("a",), "a", None]) == [None, 1, "a", "b", ("a",)]  # by type, then by text
     with pytest.raises(ValueError, match="NaN"):
         sort_labels([1.0, float("nan")])
-    assert label_array(["a", "bc"]).dtype.kind == "U" and label_array([1, 2]).dtype.kind == "i"
-    for mixed in ([1, "a"], [("a", 1), ("b", 2)], [True, False], [0.5, 1.5]):
+    kinds = {"U": ["a", "bc"], "i": [1, 2], "b": [True, False], "f": [0.5, 1.5]}
+    assert [label_array(labels).dtype.kind for labels in kinds.values()] == list(kinds)
+    for mixed in ([1, "a"], [("a", 1), ("b", 2)]):
         assert label_array(mixed).dtype == object and label_array(mixed).tolist() == mixed
 
 
