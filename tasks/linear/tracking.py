@@ -42,8 +42,8 @@ class TrackingModel(LinearModel):
         super().save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
-        model = super().load(path, mmap=mmap)
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+        model = super().load(path, mmap=mmap, trusted=trusted)
         with unsound(path, cls.kind):
             model.tracker = Tracker(model.n_features, 1.0)
             model.tracker.set_state(model.state or {})

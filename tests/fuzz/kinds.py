@@ -3,9 +3,4 @@
 import model_files
 from runner import FileKind
 
-KINDS = {
-    kind.name: kind
-    for kind in (
-        FileKind("model", model_files.seeds, model_files.mutate, model_files.read, ()),
-    )
-}
+KINDS = {kind.name: kind for kind in (FileKind("model", model_files.seeds, model_files.mutate, model_files.read, ()),)}

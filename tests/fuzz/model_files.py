@@ -22,7 +22,7 @@ from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
 
 FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
-MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108 (files that need no disk)
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 INTEGERS = [-1, 0, 1, 2, 7, 127, 255, 2**15, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, -(2**63)]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e30, 1e38, -1e38, 1e154, 1e308, -1e308]
@@ -70,8 +70,10 @@ def seeds() -> list[Original]:
     for name, record in stored["records"].items():
         if name.endswith(".checkpoint"):
             continue
-        test = decoded(stored["data"][record["test"]])[:3] if "templates" not in name else decoded(
-            stored["data"][record["test"]]
+        test = (
+            decoded(stored["data"][record["test"]])[:3]
+            if "templates" not in name
+            else decoded(stored["data"][record["test"]])
         )
         path, oracle = FOLDER / f"{name}.model", record.get("oracle")
         found.append(original(name, path, test, oracle))

@@ -113,7 +113,7 @@ def _forked(kind: FileKind, seeds: list[Any], seed: int, indices: range, shared:
 def _records(pipe: Any) -> Iterator[Any]:
     while True:
         try:
-            records = pickle.load(pipe)  # noqa: S301 (of our own child)
+            records = pickle.load(pipe)
         except (EOFError, pickle.UnpicklingError):  # the child has died
             return
         yield from records
@@ -142,7 +142,7 @@ def outcome_of(kind: FileKind, data: bytes, original: Any) -> tuple[str, bool]:
         return kind.read(data, original), False
     except kind.allowed as error:
         return type(error).__name__, False
-    except BaseException as error:  # noqa: BLE001 (whatever it is, it is to be reported)
+    except BaseException as error:
         frames = traceback.extract_tb(error.__traceback__)
         place = next((f for f in reversed(frames) if "site-packages" not in f.filename), frames[-1])
         return f"{type(error).__name__} at {os.path.basename(place.filename)}:{place.lineno}: {error!s:.100}", True
