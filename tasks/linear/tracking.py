@@ -83,7 +83,7 @@ class TrackingClassifier(ClassifierMixin, TaskEstimator):
     _model_class = TrackingModel
     _constraints = {
         "C": POSITIVE,
-        "n_reprocess": Interval(Integral, 1, 2**31),
+        "n_reprocess": Interval(Integral, 1),
         "process": FLAG,
         "random_state": RANDOM_STATE,
         "warm_start": FLAG,

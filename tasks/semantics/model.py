@@ -18,11 +18,11 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.stored_values import Array, checked_arrays, strings
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, strings
 from structsvm.structures.meanings import MeaningGrammar, Symbol, as_meaning
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.features import Encoder, role_attributes, split_sentence, symbol_attributes
+from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, split_sentence, symbol_attributes
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
@@ -42,7 +42,9 @@ MAX_ARITY = 12
 MAX_CHANGES = 20
 
 # What features and weights depend on: training is resumed only with the same values.
-FIXED = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "average")
+WINDOWS = {"window": 0, "ngrams": 1, "role_window": 0}  # and the least that they may be
+FLAGS = ("lowercase", "fold_constants", "average", "complete")
+FIXED = (*WINDOWS, *FLAGS[:3])
 # All parameters of `SemanticParser` that the model follows, beside its grammar.
 SETTINGS = (*FIXED, "max_meanings", "complete")
 
@@ -315,7 +317,10 @@ class SemanticModel(TaskModel):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        settings = {name: header["params"][name] for name in SETTINGS}
+        params = header["params"]
+        settings = {name: stored_flag(params, name) for name in FLAGS}
+        settings |= {name: stored_count(params, name, low, MAX_WINDOW) for name, low in WINDOWS.items()}
+        settings["max_meanings"] = None if params["max_meanings"] is None else stored_count(params, "max_meanings", 1)
         model = cls(SimpleNamespace(**settings, grammar=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
         symbols = [Symbol(name, arity) for name, arity in header["symbols"]]
