@@ -9,11 +9,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
+from io import StringIO
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features.sources import load_text
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
 Graph = dict[Any, dict[Any, None]]  # from a node to its parents, in the order of the edges
@@ -326,27 +328,26 @@ def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
 
     Empty lines and lines that begin with ``#`` are skipped. ValueError names the file and, if possible, the line.
     """
-    path = os.fspath(path)
+    text, name = load_text(path, ValueError, "{}, line {}")
     graph: Graph = {}
-    with open(path, encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            line = line.rstrip("\r\n")
-            if not line.strip() or line.startswith("#"):
-                continue
-            fields = line.split("\t")
-            if len(fields) != 2 or not all(field.strip() for field in fields):
-                raise ValueError(f"{path}, line {number}: expected child<TAB>parent, found {line!r:.80}")
-            child, parent = fields
-            try:
-                _add_edge(graph, parent, child)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
+    for number, line in enumerate(StringIO(text, newline=None), start=1):
+        line = line.rstrip("\n")
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if len(fields) != 2 or not all(field.strip() for field in fields):
+            raise ValueError(f"{name}, line {number}: expected child<TAB>parent, found {line!r:.80}")
+        child, parent = fields
+        try:
+            _add_edge(graph, parent, child)
+        except ValueError as error:
+            raise ValueError(f"{name}, line {number}: {error}") from None
     if not graph:
-        raise ValueError(f"{path}: contains no edges")
+        raise ValueError(f"{name}: contains no edges")
     try:
         return Taxonomy._of(graph)  # noqa: SLF001 (of this module)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _graph_of(edges: Iterable[Any]) -> Graph:

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
-from structsvm.stored_values import Array, checked_arrays, csr, stored_count
+from structsvm.stored_values import MAX_COUNT, Array, checked_arrays, csr, stored_count
 
 ARRAYS = {
-    "support": Array("i8", ("n",), within=(-1, None)),
+    "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),
     "support_labels": Array("i4", ("n",), within=(0, "n_labels")),
     "box": Array("f8", ("n",), within=(0.0, None)),
     "intercept": Array("f8", ("n_labels",)),

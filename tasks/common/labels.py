@@ -30,8 +30,10 @@ def sort_labels(labels: Any) -> Any:
 
 
 def label_array(labels: Any) -> Any:
-    """Labels as an array: of strings or ints where all are, of objects otherwise."""
-    if all(type(label) is str for label in labels) or all(type(label) is int for label in labels):
+    """Labels as an array: of strings or ints where all are, of objects otherwise (NumPy cuts off NULs at the end)."""
+    if all(type(label) is str and label[-1:] != "\0" for label in labels) or all(
+        type(label) is int for label in labels
+    ):
         return np.array(labels)
     array = np.empty(len(labels), dtype=object)
     array[:] = labels

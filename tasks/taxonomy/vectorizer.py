@@ -19,7 +19,7 @@ DTYPES = ("float32", "float64", "int32", "int64")
 MAX_NGRAM = 1000
 
 TERMS = {"vectorizer.terms": Array("u1", ("n_bytes",))}
-IDF = {"vectorizer.idf": Array("f8", ("n_terms",), needed=False)}
+IDF = {"vectorizer.idf": Array("f8", ("n_terms",))}
 
 
 def vectorizer_to_file(vectorizer: Any) -> tuple[Any, Any]:
@@ -76,9 +76,8 @@ def vectorizer_from_file(meta: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     except (re.error, LookupError) as error:
         raise ValueError(f"a vectorizer whose token_pattern or encoding is none: {error}") from None
     terms = checked_arrays(arrays, TERMS)["vectorizer.terms"].tobytes().decode().split("\0")
-    stored = checked_arrays(arrays, IDF, n_terms=len(terms))
     vectorizer = getattr(text, meta["name"])(**params, vocabulary=terms)
     vectorizer.fit([terms[0]])
-    if stored:
-        vectorizer.idf_ = stored["vectorizer.idf"]
+    if meta["name"] == "TfidfVectorizer" and stored_flag(params, "use_idf"):
+        vectorizer.idf_ = checked_arrays(arrays, IDF, n_terms=len(terms))["vectorizer.idf"]
     return vectorizer.set_params(vocabulary=terms if stored_flag(meta, "is_fixed") else None)

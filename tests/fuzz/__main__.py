@@ -8,6 +8,7 @@ in this process and shows its traceback.
 import argparse
 import sys
 import time
+import warnings
 from pathlib import Path
 
 from kinds import KINDS
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--save", type=Path, help="folder for the first mutant of each fault")
     parser.add_argument("--only", type=int, help="read this one mutant here")
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
     if options.only is not None:
         return read_one(KINDS[options.kind[0]], options)
     faults = 0

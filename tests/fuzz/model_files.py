@@ -10,6 +10,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import structsvm
 from structsvm.features.columns import read_columns
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks import SequenceLabeler
 
 FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -28,17 +30,19 @@ INTEGERS = [-1, 0, 1, 2, 7, 127, 255, 2**15, 2**31 - 1, 2**31, -(2**31), 2**32, 
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e30, 1e38, -1e38, 1e154, 1e308, -1e308]
 NUMBERS = [*INTEGERS, *FLOATS, 10**30, 10**400, 2**63, 2**64, True, False, None]
 STRINGS = ["", "a", "\0", "\ud800", "a" * 5000, "(a+)+$", "/etc/passwd", "filename", "nan", "[", "'", "{", "None", "é"]
+STATES = ("state.", "history.", "symbols.", "roles.")
 DTYPES = ["|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c16", "|S3"]
 
 
 @dataclass(frozen=True)
 class Original:
-    """A model file: its header (JSON) and arrays, what it predicts for, and its oracle's arguments."""
+    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, its oracle's arguments."""
 
     name: str
     header: bytes
     arrays: dict[str, np.ndarray]
     test: Any
+    training: tuple[Any, Any, dict[str, Any]]
     oracle: dict[str, Any] | None
     data: bytes
 
@@ -67,30 +71,49 @@ def seeds() -> list[Original]:
     """The models of version 0.1.0, each as it is and as this version writes it."""
     stored = json.loads((FOLDER / "records.json").read_text())
     found = []
+
+    def datum(record: Any, name: str) -> Any:
+        return decoded(stored["data"][record[name]])
+
     for name, record in stored["records"].items():
         if name.endswith(".checkpoint"):
             continue
-        test = (
-            decoded(stored["data"][record["test"]])[:3]
-            if "templates" not in name
-            else decoded(stored["data"][record["test"]])
-        )
+        test = datum(record, "test")
+        test = test if "templates" in name else test[:3]
+        training = datum(record, "X"), datum(record, "y"), datum(record, "options")
         path, oracle = FOLDER / f"{name}.model", record.get("oracle")
-        found.append(original(name, path, test, oracle))
+        found.append(original(name, path, test, training, oracle))
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
             again = Path(folder) / "again.model"
             opened(path, oracle).save(again)
-            found.append(original(name, again, test, oracle))
+            found.append(original(name, again, test, training, oracle))
     return found
 
 
-def original(name: str, path: Path, test: Any, oracle: Any) -> Original:
+def original(name: str, path: Path, test: Any, training: Any, oracle: Any) -> Original:
     """A seed of a file."""
     data = path.read_bytes()
     length = struct.unpack_from("<I", data, 8)[0]
     header = data[16 : 16 + length]
     arrays = {key: np.array(array) for key, array in read_model(path).arrays.items()}
-    return Original(name, header, arrays, test, oracle, data)
+    return Original(name, header, arrays, test, training, oracle, data)
+
+
+def checkpoints() -> list[Original]:
+    """The checkpoint of version 0.1.0, and those of a run of each solver of this version."""
+    stored = json.loads((FOLDER / "records.json").read_text())
+    name = "sequence.checkpoint"
+    record = stored["records"][name]
+    X, y = (decoded(stored["data"][record[key]]) for key in ("X", "y"))
+    options = {"C": 0.5, "tol": None, "random_state": 0}
+    found = [original(name, FOLDER / name, None, (X, y, options), None)]
+    for solver in ("larank", "cutting_plane", "frank_wolfe", "passive_aggressive"):
+        options = {"solver": solver, "C": 0.5, "tol": None, "random_state": 0}
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            path = Path(folder) / "a.checkpoint"
+            SequenceLabeler(checkpoint=path, max_iter=3, **options).fit(X, y)
+            found.append(original(name, path, None, (X, y, options), None))
+    return found
 
 
 def opened(path: Any, oracle: Any) -> Any:
@@ -130,6 +153,15 @@ def mutate(rng: random.Random, seed: Original) -> bytes:
         else:
             change_json(rng, header["meta"] if rng.random() < 0.97 else header)
     return encode(header, arrays)
+
+
+def mutate_state(rng: random.Random, seed: Original) -> bytes:
+    """A mutant of the training state alone, where there is one."""
+    header, arrays = json.loads(seed.header), dict(seed.arrays)
+    state = {name: array for name, array in arrays.items() if name.startswith(STATES)}
+    for _ in range(rng.choice((1, 1, 2))):
+        change_arrays(rng, state)
+    return encode(header, {name: array for name, array in arrays.items() if not name.startswith(STATES)} | state)
 
 
 def damaged(rng: random.Random, data: bytes) -> bytes:
@@ -279,10 +311,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def read(data: bytes, seed: Original) -> str:
     """Open a mutant and predict with it: ModelFileError, a ValueError of prediction, or predictions."""
-    path = os.path.join(MEMORY or tempfile.gettempdir(), f"structsvm-fuzz-{os.getpid()}.model")
-    with open(path, "wb") as file:
-        file.write(data)
-    try:
+    with stored(data) as path:
         try:
             model = opened(path, seed.oracle)
         except ModelFileError:
@@ -292,8 +321,51 @@ def read(data: bytes, seed: Original) -> str:
         except ValueError:
             return "ValueError of prediction"
         return "predicts"
+
+
+def resume(data: bytes, seed: Original) -> str:
+    """Open a mutant and train it further: ModelFileError, a ValueError of training, or a model that predicts."""
+    with stored(data) as path:
+        try:
+            model = opened(path, seed.oracle)
+        except ModelFileError:
+            return "ModelFileError"
+    X, y, options = seed.training
+    warm = "warm_start" in model.get_params()
+    if warm:
+        model.set_params(warm_start=True)
+    elif not hasattr(model, "partial_fit"):
+        return "cannot be trained further"
+    try:
+        getattr(model, "fit" if warm else "partial_fit")(*((X,) if y is None else (X, y)), **options)
+        use(model, seed.test)
+    except ValueError:
+        return "ValueError of training"
+    return "is trained further"
+
+
+def read_checkpoint(data: bytes, seed: Original) -> str:
+    """Go on from a mutant of a checkpoint: ModelFileError, or a model."""
+    X, y, options = seed.training
+    with stored(data) as path:
+        try:
+            SequenceLabeler(checkpoint=path, max_iter=4, **options).fit(X, y)
+        except ModelFileError:
+            return "ModelFileError"
+    return "goes on"
+
+
+@contextmanager
+def stored(data: bytes) -> Iterator[str]:
+    """A file of these bytes, for as long as it is looked at."""
+    path = os.path.join(MEMORY or tempfile.gettempdir(), f"structsvm-fuzz-{os.getpid()}.model")
+    with open(path, "wb") as file:
+        file.write(data)
+    try:
+        yield path
     finally:
-        os.unlink(path)
+        if os.path.exists(path):
+            os.unlink(path)
 
 
 def use(model: Any, test: Any) -> None:

@@ -102,7 +102,7 @@ def _forked(kind: FileKind, seeds: list[Any], seed: int, indices: range, shared:
         os._exit(0)
     os.close(sink)
     with os.fdopen(source, "rb") as pipe:
-        for outcome, fault, index in _records(pipe):
+        for outcome, fault, index in _outcomes(pipe):
             if fault:
                 report.add_fault(outcome, index)
             else:
@@ -110,13 +110,12 @@ def _forked(kind: FileKind, seeds: list[Any], seed: int, indices: range, shared:
     return os.waitpid(child, 0)[1]
 
 
-def _records(pipe: Any) -> Iterator[Any]:
+def _outcomes(pipe: Any) -> Iterator[Any]:
     while True:
         try:
-            records = pickle.load(pipe)
-        except (EOFError, pickle.UnpicklingError):  # the child has died
+            yield pickle.load(pipe)
+        except (EOFError, pickle.UnpicklingError):  # the child has ended
             return
-        yield from records
 
 
 def _work(kind: FileKind, seeds: list[Any], seed: int, indices: range, shared: mmap.mmap, pipe: Any) -> None:
@@ -124,16 +123,13 @@ def _work(kind: FileKind, seeds: list[Any], seed: int, indices: range, shared: m
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     warnings.simplefilter("ignore")
-    records = []
     for index in indices:
         shared[:8] = struct.pack("<q", index)
         signal.setitimer(signal.ITIMER_PROF, LIMIT_SECONDS)
-        records.append((*outcome_of(kind, *mutant(kind, seeds, seed, index)), index))
+        outcome = outcome_of(kind, *mutant(kind, seeds, seed, index))
         signal.setitimer(signal.ITIMER_PROF, 0.0)
-        if len(records) == 100 or records[-1][1] or index == indices[-1]:
-            pickle.dump(records, pipe)
-            pipe.flush()
-            records = []
+        pickle.dump((*outcome, index), pipe)
+        pipe.flush()
 
 
 def outcome_of(kind: FileKind, data: bytes, original: Any) -> tuple[str, bool]:

@@ -39,7 +39,7 @@ SOLVERS = [LaRank, PassiveAggressive, Perceptron]
         (LaRank(schedule="greedy"), "The 'schedule' parameter of LaRank must be 'decode-once' or"),
         (
             LaRank(n_reprocess=-1),
-            r"The 'n_reprocess' parameter of LaRank must be a float in the range \[0.0, inf\). Got -1",
+            r"The 'n_reprocess' parameter of LaRank must be a float in the range \[0.0, 1000000.0\]. Got -1",
         ),
         (LaRank(n_reprocess=np.inf), "'n_reprocess'"),
         (
