@@ -147,3 +147,21 @@ def test_seeds():
     assert seed_from(rng) != seed_from(rng)
     assert seed_from(np.random.RandomState(0)) == seed_from(np.random.RandomState(0))
     assert any(c.accepts(np.random.RandomState(0)) for c in RANDOM_STATE)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        LaRank(n_reprocess=1e30),
+        LaRank(n_reprocess=10**400),
+        LaRank(max_iter=10**30),
+        LaRank(max_iter=2**31),
+        LaRank(C=10**400),
+        LaRank(tol=10**400),
+    ],
+)
+def test_numbers_are_bounded(solver):
+    """By what compiled code counts in, and by what a float holds."""
+    with pytest.raises(ValueError, match=r"The '\w+' parameter of LaRank must be an? .* in the range"):
+        solver.validate()
+    LaRank(max_iter=2**31 - 1, n_reprocess=1e6).validate()
