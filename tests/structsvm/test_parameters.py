@@ -46,7 +46,7 @@ SOLVERS = [LaRank, PassiveAggressive, Perceptron]
             LaRank(n_reprocess=0.5, schedule="fixed"),
             "'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'",
         ),
-        (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, inf\)"),
+        (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, 2147483647\]"),
         (Perceptron(max_iter=1.0), "The 'max_iter' parameter of Perceptron must be an int"),
         (Perceptron(max_iter=True), "'max_iter'"),
         (
