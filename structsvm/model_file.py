@@ -258,7 +258,7 @@ def read_model(
 
     Header, sizes, positions and the bytes of bool arrays are always checked, so that the
     arrays are valid whatever the file contains. Their *values* may be anything in a forged
-    file: code that uses an array as indices must check its range.
+    file: `structsvm.stored_values.checked_arrays` checks them.
 
     Parameters
     ----------
