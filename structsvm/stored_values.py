@@ -59,7 +59,7 @@ class Array:
     may_be_nan: bool = False
 
 
-Table = Mapping[str, Array]
+Table = dict[str, Array]
 
 
 def csr(name: str, n_rows: int | str, n_columns: int | str, *, dtype: str = "f4 f8", ascends: bool = False) -> Table:
@@ -84,7 +84,7 @@ def checked_arrays(arrays: Mapping[str, NDArray[Any]], table: Table, **sizes: in
 
     Arrays that the table does not name are left out. `sizes` are those known from the header.
     """
-    checked = {}
+    checked: dict[str, NDArray[Any]] = {}
     known = dict(sizes)
     for name, wanted in table.items():
         if name not in arrays:

@@ -128,7 +128,8 @@ class TemplateVocabulary:
     ) -> TemplateVocabulary:
         """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
         margin = layout.left + layout.right
-        table, sizes = {}, {"n_features": n_features}
+        table: dict[str, Array] = {}
+        sizes = {"n_features": n_features}
         for i in range(len(layout.sources)):
             table |= strings(f"strings_{i}", f"string_starts_{i}", f"n_strings_{i}")
         found = checked_arrays(arrays, table)

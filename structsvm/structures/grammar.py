@@ -534,7 +534,9 @@ class _Compiler:
     def chains(self, unary: dict[str, dict[str, int]]) -> dict[tuple[str, ...], int]:
         """Chains without repeated categories, shorter ones first, and the feature of each one's top rule."""
         category = {name: category_of(name) for name in self.grammar.nodes}
-        longer = {(name,): (-1, {category[name]}) for name in self.grammar.nodes}  # with its categories
+        # Each with its categories.
+        longer: dict[tuple[str, ...], tuple[int, set[str]]]
+        longer = {(name,): (-1, {category[name]}) for name in self.grammar.nodes}
         found: dict[tuple[str, ...], int] = {}
         n_symbols = 0
         while longer and len(next(iter(longer))) <= self.grammar.max_unary:
@@ -546,9 +548,9 @@ class _Compiler:
                     n_symbols += len(chain) + 1
                     if len(found) + len(longer) >= MAX_CHAINS or n_symbols > MAX_CHAIN_SYMBOLS:
                         raise ValueError(
-                            f"the unary rules make more than {MAX_CHAINS} chains, or chains of more than "
-                            f"{MAX_CHAIN_SYMBOLS} symbols, of up to max_unary={self.grammar.max_unary} rules; lower "
-                            "max_unary"
+                            f"the unary rules make more than {MAX_CHAINS} chains of up to "
+                            f"max_unary={self.grammar.max_unary} rules, or chains of more than {MAX_CHAIN_SYMBOLS} "
+                            "symbols in all; lower max_unary"
                         )
                     longer[parent, *chain] = feature, categories | {category[parent]}
             found |= {chain: feature for chain, (feature, _) in longer.items()}

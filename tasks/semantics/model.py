@@ -318,7 +318,7 @@ class SemanticModel(TaskModel):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         params = header["params"]
-        settings = {name: stored_flag(params, name) for name in FLAGS}
+        settings: dict[str, Any] = {name: stored_flag(params, name) for name in FLAGS}
         settings |= {name: stored_count(params, name, low, MAX_WINDOW) for name, low in WINDOWS.items()}
         settings["max_meanings"] = None if params["max_meanings"] is None else stored_count(params, "max_meanings", 1)
         model = cls(SimpleNamespace(**settings, grammar=None))

@@ -203,7 +203,9 @@ class TaxonomyModel(TaskModel):
             raise ValueError(f"{len(labels)} labels, two or more are wanted")
         stored = checked_arrays(arrays, ARRAYS, n_nodes=len(nodes), n_labels=len(labels))
         taxonomy = _taxonomy_from(nodes, stored["taxonomy.indptr"], stored["taxonomy.parents"])
-        structure = {name: stored_flag(header["structure"], name) for name in ("leaf_only", "intercept")}
+        structure: dict[str, Any] = {
+            name: stored_flag(header["structure"], name) for name in ("leaf_only", "intercept")
+        }
         for name in MATRICES:
             value = header["structure"][name]
             structure[name] = stored[f"structure.{name}"] if value is None else value
