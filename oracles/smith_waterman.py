@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 from structsvm.oracles.suboptimal import alignments_by_score
+from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling
 
 # The table of scores of all pairs of symbols is filled anew for each example.
@@ -320,8 +321,7 @@ class SmithWatermanOracle(Oracle):
 
 
 def _count(name: str, value: Any, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(
-            f"The {name!r} parameter of SmithWatermanOracle must be an integer of at least {least}. Got {value!r}."
-        )
+    allowed = Interval(Integral, least)
+    if not allowed.accepts(value):
+        raise ValueError(f"The {name!r} parameter of SmithWatermanOracle must be {allowed}. Got {value!r:.80} instead.")
     return int(value)

@@ -1,7 +1,9 @@
-"""All alignments of two strings in the order of their scores: best-first search on the backward pass.
+"""All alignments of two strings in the order of their scores: recursive enumeration on the forward scores.
 
-The forward scores of all cells give the exact score of the best completion of a suffix, so the search goes straight
-to the next alignment.
+Jimenez and Marzal (1999): the r-th best way into a cell is one of a few candidates, the best way through each cell
+before it, and the next best way through those that gave the ways found so far. Ranks are computed as they are needed,
+on an explicit stack, so each alignment takes time in proportion to the lengths, whatever the scores are: a best-first
+search takes exponential time where scores differ by less than rounding.
 """
 
 from __future__ import annotations
@@ -16,9 +18,105 @@ from numpy.typing import NDArray
 
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment
 
-START = 3
+Cell = tuple[int, int, int]  # (state, i, j)
+Way = tuple[float, Cell | None, int]  # score; the cell before and the rank of the way into that, None at the start
 
-End = tuple[float, tuple[int, ...]]  # score and (state, i, j)
+
+class _Ways:
+    """The ways into a cell found so far, best first, and the candidates for the next one."""
+
+    def __init__(self, own: float, before: list[tuple[float, Cell | None, float]]) -> None:
+        self.own = own  # what the cell itself adds
+        self.found: list[Way] = []
+        self.steps = {cell: step for _, cell, step in before}
+        self.heap: list[Any] = []
+        self.due: Way | None = None  # found, the next way through its cell not yet a candidate
+        self.tickets = count()  # breaks ties among equal scores
+        for score, cell, step in before:
+            self.add(score + step, cell, 0)
+
+    def add(self, score: float, cell: Cell | None, rank: int) -> None:
+        """Add a candidate by the score that it comes with."""
+        if score + self.own > -np.inf:
+            heapq.heappush(self.heap, (-(score + self.own), next(self.tickets), cell, rank))
+
+    def is_exhausted(self) -> bool:
+        return not self.heap and self.due is None
+
+
+class _Search:
+    def __init__(self, table: Any, pair: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
+        self.table, self.pair, self.gap_x, self.gap_z, self.mode = table, pair, gap_x, gap_z, mode
+        self.ways: dict[Cell, _Ways] = {}
+
+    def into(self, cell: Cell) -> _Ways:
+        if cell not in self.ways:
+            self.ways[cell] = _Ways(*self.before(cell))
+        return self.ways[cell]
+
+    def before(self, cell: Cell) -> tuple[float, list[tuple[float, Cell | None, float]]]:
+        """What a cell itself adds, and the cells before it: the best score there, and that of the step from it."""
+        state, i, j = cell
+        if state == PAIR and (i == 0 or j == 0):
+            return 0.0, [(float(self.table[cell]), None, 0.0)]
+        own = 0.0
+        steps: list[tuple[int, float]]
+        if state == PAIR:
+            i, j = i - 1, j - 1
+            own, steps = float(self.pair[i, j]), [(PAIR, 0.0), (SKIP_X, 0.0), (SKIP_Z, 0.0)]
+        elif state == SKIP_X:
+            i -= 1
+            steps = [(PAIR, float(self.gap_x[0, i])), (SKIP_X, float(self.gap_x[1, i]))]
+        else:
+            j -= 1
+            first, further = float(self.gap_z[0, j]), float(self.gap_z[1, j])
+            steps = [(PAIR, first), (SKIP_X, first), (SKIP_Z, further)]
+        found: list[tuple[float, Cell | None, float]] = [
+            (float(self.table[other, i, j]), (other, i, j), step) for other, step in steps
+        ]
+        if state == PAIR and self.mode == "local":
+            found.append((0.0, None, 0.0))
+        return own, found
+
+    def ask(self, cell: Cell, rank: int) -> bool:
+        """Compute the way of this rank into a cell; returns False if there is none."""
+        stack = [(cell, rank)]
+        while stack:
+            at, wanted = stack[-1]
+            ways = self.into(at)
+            if len(ways.found) > wanted or ways.is_exhausted():
+                stack.pop()
+            elif ways.due is None:
+                score, _, before, below = heapq.heappop(ways.heap)
+                ways.found.append((-score, before, below))
+                ways.due = ways.found[-1] if before is not None else None
+            else:
+                _, before, below = ways.due
+                others = self.into(before)  # type: ignore[arg-type]
+                if len(others.found) > below + 1:
+                    ways.add(others.found[below + 1][0] + ways.steps[before], before, below + 1)
+                    ways.due = None
+                elif others.is_exhausted():
+                    ways.due = None
+                else:
+                    stack.append((before, below + 1))  # type: ignore[arg-type]
+        return len(self.into(cell).found) > rank
+
+    def alignment(self, cell: Cell, rank: int) -> Alignment:
+        """The alignment that ends with a way into a cell."""
+        codes = []
+        while True:
+            state, i, j = cell
+            if self.mode != "local" and state == PAIR and (i == 0 or j == 0):
+                break
+            codes.append(state)
+            self.ask(cell, rank)
+            _, before, rank = self.ways[cell].found[rank]
+            if before is None:
+                i, j = i - 1, j - 1
+                break
+            cell = before
+        return Alignment.from_codes(i, j, np.array(codes[::-1], dtype=np.uint8))
 
 
 def alignments_by_score(
@@ -29,38 +127,25 @@ def alignments_by_score(
     mode: str,
 ) -> Iterator[tuple[float, Alignment]]:
     """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments."""
-    tickets = count()  # breaks ties among equal scores
+    search, tickets = _Search(table, pair, gap_x, gap_z, mode), count()
     ends = _ends(table, mode)
     heap: list[Any] = []
     _push_end(heap, ends, tickets)
     while heap:
-        score, _, (state, i, j), suffix, tail, is_end = heapq.heappop(heap)
-        if is_end:
+        score, _, end, rank = heapq.heappop(heap)
+        if rank == 0:
             _push_end(heap, ends, tickets)
-        if state == START or (mode != "local" and state == PAIR and (i == 0 or j == 0)):
-            yield -score, _alignment(i, j, suffix)
+        if end is None:
+            yield 0.0, Alignment.from_codes(0, 0, np.empty(0, dtype=np.uint8))
             continue
-        suffix = (state, suffix)
-        if state == PAIR:
-            tail += pair[i - 1, j - 1]
-            i, j = i - 1, j - 1
-            steps = [(PAIR, 0.0), (SKIP_X, 0.0), (SKIP_Z, 0.0)]
-            if mode == "local":
-                heapq.heappush(heap, (-tail, next(tickets), (START, i, j), suffix, tail, False))
-        elif state == SKIP_X:
-            i -= 1
-            steps = [(PAIR, gap_x[0, i]), (SKIP_X, gap_x[1, i])]
-        else:
-            j -= 1
-            steps = [(PAIR, gap_z[0, j]), (SKIP_X, gap_z[0, j]), (SKIP_Z, gap_z[1, j])]
-        for before, cost in steps:
-            best = table[before, i, j] + (cost + tail)
-            if best > -np.inf:
-                heapq.heappush(heap, (-best, next(tickets), (before, i, j), suffix, tail + cost, False))
+        search.ask(end, rank)
+        yield -score, search.alignment(end, rank)
+        if search.ask(end, rank + 1):
+            heapq.heappush(heap, (-search.ways[end].found[rank + 1][0], next(tickets), end, rank + 1))
 
 
-def _ends(table: NDArray[np.float64], mode: str) -> Iterator[End]:
-    """Yield ``(score, (state, i, j))`` of the possible ends of an alignment, best first."""
+def _ends(table: NDArray[np.float64], mode: str) -> Iterator[tuple[float, Cell | None]]:
+    """Yield ``(score, cell)`` of the possible ends of an alignment, best first; None is the empty one's."""
     m, n = table.shape[1] - 1, table.shape[2] - 1
     mask = np.zeros(table.shape, dtype=bool)
     if mode == "local":
@@ -76,21 +161,14 @@ def _ends(table: NDArray[np.float64], mode: str) -> Iterator[End]:
     for k in order:
         if empty and scores[k] <= 0.0:
             empty = False
-            yield 0.0, (START, 0, 0)
-        yield float(scores[k]), tuple(int(c) for c in np.unravel_index(places[k], table.shape))
+            yield 0.0, None
+        state, i, j = (int(c) for c in np.unravel_index(places[k], table.shape))
+        yield float(scores[k]), (state, i, j)
     if empty:
-        yield 0.0, (START, 0, 0)
+        yield 0.0, None
 
 
-def _push_end(heap: list[Any], ends: Iterator[End], tickets: Iterator[int]) -> None:
+def _push_end(heap: list[Any], ends: Iterator[tuple[float, Cell | None]], tickets: Iterator[int]) -> None:
     end = next(ends, None)
     if end is not None:
-        heapq.heappush(heap, (-end[0], next(tickets), end[1], None, 0.0, True))
-
-
-def _alignment(i: int, j: int, suffix: Any) -> Alignment:
-    codes = []
-    while suffix is not None:
-        code, suffix = suffix
-        codes.append(code)
-    return Alignment.from_codes(i, j, np.array(codes, dtype=np.uint8))
+        heapq.heappush(heap, (-end[0], next(tickets), end[1], 0))

@@ -14,8 +14,11 @@ from structsvm.model_file import ModelFileError, read_model, unsound
 from structsvm.parameters import FLAG, Kind, Options
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
+from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.model import TaskModel
+
+ARRAYS = {"coef": Array("f4 f8", ("n_features",))}
 
 
 class StructuredModel(TaskModel):
@@ -48,7 +51,7 @@ class StructuredModel(TaskModel):
         if header["result"] is None:
             raise ValueError("there is no result")
         model = cls()
-        model.oracle_name, model.weights = header["oracle"], arrays["coef"]
+        model.oracle_name, model.weights = header["oracle"], checked_arrays(arrays, ARRAYS)["coef"]
         return model
 
 
@@ -169,21 +172,19 @@ class StructuredSVM(TaskEstimator):
         return -float(np.average(losses, weights=checked_sample_weight(sample_weight, len(losses))))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, oracle: Oracle, mmap: bool = False) -> Self:  # type: ignore[override]
+    def load(  # type: ignore[override]
+        cls, path: str | os.PathLike[str], *, oracle: Oracle, mmap: bool = False, trusted: bool = False
+    ) -> Self:
         """Open a file written by `save`; the oracle must be given again."""
-        model = StructuredModel.load(path, mmap=mmap)
+        model = StructuredModel.load(path, mmap=mmap, trusted=trusted)
         if model.oracle_name != type(oracle).__qualname__:
             raise ModelFileError(
                 f"{path}: the model is for the oracle {model.oracle_name!r:.80}, not {type(oracle).__qualname__!r}"
             )
-        coef = model.weights
-        if (
-            coef.shape != (oracle.n_features,)
-            or coef.dtype not in (np.float32, np.float64)
-            or not np.isfinite(coef).all()
-        ):
+        if model.weights.shape != (oracle.n_features,):
             raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
         with unsound(path, model.kind):
+            model.params.pop("oracle", None)
             self = cls(oracle, **model.params)
             self._check_params()
         model.oracle = oracle
@@ -196,7 +197,7 @@ class StructuredSVM(TaskEstimator):
         return tags
 
 
-def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False) -> Any:
+def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False, trusted: bool = False) -> Any:
     """Open a model file of any task.
 
     Parameters
@@ -206,6 +207,10 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         For models of `StructuredSVM`, whose oracle is code and is not in the file.
     mmap : bool, default=False
         Map the arrays instead of reading them: models of any size open at once, and processes share them.
+    trusted : bool, default=False
+        Whether the file's author may have this process run and open what the file names: a regular expression of a
+        text vectorizer other than scikit-learn's own (one that takes exponential time is easily written), or the path
+        of a substitution matrix. No file, trusted or not, holds code.
 
     Returns
     -------
@@ -215,14 +220,14 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     Raises
     ------
     ModelFileError
-        If the file is not a whole, sound model.
+        If the file is not a whole, sound model, or asks for what only a trusted one may.
     """
     file = read_model(path, mmap=True)
     kind = file.kind
     if kind == StructuredModel.kind:
         if oracle is None:
             raise ModelFileError(f"{path}: a model of StructuredSVM: give its oracle, load(path, oracle=...)")
-        return StructuredSVM.load(path, oracle=oracle, mmap=mmap)
+        return StructuredSVM.load(path, oracle=oracle, mmap=mmap, trusted=trusted)
     # Tasks with several estimators say in the file which one it was.
     name = {
         "alignment": "SequenceAligner",
@@ -237,4 +242,4 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
     tasks = importlib.import_module("structsvm.tasks")
     if not isinstance(name, str) or name not in tasks.__all__:
         raise ModelFileError(f"{path}: a model of the task {kind!r}, which this version does not know")
-    return getattr(tasks, name).load(path, mmap=mmap)
+    return getattr(tasks, name).load(path, mmap=mmap, trusted=trusted)

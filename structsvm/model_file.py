@@ -258,7 +258,7 @@ def read_model(
 
     Header, sizes, positions and the bytes of bool arrays are always checked, so that the
     arrays are valid whatever the file contains. Their *values* may be anything in a forged
-    file: code that uses an array as indices must check its range.
+    file: `structsvm.stored_values.checked_arrays` checks them.
 
     Parameters
     ----------
@@ -400,12 +400,11 @@ def _decode_table(header: dict[str, Any]) -> list[_Block]:
         if not isinstance(entry, dict):
             raise ModelFileError("has a table of arrays with an entry that is not an object")
         block = _decode_entry(entry)
-        shown = reprlib.repr(block.name)
         if block.name in names:
-            raise ModelFileError(f"has two arrays of the name {shown}")
+            raise ModelFileError(f"has two arrays of the name {reprlib.repr(block.name)}")
         # The only valid place is right after the previous array: no overlap, nothing hidden.
         if block.offset != _round_up(end):
-            raise ModelFileError(f"has array {shown} at a wrong offset")
+            raise ModelFileError(f"has array {reprlib.repr(block.name)} at a wrong offset")
         names.add(block.name)
         blocks.append(block)
         end = block.end

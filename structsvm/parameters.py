@@ -18,8 +18,14 @@ import numpy as np
 Constraints = Mapping[str, Any]
 
 
+MAX_COUNT = 2**31 - 1  # compiled code counts in int32
+
+
 class Interval:
-    """Numbers of one kind between two bounds; `closed` names the bounds that belong to it."""
+    """Numbers of one kind between two bounds; `closed` names the bounds that belong to it.
+
+    Integers without an upper bound end at MAX_COUNT.
+    """
 
     def __init__(
         self,
@@ -28,10 +34,16 @@ class Interval:
         high: float | None = None,
         closed: Literal["left", "right", "both", "neither"] = "left",
     ) -> None:
+        if kind is Integral and high is None:
+            high, closed = MAX_COUNT, "both" if closed == "left" else "right"
         self.kind, self.low, self.high, self.closed = kind, low, high, closed
 
     def accepts(self, value: Any) -> bool:
         if not isinstance(value, self.kind) or isinstance(value, bool) or value != value:
+            return False
+        try:
+            float(value)
+        except OverflowError:
             return False
         above = value >= self.low if self.closed in ("left", "both") else value > self.low
         if self.high is None:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from structsvm.features._attributes import AttributeBuffer
 from structsvm.features.columns import Vocabulary
 from structsvm.features.numbering import number_features
-from structsvm.features.stored_features import stored_strings
 from structsvm.features.tokens import Tokens
+from structsvm.stored_values import checked_arrays, strings
+
+NAMES = strings("names", "name_starts", "n_features")
 
 
 class AttributeVocabulary:
@@ -59,9 +61,12 @@ class AttributeVocabulary:
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> AttributeVocabulary:
         """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
-        _, names = stored_strings(arrays, "names", "name_starts")
-        if not len(set(names)) == len(names) == n_features:
-            raise ValueError("not a feature encoder: names are missing or repeated")
+        stored = checked_arrays(arrays, NAMES, n_features=n_features)
+        names = Vocabulary(
+            stored["names"], stored["name_starts"]
+        ).tolist()  # UTF-8, or UnicodeDecodeError, a ValueError
+        if len(set(names)) != len(names):
+            raise ValueError("array 'names' has a name twice")
         return cls(names)
 
 

@@ -18,7 +18,7 @@ from structsvm.features.attributes import AttributeVocabulary, hash_attributes
 from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import TemplateVocabulary, hash_templates
-from structsvm.features.templates import TemplateLayout, template_source
+from structsvm.features.templates import TemplateLayout, is_template_text, template_source
 from structsvm.features.tokens import MAX_FEATURES, Tokens
 
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
@@ -262,8 +262,8 @@ class FeatureEncoder:
     @classmethod
     def _from_arrays(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FeatureEncoder:
         templates = meta["templates"]
-        if not (templates is None or isinstance(templates, str)):
-            raise ValueError("not a feature encoder: templates must be text")
+        if not (templates is None or is_template_text(templates)):
+            raise ValueError("not a feature encoder: templates must be text or built in, not a path")
         self = cls(None, meta["min_count"], meta["hash_bits"])
         self.templates = templates
         n_features, kind = meta["n_features"], meta["kind"]

@@ -17,9 +17,9 @@ from structsvm.features._strings import Interner, hash_strings
 from structsvm.features._templates import TemplateTable, gather_templates
 from structsvm.features.columns import Columns, Vocabulary
 from structsvm.features.numbering import number_features
-from structsvm.features.stored_features import stored_array, stored_strings
 from structsvm.features.templates import FUNCTIONS, TemplateLayout
 from structsvm.features.tokens import Tokens
+from structsvm.stored_values import Array, checked_arrays, strings
 
 
 class TemplateVocabulary:
@@ -127,23 +127,27 @@ class TemplateVocabulary:
         cls, layout: TemplateLayout, arrays: dict[str, NDArray[Any]], n_features: int
     ) -> TemplateVocabulary:
         """The inverse of :meth:`to_arrays`; raises ValueError or KeyError for anything else."""
-        strings = [stored_strings(arrays, f"strings_{i}", f"string_starts_{i}")[0] for i in range(len(layout.sources))]
-        all_ids, all_codes = [], []
+        margin = layout.left + layout.right
+        table: dict[str, Array] = {}
+        sizes = {"n_features": n_features}
+        for i in range(len(layout.sources)):
+            table |= strings(f"strings_{i}", f"string_starts_{i}", f"n_strings_{i}")
+        found = checked_arrays(arrays, table)
+        words = [Vocabulary(found[f"strings_{i}"], found[f"string_starts_{i}"]) for i in range(len(layout.sources))]
+        for vocabulary in words:
+            vocabulary.tolist()  # UTF-8, or UnicodeDecodeError, a ValueError
+        table = {}
         for i, space in enumerate(layout.spaces):
-            ids = stored_array(arrays, f"feature_ids_{i}", np.int32, 1)
-            codes = stored_array(arrays, f"feature_codes_{i}", np.int32, 2)
-            if codes.shape != (len(ids), len(space)):
-                raise ValueError(f"not a feature encoder: shape of feature_codes_{i}")
-            all_ids.append(ids)
-            all_codes.append(codes)
+            sizes[f"codes_{i}"] = max((len(words[source]) for source in space), default=0) + margin
+            table[f"feature_ids_{i}"] = Array("i4", (f"n_ids_{i}",), within=(0, "n_features"))
+            table[f"feature_codes_{i}"] = Array("i4", (f"n_ids_{i}", len(space)), within=(0, f"codes_{i}"))
+        found = checked_arrays(arrays, table, **sizes)
+        all_ids = [found[f"feature_ids_{i}"] for i in range(len(layout.spaces))]
+        all_codes = [found[f"feature_codes_{i}"] for i in range(len(layout.spaces))]
         everything = np.concatenate([*all_ids, np.zeros(0, np.int32)])
-        if len(everything) != n_features:
-            raise ValueError("not a feature encoder: n_features does not fit the features")
-        if len(everything) and not 0 <= everything.min() <= everything.max() < n_features:
-            raise ValueError("not a feature encoder: feature_ids are out of range")
-        if not np.bincount(everything, minlength=n_features).all():
-            raise ValueError("not a feature encoder: feature_ids are repeated")
-        self = cls(layout, strings, all_ids, all_codes)
+        if len(everything) != n_features or len(np.unique(everything)) != n_features:
+            raise ValueError(f"arrays 'feature_ids_...' are not each of the {n_features} features once")
+        self = cls(layout, words, all_ids, all_codes)
         self._lookup = self._build_lookup()  # checks every code
         return self
 

@@ -131,12 +131,20 @@ def read_templates(path: str | os.PathLike[str]) -> tuple[list[Template], bool]:
     return parse_templates(text, os.fspath(path))
 
 
+def is_template_text(templates: Any) -> bool:
+    """Whether templates are a built-in name or text, not a path."""
+    if not isinstance(templates, str):
+        return False
+    return templates in (*BUILT_IN_TEMPLATES, "B") or "\n" in templates or "%" in templates
+
+
 def template_source(templates: Any) -> str | None:
     """A built-in name or the text of templates; a path is read."""
-    if templates is None or templates in BUILT_IN_TEMPLATES:
-        return None if templates is None else str(templates)
-    if isinstance(templates, str) and ("\n" in templates or "%" in templates or templates == "B"):
-        parse_templates(templates)
+    if templates is None:
+        return None
+    if is_template_text(templates):
+        if templates not in BUILT_IN_TEMPLATES:
+            parse_templates(templates)
         return templates
     if isinstance(templates, (str, os.PathLike)):
         if not os.path.exists(templates):

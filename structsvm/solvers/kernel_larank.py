@@ -60,7 +60,7 @@ class KernelLaRank(KernelSolver):
             Options("decode-once", "fixed", "adaptive", "working-set"),
             Kind((tuple, list), "a pair of floats"),
         ),
-        "n_reprocess": Interval(Real, 0.0),
+        "n_reprocess": Interval(Real, 0.0, 1e6, closed="both"),
         "selection": Options("random", "gain"),
     }
 

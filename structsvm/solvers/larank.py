@@ -56,7 +56,7 @@ class LaRank(DualSolver):
     _constraints = DualSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
-        "n_reprocess": Interval(Real, 0.0),
+        "n_reprocess": Interval(Real, 0.0, 1e6, closed="both"),
     }
 
     def __init__(

@@ -87,7 +87,7 @@ class LaSVM(KernelSolver):
 
     _constraints = KernelSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
-        "n_reprocess": Interval(Real, 0.0),
+        "n_reprocess": Interval(Real, 0.0, 1e6, closed="both"),
         "delta_max": (POSITIVE, Options(None)),
         "selection": Options(*SELECTIONS),
         "max_visits": (Interval(Integral, 1), Options(None)),

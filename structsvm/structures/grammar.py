@@ -31,6 +31,8 @@ from structsvm.structures.trees import Tree
 START = "start symbol"  # a left-hand side that cannot be a label
 MAX_RULES = 1_000_000
 MAX_CHAINS = 100_000
+MAX_CHAIN_SYMBOLS = 1_000_000  # in all chains together
+MAX_END_SYMBOLS = 10_000_000  # in the keys of all intermediates together, which are quadratic in a rule's length
 # Span features: tables (category, terminal) and lengths, as in cky.h.
 N_TABLES, N_LENGTHS = 5, 9
 
@@ -234,8 +236,14 @@ class Grammar:
             if not rule.rhs:
                 raise ValueError(f"an empty production of {rule.lhs!r}; the grammar must be without them")
         for name, value in (("h", 0 if h is None else h), ("max_unary", max_unary)):
-            if not isinstance(value, Integral) or value < 0:
-                raise ValueError(f"{name} must be an int of at least 0. Got {value!r} instead.")
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+                raise ValueError(f"{name} must be an int of at least 0. Got {value!r:.80} instead.")
+        longest = max(len(rule.rhs) for rule in self.rules)
+        if (
+            sum(len(rule.rhs) * min(len(rule.rhs), longest if h is None else h) for rule in self.rules)
+            > MAX_END_SYMBOLS
+        ):
+            raise ValueError(f"rules of up to {longest} children are too long to be made binary; split them")
         start = self.rules[0].lhs if start is None else start
         self.start = (start,) if isinstance(start, str) else tuple(dict.fromkeys(start))
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
@@ -466,8 +474,8 @@ class _Compiler:
         grammar = self.grammar
         if key not in self.intermediates:
             self.intermediates[key] = len(grammar.nodes) + len(grammar.terminals) + len(self.intermediates)
-            exact = grammar.h is None
-            self.names.append(f"<{' '.join(map(str, key if exact else (f'{key[0]}|', *key[1])))}>")
+            # Those of exact grammars are no feature's, and have no name.
+            self.names.append("" if grammar.h is None else f"<{' '.join(map(str, (f'{key[0]}|', *key[1])))}>")
         number = self.intermediates[key]
         return number, self.names[number - len(grammar.nodes) - len(grammar.terminals)]
 
@@ -525,21 +533,27 @@ class _Compiler:
 
     def chains(self, unary: dict[str, dict[str, int]]) -> dict[tuple[str, ...], int]:
         """Chains without repeated categories, shorter ones first, and the feature of each one's top rule."""
-        longer: dict[tuple[str, ...], int] = {(name,): -1 for name in self.grammar.nodes}
+        category = {name: category_of(name) for name in self.grammar.nodes}
+        # Each with its categories.
+        longer: dict[tuple[str, ...], tuple[int, set[str]]]
+        longer = {(name,): (-1, {category[name]}) for name in self.grammar.nodes}
         found: dict[tuple[str, ...], int] = {}
-        for _ in range(self.grammar.max_unary):
-            longer = {
-                (parent, *chain): feature
-                for chain in longer
-                for parent, feature in unary.get(chain[0], {}).items()
-                if category_of(parent) not in map(category_of, chain)
-            }
-            found |= longer
-            if len(found) > MAX_CHAINS:
-                raise ValueError(
-                    f"the unary rules make more than {MAX_CHAINS} chains of up to max_unary={self.grammar.max_unary} "
-                    "rules; lower max_unary"
-                )
+        n_symbols = 0
+        while longer and len(next(iter(longer))) <= self.grammar.max_unary:
+            shorter, longer = longer, {}
+            for chain, (_, categories) in shorter.items():
+                for parent, feature in unary.get(chain[0], {}).items():
+                    if category[parent] in categories:
+                        continue
+                    n_symbols += len(chain) + 1
+                    if len(found) + len(longer) >= MAX_CHAINS or n_symbols > MAX_CHAIN_SYMBOLS:
+                        raise ValueError(
+                            f"the unary rules make more than {MAX_CHAINS} chains of up to "
+                            f"max_unary={self.grammar.max_unary} rules, or chains of more than {MAX_CHAIN_SYMBOLS} "
+                            "symbols in all; lower max_unary"
+                        )
+                    longer[parent, *chain] = feature, categories | {category[parent]}
+            found |= {chain: feature for chain, (feature, _) in longer.items()}
         return found
 
     def unary_tables(

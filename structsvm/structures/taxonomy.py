@@ -6,16 +6,19 @@ A class may have several parents. Names are any hashable objects; internally, a 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
+from io import StringIO
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features.sources import load_text
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
 
-Graph = dict[Any, list[Any]]  # from a node to its parents
+Graph = dict[Any, dict[Any, None]]  # from a node to its parents, in the order of the edges
 
 
 class Taxonomy:
@@ -119,14 +122,14 @@ class Taxonomy:
         names = list(range(len(parents))) if names is None else list(names)
         if len(names) != len(parents):
             raise ValueError(f"{len(parents)} parents and {len(names)} names")
-        graph: Graph = {name: [] for name in names}
+        graph: Graph = {name: {} for name in names}
         if len(graph) != len(names):
-            raise ValueError(f"the name {next(n for n in names if names.count(n) > 1)!r} is repeated")
+            raise ValueError(f"the name {Counter(names).most_common(1)[0][0]!r} is repeated")
         for name, p in zip(names, parents.tolist()):
             if not -1 <= p < len(names):
                 raise ValueError(f"the parent of {name!r} is {p}, expected -1 for the root or 0 .. {len(names) - 1}")
             if p >= 0:
-                graph[name].append(names[p])
+                graph[name][names[p]] = None
         return cls._of(graph)
 
     @classmethod
@@ -145,7 +148,7 @@ class Taxonomy:
         root : hashable, default="ROOT"
             Name of the root.
         """
-        graph: Graph = {root: []}
+        graph: Graph = {root: {}}
         for path in paths:
             if isinstance(path, (str, bytes)) or not hasattr(path, "__iter__"):
                 raise ValueError(f"a label path must be a list of levels, got {path!r:.80}")
@@ -161,10 +164,10 @@ class Taxonomy:
                     raise ValueError(
                         f"the label path {path!r:.80} names the root, {root!r}; give another name by root="
                     )
-                if graph.setdefault(node, [above]) != [above]:
+                if graph.setdefault(node, {above: None}) != {above: None}:
                     raise ValueError(
-                        f"{node!r} stands below both {graph[node][0]!r} and {above!r}; give a separator to call nodes "
-                        "by their whole paths"
+                        f"{node!r} stands below both {next(iter(graph[node]))!r} and {above!r}; give a separator to "
+                        "call nodes by their whole paths"
                     )
                 above = node
         if len(graph) == 1:
@@ -176,7 +179,7 @@ class Taxonomy:
         """From a `networkx.DiGraph` whose edges go from parent to child."""
         if not graph.is_directed():
             raise ValueError("the graph of a taxonomy must be directed, from parent to child: give a networkx.DiGraph")
-        parents: Graph = {node: [] for node in graph.nodes}
+        parents: Graph = {node: {} for node in graph.nodes}
         for parent, child in graph.edges():
             _add_edge(parents, parent, child)
         if not parents:
@@ -186,7 +189,7 @@ class Taxonomy:
     @classmethod
     def flat(cls, classes: Iterable[Any]) -> Taxonomy:
         """The taxonomy of unrelated classes: all below one root, named None."""
-        return cls._of({None: []} | {name: [None] for name in classes})
+        return cls._of({None: {}} | {name: {None: None} for name in classes})
 
     def to_networkx(self) -> Any:
         """As a `networkx.DiGraph`."""
@@ -199,8 +202,8 @@ class Taxonomy:
 
     def restricted(self, labels: Iterable[Any]) -> Taxonomy:
         """The taxonomy of these nodes and all their ancestors. Heights, and hence losses, stay those of the whole."""
-        keep = sorted({a for label in labels for a in self._upward(self.number(label))})
-        graph = {self.nodes[k]: [self.nodes[p] for p in self._parents[k]] for k in keep}
+        keep = sorted(self._upward(*map(self.number, labels)))
+        graph = {self.nodes[k]: dict.fromkeys(self.nodes[p] for p in self._parents[k]) for k in keep}
         return self._of(graph, height=dict(zip(self.nodes, self.height.tolist())))
 
     # ---- questions --------------------------------------------------------------------------------
@@ -266,9 +269,9 @@ class Taxonomy:
             row[[self._number[a] - 1 for a in self.ancestors(label)]] = 1.0
         return rows / np.sqrt(np.maximum(rows.sum(axis=1, keepdims=True), 1.0)) if normalized else rows
 
-    def _upward(self, k: int) -> set[int]:
-        """Indices of node k and its ancestors."""
-        found, due = {k}, [k]
+    def _upward(self, *nodes: int) -> set[int]:
+        """Indices of nodes and their ancestors."""
+        found, due = set(nodes), list(nodes)
         while due:
             for p in self._parents[due.pop()]:
                 if p not in found:
@@ -325,31 +328,30 @@ def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:
 
     Empty lines and lines that begin with ``#`` are skipped. ValueError names the file and, if possible, the line.
     """
-    path = os.fspath(path)
+    text, name = load_text(path, ValueError, "{}, line {}")
     graph: Graph = {}
-    with open(path, encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            line = line.rstrip("\r\n")
-            if not line.strip() or line.startswith("#"):
-                continue
-            fields = line.split("\t")
-            if len(fields) != 2 or not all(field.strip() for field in fields):
-                raise ValueError(f"{path}, line {number}: expected child<TAB>parent, found {line!r:.80}")
-            child, parent = fields
-            try:
-                _add_edge(graph, parent, child)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
+    for number, line in enumerate(StringIO(text, newline=None), start=1):
+        line = line.rstrip("\n")
+        if not line.strip() or line.startswith("#"):
+            continue
+        fields = line.split("\t")
+        if len(fields) != 2 or not all(field.strip() for field in fields):
+            raise ValueError(f"{name}, line {number}: expected child<TAB>parent, found {line!r:.80}")
+        child, parent = fields
+        try:
+            _add_edge(graph, parent, child)
+        except ValueError as error:
+            raise ValueError(f"{name}, line {number}: {error}") from None
     if not graph:
-        raise ValueError(f"{path}: contains no edges")
+        raise ValueError(f"{name}: contains no edges")
     try:
         return Taxonomy._of(graph)  # noqa: SLF001 (of this module)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _graph_of(edges: Iterable[Any]) -> Graph:
-    """A dict from each node to the list of its parents."""
+    """A dict from each node to its parents."""
     graph: Graph = {}
     for edge in edges:
         if isinstance(edge, (str, bytes)) or not hasattr(edge, "__len__") or len(edge) != 2:
@@ -364,11 +366,11 @@ def _graph_of(edges: Iterable[Any]) -> Graph:
 
 
 def _add_edge(graph: Graph, parent: Any, child: Any) -> None:
-    graph.setdefault(parent, [])
-    parents = graph.setdefault(child, [])
+    graph.setdefault(parent, {})
+    parents = graph.setdefault(child, {})
     if parent in parents:
         raise ValueError(f"the edge from {parent!r} to {child!r} is repeated")
-    parents.append(parent)
+    parents[parent] = None
 
 
 def _some(names: list[Any], limit: int = 5) -> str:

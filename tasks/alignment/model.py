@@ -17,12 +17,15 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
-from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.common.model import TaskModel
 
 DEFAULT_C = 0.01
+
+ARRAYS = {"weights": Array("f8", ("n_features",))}
 
 
 # Parameters that the oracle stores as they are.
@@ -228,6 +231,17 @@ class AlignmentModel(TaskModel):
                     f"with {value!r}; set it back, or train afresh."
                 )
 
+    def stored_params(self) -> Any:
+        prior = self.params.get("prior")
+        return self.params if prior is None or is_name(prior) else self.params | {"prior": read_matrix(prior)}
+
+    @staticmethod
+    def suspicion(header: dict[str, Any]) -> str | None:
+        prior = header["params"].get("prior")
+        if not isinstance(prior, str) or is_name(prior):
+            return None
+        return f"its prior is a substitution matrix in the file {prior!r:.200}, which training would open"
+
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return self.structure(), {"weights": self.weights}
 
@@ -236,7 +250,7 @@ class AlignmentModel(TaskModel):
         classes = tuple(header["classes"]) if isinstance(header["classes"], list) else header["classes"]
         encoder = LetterEncoder(header["alphabet"], classes)
         oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **header["oracle"])
-        return cls(encoder, oracle, weights=checked_weights(arrays["weights"], (oracle.n_features,), np.float64))
+        return cls(encoder, oracle, **checked_arrays(arrays, ARRAYS, n_features=oracle.n_features))
 
 
 def as_pair(pair: Any, k: Any) -> Any:
@@ -293,6 +307,11 @@ def trimmed(operations: Any, mode: Any) -> Any:
     keep_head = b"Z" * z if x >= z else b"X" * x
     keep_tail = b"Z" * tail.count(b"Z") if tail.count(b"X") >= tail.count(b"Z") else b"X" * tail.count(b"X")
     return Alignment(x if x >= z else 0, 0 if x >= z else z, keep_head + body + keep_tail)
+
+
+def is_name(matrix: Any) -> bool:
+    """Whether a substitution matrix is given by the name of a published one."""
+    return isinstance(matrix, str) and matrix.isalnum() and not os.path.exists(matrix)
 
 
 def read_matrix(matrix: Any) -> Any:

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
-from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.common.model import TaskModel
+
+ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
@@ -61,12 +64,12 @@ class AmbiguousModel(TaskModel):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels, n_features = labels_from_json(header["labels"]), header["n_features_in"]
-        has_intercept = header["params"]["fit_intercept"]
-        if len(labels) < 2 or type(n_features) is not int or type(has_intercept) is not bool:
-            raise ValueError(f"{len(labels)} labels, {n_features!r:.80} features, fit_intercept={has_intercept!r:.80}")
-        weights = checked_weights(arrays["weights"], (n_features + has_intercept, len(labels)), np.float64)
-        return cls(labels, n_features, has_intercept=has_intercept, weights=weights.ravel())
+        labels, n_features = labels_from_json(header["labels"]), stored_count(header, "n_features_in", 1)
+        has_intercept = stored_flag(header["params"], "fit_intercept")
+        if len(labels) < 2:
+            raise ValueError(f"{len(labels)} labels, two or more are wanted")
+        learnt = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
+        return cls(labels, n_features, has_intercept=has_intercept, weights=learnt["weights"].ravel())
 
 
 def rows_of(X: Any, has_intercept: Any) -> Any:

@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from structsvm.callbacks import CallbackMonitor, CallbackSupportMixin
-from structsvm.model_file import ModelFileError
+from structsvm.model_file import ModelFileError, unsound
 from structsvm.parameters import validate
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
@@ -184,18 +184,19 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         model.save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
-        """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class."""
-        model = cls._model_class.load(path, mmap=mmap)
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+        """Open a file written by `save`; ModelFileError if it is not a whole, sound model of this class.
+
+        `trusted`: see `structsvm.load`.
+        """
+        model = cls._model_class.load(path, mmap=mmap, trusted=trusted)
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
-        known = cls().get_params()
-        self = cls(**{name: value for name, value in model.params.items() if name in known})
-        try:
+        with unsound(path, model.kind):
+            known = cls().get_params()
+            self = cls(**{name: value for name, value in model.params.items() if name in known})
             self._check_params()
             self._adopt(model)
-        except ValueError as error:
-            raise ModelFileError(f"{path}: not a sound {model.kind} model: {error}") from error
         return self
 
 

@@ -11,6 +11,19 @@ from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
+from structsvm.stored_values import MAX_COUNT, Array, checked_arrays, csr, stored_count
+
+ARRAYS = {
+    "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),
+    "support_labels": Array("i4", ("n",), within=(0, "n_labels")),
+    "box": Array("f8", ("n",), within=(0.0, None)),
+    "intercept": Array("f8", ("n_labels",)),
+    **csr("coef", "n_labels", "n"),
+}
+# The support patterns; of a precomputed kernel their indices alone.
+DENSE = {"vectors": Array("f4 f8", ("n_rows", "n_features"))}
+SPARSE = csr("vectors", "n_rows", "n_features")
+PRECOMPUTED = {"support": Array("i8", ("n",), within=(0, "n_features"))}
 
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
@@ -162,36 +175,33 @@ class KernelMachine:
 
     def set_from_file(self, meta: Any, arrays: dict[str, NDArray[Any]]) -> None:
         """Set what `to_file` returned; ValueError, TypeError or KeyError for what it cannot have."""
-        n_features = meta["n_features"]
-        if type(n_features) is not int or type(meta["n_kernel"]) is not int or type(meta["hit_rate"]) is not float:
-            raise TypeError("counts that are no numbers")
-        self.n_kernel, self.hit_rate = meta["n_kernel"], meta["hit_rate"]
-        self.support = checked(arrays, "support", np.int64, None)
-        n = len(self.support)
-        self.support_labels = checked(arrays, "support_labels", np.int32, (n,))
-        self.box = checked(arrays, "box", np.float64, (n,))
-        self.intercept = checked(arrays, "intercept", np.float64, (self.n_labels,))
-        self.coef = csr_from_arrays("coef", arrays, (self.n_labels, n))
-        if n and not 0 <= self.support_labels.min() <= self.support_labels.max() < self.n_labels:
-            raise ValueError("label ids out of range")
-        precomputed = self.kernel.name == "precomputed"
-        shape = (0 if precomputed else n, n_features)
-        if "vectors" in arrays:
-            self.vectors = arrays["vectors"]
-            if self.vectors.shape != shape or not np.isfinite(self.vectors).all():
-                raise ValueError(f"support vectors of shape {self.vectors.shape}, or not finite")
-        else:
-            self.vectors = csr_from_arrays("vectors", arrays, shape)
+        self.n_kernel, self.hit_rate = stored_count(meta, "n_kernel", high=2**63 - 1), meta["hit_rate"]
+        if type(self.hit_rate) is not float or not 0.0 <= self.hit_rate <= 1.0:
+            raise ValueError(f"'hit_rate' must be from 0 to 1, got {self.hit_rate!r:.80}")
+        n_features = stored_count(meta, "n_features", 1)
+        stored = checked_arrays(arrays, ARRAYS, n_labels=self.n_labels)
+        self.support, self.support_labels = stored["support"], stored["support_labels"]
+        self.box, self.intercept = stored["box"], stored["intercept"]
+        n = n_rows = len(self.support)
+        self.coef = csr_of("coef", stored, (self.n_labels, n))
+        if self.kernel.name == "precomputed":
+            checked_arrays(arrays, PRECOMPUTED, n_features=n_features)
+            n_rows = 0
+        table = DENSE if "vectors" in arrays else SPARSE
+        stored = checked_arrays(arrays, table, n_rows=n_rows, n_features=n_features)
+        self.vectors = stored["vectors"] if table is DENSE else csr_of("vectors", stored, (n_rows, n_features))
         Rows(self.vectors)
-        if precomputed and n and not 0 <= self.support.min() <= self.support.max() < n_features:
-            raise ValueError("indices of support patterns out of range")
 
 
 def kernel_from_json(meta: Any) -> Any:
-    """The `Kernel` of a header."""
+    """The `Kernel` of a header; ValueError for a name or a number that no kernel has."""
     if meta["name"] not in KERNELS:
         raise ValueError(f"a kernel {meta['name']!r:.80}")
-    return Kernel(**meta)
+    stored_count(meta, "degree")
+    numbers = [float(meta["gamma"]), float(meta["coef0"])]
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"a kernel of gamma={meta['gamma']!r:.80} and coef0={meta['coef0']!r:.80}")
+    return Kernel(meta["name"], gamma=numbers[0], degree=meta["degree"], coef0=numbers[1])
 
 
 def kernel_of(params: Any, X: Any) -> Any:
@@ -260,23 +270,7 @@ def csr_to_arrays(name: Any, matrix: Any) -> dict[Any, Any]:
     return {f"{name}.{part}": np.asarray(array) for part, array in parts.items()}
 
 
-def csr_from_arrays(name: Any, arrays: dict[str, NDArray[Any]], shape: Any) -> Any:
-    """The inverse; ValueError unless it is a sound matrix of this shape with finite numbers."""
+def csr_of(name: Any, arrays: dict[str, NDArray[Any]], shape: Any) -> Any:
+    """The inverse, of arrays that the table `csr` has checked."""
     data, indices, indptr = (np.array(arrays[f"{name}.{part}"]) for part in ("data", "indices", "indptr"))
-    if data.dtype not in (np.float32, np.float64) or not np.isfinite(data).all() or data.shape != indices.shape:
-        raise ValueError(f"the numbers of {name} are not sound")
-    if indices.dtype.kind != "i" or indptr.dtype.kind != "i" or indptr.shape != (shape[0] + 1,):
-        raise ValueError(f"the indices of {name} are not sound")
-    matrix: Any = csr_array((data, indices, indptr), shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix
-
-
-def checked(arrays: dict[str, NDArray[Any]], name: Any, dtype: Any, shape: Any) -> Any:
-    """An array of a file; ValueError unless it has this dtype, this shape (None: a vector), and finite numbers."""
-    array = arrays[name]
-    if array.dtype != dtype or array.ndim != 1 or (shape is not None and array.shape != shape):
-        raise ValueError(f"array {name!r} has dtype {array.dtype} and shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"array {name!r} holds values that are not finite")
-    return array
+    return csr_array((data, indices, indptr), shape=shape)

@@ -30,11 +30,12 @@ def sort_labels(labels: Any) -> Any:
 
 
 def label_array(labels: Any) -> Any:
-    """Labels as an array: as it is, of one type that numpy has, of objects otherwise."""
+    """Labels as an array: as it is, of one type that NumPy has, else of objects (NumPy cuts off NULs at the end)."""
     if isinstance(labels, np.ndarray):
         return labels
     kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and kinds <= {str, int, float, bool}:
+    cut_off = kinds == {str} and any(label.endswith("\0") for label in labels)
+    if len(kinds) == 1 and kinds <= {str, int, float, bool} and not cut_off:
         return np.array(labels)
     array = np.empty(len(labels), dtype=object)
     array[:] = labels

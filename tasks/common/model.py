@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checkpoint import resumed
-from structsvm.model_file import read_model, unsound, write_model
+from structsvm.model_file import ModelFileError, read_model, unsound, write_model
 from structsvm.result import read_result, result_arrays
+from structsvm.stored_values import stored_count, stored_names
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 
 
@@ -165,6 +166,11 @@ class TaskModel:
         """The parameters as a file is to store them."""
         return self.params
 
+    @staticmethod
+    def suspicion(header: dict[str, Any]) -> str | None:
+        """What a file's header asks for that only the file of a trusted author may: something to run or to open."""
+        return None
+
     def restored_params(self, params: Any) -> Any:
         """The parameters that a file stored, as the estimator takes them."""
         return params
@@ -191,30 +197,29 @@ class TaskModel:
         write_model(path, self.kind, header, arrays | matrices | result_arrays(self.result, self.state))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
-        """Read a model file; ModelFileError if it is not a whole, sound model of this kind."""
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+        """Read a model file; ModelFileError if it is not a whole, sound model of this kind.
+
+        `trusted`: see `structsvm.load`.
+        """
         file = read_model(path, kind=cls.kind, mmap=mmap)
         with unsound(path, cls.kind):
             header = file.meta
+            suspicion = None if trusted else cls.suspicion(header)
+            if suspicion is not None:
+                raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
             model = cls.from_file(header, file.arrays)
             model.estimator = header.get("estimator", cls.estimator)  # files of 0.1.0 have it where kinds are shared
             model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
             if header.get("feature_names") is not None:
-                model.columns["feature_names_in_"] = np.array(header["feature_names"], dtype=object)
+                names = stored_names(header, "feature_names")
+                if len(names) != model.columns.get("n_features_in_"):
+                    raise ValueError(f"{len(names)} names of features")
+                model.columns["feature_names_in_"] = np.array(names, dtype=object)
             if header["result"] is None:
                 model.state = file.under("state.") or None
             else:
                 model.result, model.state = read_result(file)
-            model.fingerprint = 0 if model.state is None else int(header.get("fingerprint", 0))
+            if model.state is not None:
+                model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
         return model
-
-
-def checked_weights(weights: Any, shape: Any, dtype: Any) -> Any:
-    """An array of a file; ValueError unless it has this shape and type, and finite numbers."""
-    if weights.shape != shape or weights.dtype != dtype:
-        raise ValueError(
-            f"weights of shape {weights.shape} and type {weights.dtype}, not {shape} and {np.dtype(dtype)}"
-        )
-    if not np.isfinite(weights).all():
-        raise ValueError("weights that are not finite")
-    return weights

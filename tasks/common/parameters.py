@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain
 from structsvm.solvers import Solver
+from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.common.labels import label_from_json, label_to_json
 from structsvm.tasks.common.solver import SOLVERS, solver_from_json, solver_to_json
@@ -53,6 +54,9 @@ KERNEL = {
     "cache_size": POSITIVE,
 }
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
+
+# A parameter that is a matrix.
+MATRIX = Array("f8", ("rows", "columns"))
 
 
 def params_to_json(params: Any) -> tuple[Any, Any]:
@@ -96,6 +100,8 @@ def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) ->
         raise TypeError(f"parameters {header!r:.80}")
     params = {}
     for name, value in header.items():
+        if name == "checkpoint":  # a path: no file names one that `fit` would open or write
+            continue
         if isinstance(value, list):
             value = tuple(value)
         elif isinstance(value, dict) and "solver" in value:
@@ -107,4 +113,4 @@ def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) ->
         elif value is None and name == "solver":  # of a user's own class
             continue
         params[name] = value
-    return params | arrays
+    return params | checked_arrays(arrays, dict.fromkeys(arrays, MATRIX))

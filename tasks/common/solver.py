@@ -59,6 +59,6 @@ def solver_from_json(value: Any) -> Any:
     kind = getattr(solvers, value["solver"], None) if value["solver"] in solvers.__all__ else None
     if not (isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver):
         raise ValueError(f"a solver {value['solver']!r}, which this version does not know")
-    solver = kind(**value["params"])
+    solver = kind(**value["params"] | {"checkpoint": None})
     solver.validate()
     return solver

@@ -159,7 +159,7 @@ class GrammarParser(TaskEstimator):
         "on_no_parse": Options("flat", "raise"),
         "smoothing": Interval(Real, 0.0),
         "max_length": Interval(Integral, 1),
-        "max_chart_bytes": Interval(Integral, 1),
+        "max_chart_bytes": Interval(Integral, 1, 2**63 - 1, closed="both"),
     }
 
     # ---- training -------------------------------------------------------------------------------

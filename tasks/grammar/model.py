@@ -15,14 +15,22 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_map
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.trees import Tree, clean_tree, escaped, merge_repeats, parse_tree
-from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.grammar.parameters import check_unchanged
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
 
 PCFG = "pcfg"
+
+# A rule as ids: nonterminals from 0 up, terminals from -1 down.
+RULES = {
+    "rules": Array("i4", ("n_symbols",), within=("last_terminal", "n_nodes")),
+    "rule_sizes": Array("i4", ("n_rules",), within=(2, None)),
+}
+WEIGHTS = {"weights": Array("f8", ("n_features",))}
 
 
 class GrammarModel(TaskModel):
@@ -165,7 +173,6 @@ class GrammarModel(TaskModel):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         grammar, oracle = self.oracle.grammar, self.oracle
-        # A rule as ids: nonterminals from 0 up, terminals from -1 down.
         flat = [
             [
                 grammar.node_number[rule.lhs],
@@ -203,20 +210,23 @@ class GrammarModel(TaskModel):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         stored = header["grammar"]
-        rules = _rules_from_arrays(stored["nodes"], stored["terminals"], arrays["rules"], arrays["rule_sizes"])
-        settings = {name: stored[name] for name in ("start", "h", "max_unary", "uncounted")}
+        rules = _rules_from_arrays(stored_names(stored, "nodes"), stored_names(stored, "terminals"), arrays)
+        settings = {"h": stored["h"], "max_unary": stored["max_unary"]}
+        settings |= {name: stored_names(stored, name) for name in ("start", "uncounted")}
         oracle = CKYOracle(Grammar(rules, **settings), **header["oracle"])
-        weights = checked_weights(arrays["weights"], (oracle.n_features,), np.float64)
-        if header["terminals"]["kind"] not in ("tags", "words") or type(header["v"]) is not int:
-            raise ValueError("terminals of a kind that this version does not know")
-        return cls(Terminals(**header["terminals"]), oracle, header["v"], weights=weights)
+        learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
+        kind = header["terminals"]["kind"]
+        if kind not in ("tags", "words"):
+            raise ValueError(f"terminals of a kind that this version does not know, {kind!r:.80}")
+        terminals = Terminals(kind, stored_names(header["terminals"], "known"))
+        return cls(terminals, oracle, stored_count(header, "v", 1), **learnt)
 
 
-def _rules_from_arrays(nodes: Any, terminals: Any, flat: Any, sizes: Any) -> list[Any]:
-    if flat.dtype != np.int32 or sizes.dtype != np.int32 or sizes.sum() != len(flat) or (sizes < 2).any():
-        raise ValueError("rules that do not fit their sizes")
-    if len(flat) and not -len(terminals) <= flat.min() <= flat.max() < len(nodes):
-        raise ValueError("rules with symbols that are not there")
+def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:
+    stored = checked_arrays(arrays, RULES, n_nodes=len(nodes), last_terminal=-len(terminals))
+    flat, sizes = stored["rules"], stored["rule_sizes"]
+    if sizes.sum() != len(flat):
+        raise ValueError(f"array 'rules' has {len(flat)} symbols, and 'rule_sizes' add up to {sizes.sum()}")
     symbols = [nodes[k] if k >= 0 else Terminal(terminals[-1 - k]) for k in flat.tolist()]
     ends = np.cumsum(sizes).tolist()
     return [Rule(symbols[end - size], tuple(symbols[end - size + 1 : end])) for end, size in zip(ends, sizes.tolist())]

@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
+from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
-from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.common.model import TaskModel
+
+ARRAYS = {
+    "coef": Array("f4 f8", ("n_machines", "n_features")),
+    "intercept": Array("f4 f8", ("n_machines",)),
+}
 
 
 class LinearModel(TaskModel):
@@ -80,10 +86,7 @@ class LinearModel(TaskModel):
         if len(labels) < 2:
             raise ValueError("two labels or more are wanted")
         model = cls(label_array(labels))
-        n, coef = 1 if len(labels) == 2 else len(labels), arrays["coef"]
-        if coef.ndim != 2 or coef.dtype not in (np.float32, np.float64):
-            raise ValueError(f"weights of shape {coef.shape} and type {coef.dtype}")
-        model.coef = checked_weights(coef, (n, coef.shape[1]), coef.dtype)
-        model.intercept = checked_weights(arrays["intercept"], (n,), coef.dtype)
+        learnt = checked_arrays(arrays, ARRAYS, n_machines=1 if len(labels) == 2 else len(labels))
+        model.coef, model.intercept = learnt["coef"], learnt["intercept"]
         model.columns["n_features_in_"] = model.n_features
         return model

@@ -13,10 +13,16 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.model_file import unsound
 from structsvm.solvers.linear.tracking import Tracking
+from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.classifier import Classifier
-from structsvm.tasks.common.model import checked_weights
 from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.linear.model import LinearModel
+
+ARRAYS = {
+    "examples": Array("f8", ("n_seen", "n_features")),
+    "label_ids": Array("i4", ("n_seen",), within=(0, 2)),
+}
+ARRAYS_0_1 = {"state.examples": Array("f8", ("n_seen", "n_features"))}
 
 
 class TrackingModel(LinearModel):
@@ -59,19 +65,17 @@ class TrackingModel(LinearModel):
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         model = super().from_file(header, arrays)
         if "examples" in arrays:
-            X, label_ids = arrays["examples"], arrays["label_ids"]
+            stored = checked_arrays(arrays, ARRAYS, n_features=model.n_features)
+            model.examples, model.label_ids = stored["examples"], stored["label_ids"]
         else:  # of 0.1.0, the examples times y: without a bias (x, y) and (-x, -y) are the same
-            X = arrays["state.examples"]
-            label_ids = np.ones(len(X), dtype=np.int32)
-        if label_ids.dtype != np.int32 or label_ids.ndim != 1 or not np.isin(label_ids, (0, 1)).all():
-            raise ValueError("label ids of examples that are not 0 or 1")
-        model.examples = checked_weights(X, (len(label_ids), model.n_features), np.float64)
-        model.label_ids = label_ids
+            stored = checked_arrays(arrays, ARRAYS_0_1, n_features=model.n_features)
+            model.examples = stored["state.examples"]
+            model.label_ids = np.ones(len(model.examples), dtype=np.int32)
         return model
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False) -> Self:
-        model = super().load(path, mmap=mmap)
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+        model = super().load(path, mmap=mmap, trusted=trusted)
         with unsound(path, cls.kind):
             run = Tracking().start(LinearProblem(Rows(model.examples), model.label_ids, 2), base=model.state or {})
             if run.state.n_seen != len(model.examples):

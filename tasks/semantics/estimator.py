@@ -16,11 +16,13 @@ from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.semantics._ospas import STRATEGIES
+from structsvm.tasks.semantics.features import MAX_WINDOW
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
 
 # OSPAS has no gap that it could stop at.
+WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
 OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
 
 
@@ -105,9 +107,9 @@ class SemanticParser(TaskEstimator):
         "max_iter": Interval(Integral, 1),
         "average": FLAG,
         "refine": Interval(Integral, 0),
-        "window": Interval(Integral, 0),
-        "ngrams": Interval(Integral, 1),
-        "role_window": Interval(Integral, 0),
+        "window": WINDOW,
+        "ngrams": Interval(Integral, 1, MAX_WINDOW, closed="both"),
+        "role_window": WINDOW,
         "grammar": (
             Kind((MeaningGrammar, str, os.PathLike), "a MeaningGrammar, the text of one, or a path"),
             Options(None),

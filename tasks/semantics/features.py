@@ -9,6 +9,7 @@ import numpy as np
 from structsvm.features._attributes import AttributeBuffer
 from structsvm.oracles.ambiguous import SparseRows
 
+MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence
 
 

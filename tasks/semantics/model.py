@@ -18,12 +18,22 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, strings
 from structsvm.structures.meanings import MeaningGrammar, Symbol, as_meaning
-from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.features import Encoder, role_attributes, split_sentence, symbol_attributes
+from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, split_sentence, symbol_attributes
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
+
+# Of a tagger: the names of its attributes, its weights, and what training goes on from (`TaggerState.get_state`).
+TAGGER = strings("names", "name_starts", "n_features") | {
+    "weights": Array("f8", ("n_features", "n_labels")),
+    "average_sum": Array("f8", ("n_features", "n_labels"), needed=False),
+    "counters": Array("i8", (2,), within=(0, None)),
+    "random": Array("u8", (4,)),
+}
+SEED = {"seed": Array("u8", (1,))}
 
 # Arguments of a relation: prediction takes time and memory that double with each.
 MAX_ARITY = 12
@@ -32,7 +42,9 @@ MAX_ARITY = 12
 MAX_CHANGES = 20
 
 # What features and weights depend on: training is resumed only with the same values.
-FIXED = ("window", "ngrams", "role_window", "lowercase", "fold_constants", "average")
+WINDOWS = {"window": 0, "ngrams": 1, "role_window": 0}  # and the least that they may be
+FLAGS = ("lowercase", "fold_constants", "average", "complete")
+FIXED = (*WINDOWS, *FLAGS[:3])
 # All parameters of `SemanticParser` that the model follows, beside its grammar.
 SETTINGS = (*FIXED, "max_meanings", "complete")
 
@@ -305,7 +317,10 @@ class SemanticModel(TaskModel):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        settings = {name: header["params"][name] for name in SETTINGS}
+        params = header["params"]
+        settings: dict[str, Any] = {name: stored_flag(params, name) for name in FLAGS}
+        settings |= {name: stored_count(params, name, low, MAX_WINDOW) for name, low in WINDOWS.items()}
+        settings["max_meanings"] = None if params["max_meanings"] is None else stored_count(params, "max_meanings", 1)
         model = cls(SimpleNamespace(**settings, grammar=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
         symbols = [Symbol(name, arity) for name, arity in header["symbols"]]
@@ -324,8 +339,9 @@ class SemanticModel(TaskModel):
             model.relation_roles[Symbol(name, arity)] = known
         model.nested = {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in header["nested"]}
         model.learnt = {name: array for name, array in arrays.items() if name.startswith(("symbols.", "roles."))}
-        # Files of 0.1.0 have the seed in their header.
-        model.learnt["seed"] = arrays["seed"] if "seed" in arrays else np.array([header["seed"]], dtype=np.uint64)
+        if "seed" not in arrays:  # files of 0.1.0 have it in their header
+            arrays = arrays | {"seed": np.array([header["seed"]], dtype=np.uint64)}
+        model.learnt |= checked_arrays(arrays, SEED)
         return model
 
 
@@ -333,10 +349,8 @@ def restored(labels: Any, empty: Any, arrays: dict[str, NDArray[Any]], average: 
     """The tagger of a model file; ValueError if its labels, attributes and weights do not fit one another."""
     if len(set(labels)) != len(labels) or labels[0] != empty:
         raise ValueError("labels that are missing or repeated")
-    names = AttributeVocabulary.from_arrays(arrays, len(arrays["name_starts"]) - 1).names
-    shape = len(names), len(labels)
-    weights = checked_weights(arrays["weights"], shape, np.float64)
-    n_visits = int(arrays["counters"][0])
+    learnt = checked_arrays(arrays, TAGGER, n_labels=len(labels))
+    weights, n_visits = learnt["weights"], int(learnt["counters"][0])
     if average and n_visits > 0:
-        weights = weights - checked_weights(arrays["average_sum"], shape, np.float64) / n_visits
-    return Tagger(labels, names, weights)
+        weights = weights - learnt["average_sum"] / n_visits
+    return Tagger(labels, AttributeVocabulary.from_arrays(arrays, len(weights)).names, weights)

@@ -19,13 +19,22 @@ from structsvm.features.tokens import Tokens
 from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, sort_labels
-from structsvm.tasks.common.model import TaskModel, checked_weights
+from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.sequence.constraints import check_allowed
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
+
+ORACLE = {
+    "allowed_transitions": Array("b1", ("n_labels", "n_labels"), needed=False),
+    "allowed_first": Array("b1", ("n_labels",), needed=False),
+    "allowed_last": Array("b1", ("n_labels",), needed=False),
+    "label_costs": Array("f8", ("n_labels",), needed=False),
+}
+WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
 
 class SequenceModel(TaskModel):
@@ -143,6 +152,7 @@ class SequenceModel(TaskModel):
         return stored
 
     def restored_params(self, params: Any) -> Any:
+        params = params | {"templates": self.encoder.templates}
         by_masks = params.get("constraints") in (("masks",), {"masks": True})  # as stored now, and by 0.1.0
         return params | {"constraints": self.oracle.allowed} if by_masks else params
 
@@ -178,16 +188,15 @@ class SequenceModel(TaskModel):
             raise ValueError(
                 f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle"
             )
-        weights = checked_weights(arrays["weights"], (oracle.n_rows, oracle.stride), np.float32)
-        return cls(encoder, labels, oracle, weights=weights.ravel())
+        learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
+        return cls(encoder, labels, oracle, weights=learnt["weights"].ravel())
 
     @staticmethod
     def _oracle(meta: Any, n_labels: int, arrays: dict[str, NDArray[Any]]) -> Any:
         n_features, order = meta["n_token_features"], meta["order"]
         if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
             raise TypeError(f"an oracle described by {meta!r:.200}")
-        if "label_costs" in arrays and arrays["label_costs"].dtype != np.float64:
-            raise TypeError(f"label costs of type {arrays['label_costs'].dtype}")
+        arrays = checked_arrays(arrays, ORACLE, n_labels=n_labels)
         if meta["inference"] not in ("exact", "greedy"):
             raise ValueError(f"inference {meta['inference']!r:.80}")
         if meta["inference"] == "greedy":

@@ -184,7 +184,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         "kernel": (Options("linear", "poly", "rbf", "sigmoid", None), Callable()),
         **{name: KERNEL[name] for name in ("gamma", "degree", "coef0")},
         "class_weight": CLASS_WEIGHT,
-        "max_weights": Interval(Integral, 1),
+        "max_weights": Interval(Integral, 1, 2**63 - 1, closed="both"),
     }
 
     # ---- training -------------------------------------------------------------------------------

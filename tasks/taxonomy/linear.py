@@ -10,10 +10,18 @@ from numpy.typing import NDArray
 
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers.base import DualSolver
+from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.intercept import with_intercept
-from structsvm.tasks.common.model import checked_weights
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
+
+WEIGHTS = {"weights": Array("f4", ("n_weights",))}
+# Where there are more than `max_weights`: the row of each feature, and the attributes of the last rows.
+ROWS = {
+    "rows.row": Array("i4", ("n_features",), within=(-1, "n_rows")),
+    "rows.indptr": Array("i8", ("n_lists+1",), rises_to="n_listed"),
+    "rows.indices": Array("i4", ("n_listed",), within=(0, "n_attributes"), ascends_by="rows.indptr"),
+}
 
 
 class LinearTaxonomyModel(TaxonomyModel):
@@ -26,11 +34,14 @@ class LinearTaxonomyModel(TaxonomyModel):
     weights : ndarray of shape (oracle.n_features,), float32
     """
 
-    def set_rows(self, rows: Any) -> None:
-        """Set which weights there are, all of them 0."""
+    def set_rows(self, rows: Any, stored: Any = None) -> None:
+        """Set which weights there are, all of them 0 unless stored in arrays of a file."""
         self.rows = rows
         self.oracle = TaxonomyOracle.over(self.targets, rows.n_rows, rows.lists)
-        self.weights = np.zeros(self.oracle.n_features, dtype=np.float32)
+        n = self.oracle.n_features
+        self.weights = (
+            np.zeros(n, np.float32) if stored is None else checked_arrays(stored, WEIGHTS, n_weights=n)["weights"]
+        )
 
     @classmethod
     def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
@@ -114,16 +125,14 @@ class LinearTaxonomyModel(TaxonomyModel):
     def with_learnt(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
-        n_rows, row = header["n_rows"], arrays.get("rows.row")
-        if type(n_rows) is not int:
-            raise TypeError(f"{n_rows!r:.80} rows")
-        if row is not None and (row.dtype != np.int32 or row.ndim != 1 or not -1 <= row.min() <= row.max() < n_rows):
-            raise ValueError("indices of rows that are out of range")
+        n_rows = stored_count(header, "n_rows")
         model = cls(taxonomy, labels, **structure)
-        model.set_rows(
-            WeightRows(n_rows, row, None if row is None else (arrays["rows.indptr"], arrays["rows.indices"]))
-        )
-        model.weights = checked_weights(arrays["weights"], model.weights.shape, np.float32)
+        rows = WeightRows(n_rows)
+        if "rows.row" in arrays:
+            n_attributes = model.targets.attributes.n_attributes
+            stored = checked_arrays(arrays, ROWS, n_rows=n_rows, n_attributes=n_attributes)
+            rows = WeightRows(n_rows, stored["rows.row"], (stored["rows.indptr"], stored["rows.indices"]))
+        model.set_rows(rows, arrays)
         return model
 
 

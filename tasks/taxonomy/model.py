@@ -9,13 +9,23 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks.common.labels import label_array, label_from_json, label_to_json, sort_labels
+from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json, sort_labels
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.taxonomy.vectorizer import vectorizer_from_file, vectorizer_to_file
+from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
 MATRICES = ("loss", "attributes")
+
+NUMBERS = "f8 f4 i8 i4 i2 i1 u8 u4 u2 u1 b1"
+# The parents of each node, and the structure's matrices.
+ARRAYS = {
+    "taxonomy.indptr": Array("i4 i8", ("n_nodes+1",), rises_to="n_edges"),
+    "taxonomy.parents": Array("i4 i8", ("n_edges",), within=(0, "n_nodes")),
+    "structure.loss": Array(NUMBERS, ("n_scored", "n_scored"), within=(0, None), needed=False),
+    "structure.attributes": Array(NUMBERS, ("n_labels", "n_attributes"), needed=False),
+}
 
 
 class TaxonomyModel(TaskModel):
@@ -146,6 +156,14 @@ class TaxonomyModel(TaskModel):
     def stored_params(self) -> dict[Any, Any]:
         return {name: value for name, value in self.params.items() if name not in ("taxonomy", "vectorizer")}
 
+    @staticmethod
+    def suspicion(header: dict[str, Any]) -> str | None:
+        vectorizer = header["vectorizer"]
+        pattern = TOKEN_PATTERNS[0] if vectorizer is None else vectorizer["params"]["token_pattern"]
+        if pattern in TOKEN_PATTERNS:
+            return None
+        return f"its vectorizer runs the regular expression token_pattern={pattern!r:.200}"
+
     def restored_params(self, params: Any) -> Any:
         params = {name: value for name, value in params.items() if name not in ("taxonomy", "vectorizer")}
         if self.taxonomy.root is not None:
@@ -180,23 +198,28 @@ class TaxonomyModel(TaskModel):
         from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel
         from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 
-        nodes = [label_from_json(node) for node in header["nodes"]]
-        labels = [label_from_json(label) for label in header["labels"]]
-        taxonomy = _taxonomy_from(nodes, arrays["taxonomy.indptr"], arrays["taxonomy.parents"])
-        structure = {name: header["structure"][name] for name in ("leaf_only", "intercept", *MATRICES)}
+        nodes, labels = labels_from_json(header["nodes"]), labels_from_json(header["labels"])
+        if len(labels) < 2:
+            raise ValueError(f"{len(labels)} labels, two or more are wanted")
+        stored = checked_arrays(arrays, ARRAYS, n_nodes=len(nodes), n_labels=len(labels))
+        taxonomy = _taxonomy_from(nodes, stored["taxonomy.indptr"], stored["taxonomy.parents"])
+        structure: dict[str, Any] = {
+            name: stored_flag(header["structure"], name) for name in ("leaf_only", "intercept")
+        }
         for name in MATRICES:
-            if structure[name] is None:
-                structure[name] = arrays[f"structure.{name}"]
-        if [type(structure["leaf_only"]), type(structure["intercept"])] != [bool, bool] or not labels:
-            raise TypeError(f"{len(labels)} labels, structure {header['structure']!r:.80}")
+            value = header["structure"][name]
+            structure[name] = stored[f"structure.{name}"] if value is None else value
         kind = KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
         model = kind.with_learnt(taxonomy, labels, structure, header, arrays)
-        n_features = header["n_features"]
+        n_features = stored_count(header, "n_features", 1)
         if n_features != model.n_input_features:
             raise ValueError(f"{n_features!r:.80} features, and the model is of {model.n_input_features}")
         model.columns["n_features_in_"] = n_features
         if header["vectorizer"] is not None:
             model.vectorizer = vectorizer_from_file(header["vectorizer"], arrays)
+            n_terms = len(model.vectorizer.vocabulary_)
+            if n_terms != n_features:
+                raise ValueError(f"a vectorizer of {n_terms} terms, and {n_features} features")
         return model
 
     @classmethod
@@ -295,9 +318,5 @@ def _equal(a: Any, b: Any) -> Any:
 
 def _taxonomy_from(nodes: Any, indptr: Any, parents: Any) -> Any:
     """A taxonomy from a file's arrays."""
-    if indptr.shape != (len(nodes) + 1,) or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(parents):
-        raise ValueError("the arrays of the taxonomy do not fit together")
-    if len(parents) and not 0 <= parents.min() <= parents.max() < len(nodes):
-        raise ValueError("parents that are no nodes")
     edges = [(nodes[p], node) for k, node in enumerate(nodes) for p in parents[indptr[k] : indptr[k + 1]].tolist()]
     return Taxonomy(edges)

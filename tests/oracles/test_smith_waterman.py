@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from structures_table import FORMULATIONS, Alignments
 
 from structsvm import UnsupportedFormulation
+from structsvm.oracles import suboptimal
 from structsvm.oracles._smith_waterman import MAX_BYTES
 from structsvm.oracles.alignment import Alignment, References, Strings
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
@@ -270,3 +271,27 @@ def test_pairs_that_an_aligner_was_not_made_for():
     for alignment in (Alignment(0, 0, b"MM"), Alignment(-1, 0, b"M"), Alignment(1, 1, b"M")):
         with pytest.raises(ValueError, match="the alignment takes letters"):
             oracle.joint_feature(([0, 1], [1]), alignment)
+
+
+@pytest.mark.parametrize("mode", ["global", "semi_global", "local"])
+@pytest.mark.parametrize("scale", [1.0, 1e38, 1e300])
+def test_ranks_take_time_in_proportion_to_the_lengths(mode, scale, monkeypatch):
+    """Also where scores differ by less than rounding, which leads a best-first search everywhere."""
+    n_pushed, push = 0, suboptimal.heapq.heappush
+
+    def counted(heap, item):
+        nonlocal n_pushed
+        n_pushed += 1
+        assert n_pushed < 60_000
+        push(heap, item)
+
+    monkeypatch.setattr(suboptimal.heapq, "heappush", counted)
+    rng = np.random.default_rng(0)
+    oracle = SmithWatermanOracle(4, mode=mode)
+    w = scale * rng.normal(size=oracle.n_features)
+    w[:3] = 1.0
+    x, z = rng.integers(0, 4, (2, 50))
+    found = list(islice(oracle.alignments((x, z), w), 40))
+    scores = [score for score, _ in found]
+    assert scores == sorted(scores, reverse=True)
+    assert len({plain(a) for _, a in found}) == 40

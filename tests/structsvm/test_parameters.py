@@ -39,14 +39,14 @@ SOLVERS = [LaRank, PassiveAggressive, Perceptron]
         (LaRank(schedule="greedy"), "The 'schedule' parameter of LaRank must be 'decode-once' or"),
         (
             LaRank(n_reprocess=-1),
-            r"The 'n_reprocess' parameter of LaRank must be a float in the range \[0.0, inf\). Got -1",
+            r"The 'n_reprocess' parameter of LaRank must be a float in the range \[0.0, 1000000.0\]. Got -1",
         ),
         (LaRank(n_reprocess=np.inf), "'n_reprocess'"),
         (
             LaRank(n_reprocess=0.5, schedule="fixed"),
             "'n_reprocess' parameter of LaRank must be a whole number for schedule='fixed'",
         ),
-        (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, inf\)"),
+        (LaRank(max_iter=0), r"The 'max_iter' parameter of LaRank must be an int in the range \[1, 2147483647\]"),
         (Perceptron(max_iter=1.0), "The 'max_iter' parameter of Perceptron must be an int"),
         (Perceptron(max_iter=True), "'max_iter'"),
         (
@@ -147,3 +147,21 @@ def test_seeds():
     assert seed_from(rng) != seed_from(rng)
     assert seed_from(np.random.RandomState(0)) == seed_from(np.random.RandomState(0))
     assert any(c.accepts(np.random.RandomState(0)) for c in RANDOM_STATE)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        LaRank(n_reprocess=1e30),
+        LaRank(n_reprocess=10**400),
+        LaRank(max_iter=10**30),
+        LaRank(max_iter=2**31),
+        LaRank(C=10**400),
+        LaRank(tol=10**400),
+    ],
+)
+def test_numbers_are_bounded(solver):
+    """By what compiled code counts in, and by what a float holds."""
+    with pytest.raises(ValueError, match=r"The '\w+' parameter of LaRank must be an? .* in the range"):
+        solver.validate()
+    LaRank(max_iter=2**31 - 1, n_reprocess=1e6).validate()

@@ -13,6 +13,7 @@ from taxonomy_reference import ReferenceTaxonomy, random_edges
 
 import structsvm
 from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, read_taxonomy
+from structsvm.tasks.common.labels import label_array
 
 EDGES = [("all", "comp"), ("all", "rec"), ("comp", "mac"), ("comp", "pc"), ("rec", "autos")]
 
@@ -181,3 +182,15 @@ def test_bad_input(make, message):
 def test_lattice_checks_the_node():
     with pytest.raises(IndexError, match="node 6 is out of range for 6 nodes"):
         Taxonomy(EDGES).lattice.losses("tree", 6)
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes(b"a\tr\nb\xff\tr\n")
+    with pytest.raises(ValueError, match=r"t\.txt, line 2: bytes that are not UTF-8"):
+        read_taxonomy(path)
+
+
+def test_names_may_end_with_nul():
+    """NumPy's strings would lose it."""
+    assert label_array(["a", "a\0"]).tolist() == ["a", "a\0"]

@@ -509,10 +509,10 @@ def test_damaged_models(tmp_path):
     GrammarParser(max_iter=1, random_state=0).fit(TRAIN[:10]).save(path)
     file = read_model(path)
     changes = [
-        ("weights", file.arrays["weights"][:-1], "weights of shape"),
-        ("weights", file.arrays["weights"] * np.nan, "weights that are not finite"),
-        ("rules", file.arrays["rules"] + 1000, "symbols that are not there"),
-        ("rule_sizes", file.arrays["rule_sizes"][1:], "do not fit their sizes"),
+        ("weights", file.arrays["weights"][:-1], "array 'weights' has shape"),
+        ("weights", file.arrays["weights"] * np.nan, "array 'weights' has values that are not finite"),
+        ("rules", file.arrays["rules"] + 1000, "array 'rules' has values from"),
+        ("rule_sizes", file.arrays["rule_sizes"][1:], "array 'rules' has .* symbols"),
     ]
     for name, array, message in changes:
         write_model(path, "grammar", file.meta, file.arrays | {name: array})

@@ -1,6 +1,7 @@
 """TaxonomyClassifier: what it learns, takes, returns, keeps in files, and refuses."""
 
 import pickle
+import re
 import tracemalloc
 import warnings
 
@@ -595,15 +596,8 @@ def test_files_with_texts(tmp_path, vectorizer):
     assert clone(loaded).fit(texts, y).score(texts, y) == model.score(texts, y)
 
 
-def test_files_keep_what_the_vectorizer_reads_and_knows(tmp_path):
+def test_files_keep_what_the_vectorizer_knows(tmp_path):
     texts = [f"{name} word{k % 3}" for k, name in enumerate(y)]
-    paths = [tmp_path / f"{k}.txt" for k in range(len(texts))]
-    for path, text in zip(paths, texts, strict=True):
-        path.write_text(text)
-    model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(input="filename"), random_state=0).fit(paths, y)
-    model.save(tmp_path / "m")
-    loaded = structsvm.load(tmp_path / "m")
-    np.testing.assert_array_equal(loaded.decision_function(paths), model.decision_function(paths))
     model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(vocabulary=NAMES), random_state=0).fit(texts, y)
     model.save(tmp_path / "m")
     again = clone(structsvm.load(tmp_path / "m")).fit(texts, y)
@@ -619,7 +613,55 @@ def test_what_a_file_cannot_hold(tmp_path):
         model = TaxonomyClassifier(PATHS, vectorizer=vectorizer, random_state=0).fit(texts, y)
         with pytest.raises(TypeError, match=message):
             model.save(tmp_path / "m")
+    paths = [tmp_path / f"{k}.txt" for k in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text)
+    model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(input="filename"), random_state=0).fit(paths, y)
+    with pytest.raises(TypeError, match="input='filename', which opens files"):
+        model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"input": "filename"}, "which opens files"),
+        ({"input": "file"}, "which opens files"),
+        ({"token_pattern": "(a+)+$"}, "trusted=True"),
+        ({"token_pattern": "("}, "trusted=True"),
+        ({"token_pattern": None}, "trusted=True"),
+        ({"dtype": "O"}, "type 'O'"),
+        ({"encoding": "rot13"}, "encoding"),
+        ({"ngram_range": [1, 10**9]}, "n-grams"),
+        ({"tokenizer": "os.system"}, "not a sound taxonomy model"),
+        ({"strip_accents": "exec"}, "not a sound taxonomy model"),
+    ],
+)
+def test_a_file_runs_and_opens_nothing(tmp_path, changes, message):
+    texts = [f"{name} word" for name in y]
+    TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(), random_state=0).fit(texts, y).save(tmp_path / "m")
+    file = read_model(tmp_path / "m")
+    vectorizer = file.meta["vectorizer"]
+    header = file.meta | {"vectorizer": vectorizer | {"params": vectorizer["params"] | changes}}
+    write_model(tmp_path / "bad", "taxonomy", header, dict(file.arrays))
+    with pytest.raises(ModelFileError, match=re.escape(message)):
+        structsvm.load(tmp_path / "bad")
+
+
+def test_patterns_of_ones_own_ask_for_trust(tmp_path):
+    texts = [f"{name} word" for name in y]
+    vectorizer = CountVectorizer(token_pattern="[a-z]+")
+    model = TaxonomyClassifier(PATHS, vectorizer=vectorizer, random_state=0).fit(texts, y)
+    model.save(tmp_path / "m")
+    with pytest.raises(ModelFileError, match=r"token_pattern='\[a-z\]\+'; if you trust .* trusted=True"):
+        structsvm.load(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m", trusted=True)
+    np.testing.assert_array_equal(loaded.decision_function(texts), model.decision_function(texts))
+    file = read_model(tmp_path / "m")
+    file.meta["vectorizer"]["params"]["token_pattern"] = "("
+    write_model(tmp_path / "bad", "taxonomy", file.meta, dict(file.arrays))
+    with pytest.raises(ModelFileError, match="token_pattern or encoding is none"):
+        structsvm.load(tmp_path / "bad", trusted=True)
 
 
 def test_damaged_files_of_kernel_machines(tmp_path):

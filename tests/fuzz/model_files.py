@@ -1,0 +1,382 @@
+"""Model files: those of version 0.1.0 and the same written anew; mutants have right checksums, except for damage."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import structsvm
+from structsvm.features.columns import read_columns
+from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks import SequenceLabeler
+
+FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
+
+INTEGERS = [-1, 0, 1, 2, 7, 127, 255, 2**15, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**63 - 1, -(2**63)]
+FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e30, 1e38, -1e38, 1e154, 1e308, -1e308]
+NUMBERS = [*INTEGERS, *FLOATS, 10**30, 10**400, 2**63, 2**64, True, False, None]
+STRINGS = ["", "a", "\0", "\ud800", "a" * 5000, "(a+)+$", "/etc/passwd", "filename", "nan", "[", "'", "{", "None", "é"]
+STATES = ("state.", "history.", "symbols.", "roles.")
+DTYPES = ["|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8", "<c16", "|S3"]
+
+
+@dataclass(frozen=True)
+class Original:
+    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, its oracle's arguments."""
+
+    name: str
+    header: bytes
+    arrays: dict[str, np.ndarray]
+    test: Any
+    training: tuple[Any, Any, dict[str, Any]]
+    oracle: dict[str, Any] | None
+    data: bytes
+
+
+# ---- seeds --------------------------------------------------------------------------------------
+
+
+def decoded(value: Any) -> Any:
+    """The inverse of `encoded` in `tests/data/make_models.py`."""
+    if isinstance(value, list):
+        return [decoded(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return np.array(value["array"])
+    if "tuple" in value:
+        return tuple(decoded(value["tuple"]))
+    if "set" in value:
+        return set(value["set"])
+    if "columns" in value:
+        return read_columns(value["columns"].splitlines())
+    return {k: decoded(v) for k, v in value.items()}
+
+
+def seeds() -> list[Original]:
+    """The models of version 0.1.0, each as it is and as this version writes it."""
+    stored = json.loads((FOLDER / "records.json").read_text())
+    found = []
+
+    def datum(record: Any, name: str) -> Any:
+        return decoded(stored["data"][record[name]])
+
+    for name, record in stored["records"].items():
+        if name.endswith(".checkpoint"):
+            continue
+        test = datum(record, "test")
+        test = test if "templates" in name else test[:3]
+        training = datum(record, "X"), datum(record, "y"), datum(record, "options")
+        path, oracle = FOLDER / f"{name}.model", record.get("oracle")
+        found.append(original(name, path, test, training, oracle))
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            again = Path(folder) / "again.model"
+            opened(path, oracle).save(again)
+            found.append(original(name, again, test, training, oracle))
+    return found
+
+
+def original(name: str, path: Path, test: Any, training: Any, oracle: Any) -> Original:
+    """A seed of a file."""
+    data = path.read_bytes()
+    length = struct.unpack_from("<I", data, 8)[0]
+    header = data[16 : 16 + length]
+    arrays = {key: np.array(array) for key, array in read_model(path).arrays.items()}
+    return Original(name, header, arrays, test, training, oracle, data)
+
+
+def checkpoints() -> list[Original]:
+    """The checkpoint of version 0.1.0, and those of a run of each solver of this version."""
+    stored = json.loads((FOLDER / "records.json").read_text())
+    name = "sequence.checkpoint"
+    record = stored["records"][name]
+    X, y = (decoded(stored["data"][record[key]]) for key in ("X", "y"))
+    options = {"C": 0.5, "tol": None, "random_state": 0}
+    found = [original(name, FOLDER / name, None, (X, y, options), None)]
+    for solver in ("larank", "cutting_plane", "frank_wolfe", "passive_aggressive"):
+        options = {"solver": solver, "C": 0.5, "tol": None, "random_state": 0}
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            path = Path(folder) / "a.checkpoint"
+            SequenceLabeler(checkpoint=path, max_iter=3, **options).fit(X, y)
+            found.append(original(name, path, None, (X, y, options), None))
+    return found
+
+
+def opened(path: Any, oracle: Any) -> Any:
+    """The estimator of a model file."""
+    return structsvm.load(path, oracle=None if oracle is None else ViterbiOracle(**oracle))
+
+
+# ---- mutants ------------------------------------------------------------------------------------
+
+
+def encode(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """A model file of any header and arrays, with right checksums."""
+    table, chunks, end = [], [], 0
+    for name, array in arrays.items():
+        raw = np.ascontiguousarray(array).tobytes()
+        offset = -(-end // ALIGN) * ALIGN
+        entry = {"name": name, "dtype": array.dtype.str, "shape": list(array.shape), "offset": offset}
+        table.append(entry | {"crc32": zlib.crc32(raw)})
+        chunks += [bytes(offset - end), raw]
+        end = offset + len(raw)
+    text = json.dumps(header | {"arrays": table}).encode()
+    text += b" " * (-(16 + len(text)) % ALIGN)
+    length = struct.pack("<I", len(text))
+    return MAGIC + length + struct.pack("<I", zlib.crc32(text, zlib.crc32(length))) + text + b"".join(chunks)
+
+
+def mutate(rng: random.Random, seed: Original) -> bytes:
+    """A mutant: one to three changes to arrays or the header, seldom to the bytes."""
+    if rng.random() < 0.03:
+        return damaged(rng, seed.data)
+    header, arrays = json.loads(seed.header), dict(seed.arrays)
+    if rng.random() < 0.7:  # training states are read when training goes on
+        arrays = {name: array for name, array in arrays.items() if not name.startswith("state.")} or arrays
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        if rng.random() < 0.55:
+            change_arrays(rng, arrays)
+        else:
+            change_json(rng, header["meta"] if rng.random() < 0.97 else header)
+    return encode(header, arrays)
+
+
+def mutate_state(rng: random.Random, seed: Original) -> bytes:
+    """A mutant of the training state alone, where there is one."""
+    header, arrays = json.loads(seed.header), dict(seed.arrays)
+    state = {name: array for name, array in arrays.items() if name.startswith(STATES)}
+    for _ in range(rng.choice((1, 1, 2))):
+        change_arrays(rng, state)
+    return encode(header, {name: array for name, array in arrays.items() if not name.startswith(STATES)} | state)
+
+
+def damaged(rng: random.Random, data: bytes) -> bytes:
+    """Bytes that are lost, flipped or added, with wrong checksums."""
+    place = rng.randrange(len(data))
+    match rng.randrange(4):
+        case 0:
+            return data[:place]
+        case 1:
+            return data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
+        case 2:
+            return data + rng.randbytes(rng.choice((1, 64, 100)))
+        case _:
+            return data[:place] + rng.randbytes(8) + data[place + 8 :]
+
+
+def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
+    """Change one array, or which there are."""
+    if not arrays:
+        return
+    name, other = rng.choices(list(arrays), k=2)
+    array = arrays[name]
+    match rng.randrange(12):
+        case 0:
+            arrays[name], arrays[other] = arrays[other], arrays[name]
+        case 1:
+            del arrays[name]
+        case 2:
+            arrays[rng.choice((name + "x", "x", name.partition(".")[0], name + ".x"))] = arrays[other]
+        case 3:
+            arrays[name] = array.astype(rng.choice(DTYPES)) if array.size < 1 << 16 else array
+        case 4:
+            arrays[name] = reshaped(rng, array)
+        case 5 | 6:
+            arrays[name] = resized(rng, array)
+        case _:
+            arrays[name] = revalued(rng, array)
+
+
+def reshaped(rng: random.Random, array: np.ndarray) -> np.ndarray:
+    """The same numbers in another shape."""
+    shapes = [(1, *array.shape), (*array.shape, 1), (array.size,), array.shape[::-1], (0, *array.shape[1:])]
+    shape = rng.choice(shapes)
+    return array.reshape(shape) if np.prod(shape) == array.size else np.zeros(shape, array.dtype)
+
+
+def resized(rng: random.Random, array: np.ndarray) -> np.ndarray:
+    """With fewer or more numbers."""
+    if array.ndim == 0 or len(array) == 0:
+        return np.zeros((3,), array.dtype)
+    axis = rng.randrange(array.ndim)
+    n = array.shape[axis]
+    if n == 0:
+        return array
+    places = rng.choice(
+        (range(n - 1), range(1, n), [*range(n), n - 1], [*range(n), 0], [], [0], list(range(n)) * 2, range(n)[::-1])
+    )
+    return np.take(array, list(places), axis=axis).astype(array.dtype)
+
+
+def revalued(rng: random.Random, array: np.ndarray) -> np.ndarray:
+    """With other numbers."""
+    array = array.copy()
+    flat = array.reshape(-1)
+    if flat.size == 0:
+        return array
+    place = rng.randrange(flat.size)
+    if array.dtype.kind in "iu":
+        low, high = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
+        value = rng.choice([*INTEGERS, flat.size, flat.size - 1, int(flat.max()), int(flat.max()) + 1, int(flat[0])])
+        value = min(max(value, low), high)
+    elif array.dtype.kind == "f":
+        value = rng.choice([*FLOATS, np.nan, np.inf, -np.inf])
+    else:
+        value = rng.choice((0, 1)) if array.dtype.kind == "b" else 0
+    with np.errstate(all="ignore"):
+        match rng.randrange(9):
+            case 0 | 1 | 2:
+                flat[place] = value
+            case 3:
+                flat[-1] = value
+            case 4:
+                flat[place:] = value
+            case 5:
+                flat[:] = value
+            case 6:
+                flat[place:] += flat.dtype.type(rng.choice((1, 1, 2, 100))) if array.dtype.kind != "b" else True
+            case 7:
+                flat[:] = flat[[rng.randrange(flat.size) for _ in range(flat.size)]]
+            case _:
+                flat[:] = np.sort(flat) if rng.random() < 0.5 else flat[::-1].copy()
+    return array
+
+
+def change_json(rng: random.Random, root: Any) -> None:
+    """Change one value of a tree of JSON."""
+    places = list(_places(root))
+    if not places:
+        return
+    parent, key = rng.choice(places)
+    if rng.random() < 0.12 and isinstance(parent, dict):
+        if rng.random() < 0.5:
+            del parent[key]
+        else:
+            parent[rng.choice((key + "x", *STRINGS))] = copy.deepcopy(parent[key])
+        return
+    parent[key] = changed_value(rng, parent[key], places)
+
+
+def changed_value(rng: random.Random, value: Any, places: list[Any]) -> Any:
+    """Another value in a place."""
+    if rng.random() < 0.1:
+        parent, key = rng.choice(places)
+        return copy.deepcopy(parent[key])
+    if rng.random() < 0.1:
+        return rng.choice((*NUMBERS, *STRINGS, [], {}, [[]], {"tuple": []}, {"tuple": 1}, {"weights": [[1, 2]]}))
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)) or value is None:
+        if value is not None and rng.random() < 0.3:
+            return value + rng.choice((-1, 1, 2))
+        return rng.choice(NUMBERS)
+    if isinstance(value, str):
+        place = rng.randrange(len(value) + 1)
+        return rng.choice((*STRINGS, value[:place], value[:place] + rng.choice(STRINGS) + value[place:], value * 2))
+    if isinstance(value, list):
+        if not value:
+            return [rng.choice((*NUMBERS, *STRINGS))]
+        place = rng.randrange(len(value))
+        shuffled = rng.sample(value, len(value))
+        return rng.choice((
+            [], value[:place], value[place:], value + value, value[:place] + value[place + 1 :], shuffled,
+            [*value, value[place]], [value],
+        ))  # fmt: skip
+    return rng.choice(({}, [value], None, {**value, "x": 1}, dict(list(value.items())[1:])))
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield value, key
+        yield from _places(inner)
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def read(data: bytes, seed: Original) -> str:
+    """Open a mutant and predict with it: ModelFileError, a ValueError of prediction, or predictions."""
+    with stored(data) as path:
+        try:
+            model = opened(path, seed.oracle)
+        except ModelFileError:
+            return "ModelFileError"
+        try:
+            use(model, seed.test)
+        except ValueError:
+            return "ValueError of prediction"
+        return "predicts"
+
+
+def resume(data: bytes, seed: Original) -> str:
+    """Open a mutant and train it further: ModelFileError, a ValueError of training, or a model that predicts."""
+    with stored(data) as path:
+        try:
+            model = opened(path, seed.oracle)
+        except ModelFileError:
+            return "ModelFileError"
+    X, y, options = seed.training
+    warm = "warm_start" in model.get_params()
+    if warm:
+        model.set_params(warm_start=True)
+    elif not hasattr(model, "partial_fit"):
+        return "cannot be trained further"
+    try:
+        getattr(model, "fit" if warm else "partial_fit")(*((X,) if y is None else (X, y)), **options)
+        use(model, seed.test)
+    except ValueError:
+        return "ValueError of training"
+    return "is trained further"
+
+
+def read_checkpoint(data: bytes, seed: Original) -> str:
+    """Go on from a mutant of a checkpoint: ModelFileError, or a model."""
+    X, y, options = seed.training
+    with stored(data) as path:
+        try:
+            SequenceLabeler(checkpoint=path, max_iter=4, **options).fit(X, y)
+        except ModelFileError:
+            return "ModelFileError"
+    return "goes on"
+
+
+@contextmanager
+def stored(data: bytes) -> Iterator[str]:
+    """A file of these bytes, for as long as it is looked at."""
+    path = os.path.join(MEMORY or tempfile.gettempdir(), f"structsvm-fuzz-{os.getpid()}.model")
+    with open(path, "wb") as file:
+        file.write(data)
+    try:
+        yield path
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def use(model: Any, test: Any) -> None:
+    """Ask a model for everything that users ask for."""
+    model.predict(test)
+    if type(model).__name__ == "SequenceAligner":
+        model.decision_function([x for x, _ in test], [[z for _, z in test]] * len(test))
+        model.predict_kbest(test, 3)
+    elif type(model).__name__ == "GrammarParser":
+        list(model.predict_kbest(test, 3))
+    elif hasattr(model, "decision_function"):
+        model.decision_function(test)
+    for name in ("coef_", "intercept_", "classes_", "dual_coef_", "support_vectors_", "nodes_", "n_iter_", "result_"):
+        getattr(model, name, None)

@@ -1,0 +1,31 @@
+"""What grammars may cost: chains and intermediates are bounded before they are made."""
+
+import pytest
+
+from structsvm.structures.grammar import Grammar
+
+
+def test_chains_end_with_the_rules():
+    text = "A -> B\nB -> C\nC -> D\nD -> 'd'"
+    assert Grammar(text, max_unary=10**30).chains == Grammar(text, max_unary=3).chains
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(f"A{k} -> A{k + 1}" for k in range(2000)),
+        "\n".join(f"A{k} -> A{j}" for k in range(40) for j in range(40) if k != j),
+    ],
+)
+def test_chains_are_bounded(text):
+    """In number and in symbols."""
+    with pytest.raises(ValueError, match="lower max_unary"):
+        Grammar(text, max_unary=10**30)
+
+
+@pytest.mark.parametrize("h", [None, 10**9])
+def test_rules_are_bounded(h):
+    """The intermediates of a rule take the square of its length."""
+    with pytest.raises(ValueError, match="rules of up to 20000 children are too long to be made binary"):
+        Grammar("S -> " + "A " * 20_000, h=h)
+    assert Grammar("S -> " + "A " * 20_000, h=2).n_symbols == 4
