@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_COUNT", "Array", "checked_arrays", "csr", "stored_count", "stored_flag", "stored_names", "strings"]
+from structsvm.parameters import MAX_COUNT
 
-MAX_COUNT = 2**31 - 1  # of what int32 numbers can index
+__all__ = ["Array", "checked_arrays", "csr", "stored_count", "stored_flag", "stored_names", "strings"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ class LinearProblem(BoundProblem):
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
     def __init__(self, rows: Rows, y: Any, n_labels: int) -> None:
+        if n_labels * (rows.n_features + 1) >= 2**31:
+            raise ValueError(f"{n_labels} labels x {rows.n_features} features are more than 2**31 - 1 weights")
         super().__init__(rows.n_rows, rows.n_features)
         self.rows, self.y, self.n_labels = rows, np.asarray(y, dtype=np.int32), n_labels
 

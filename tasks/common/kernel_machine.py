@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
-from structsvm.stored_values import MAX_COUNT, Array, checked_arrays, csr, stored_count
+from structsvm.parameters import MAX_COUNT
+from structsvm.stored_values import Array, checked_arrays, csr, stored_count
 
 ARRAYS = {
     "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),

@@ -14,10 +14,8 @@ from structsvm.tasks.common.classifier import Classifier
 TINY, HUGE = 5e-324, sys.float_info.max
 
 
-def whole(least, largest=None):
-    if largest is None:
-        return [least, least + 1, 10**6], [least - 1, least + 0.5, math.inf]
-    return [least, largest], [least - 1, least + 0.5, largest + 1]
+def whole(least, largest=2**31 - 1):
+    return [least, least + 1, largest], [least - 1, least + 0.5, largest + 1, math.inf]
 
 
 POSITIVE = [TINY, 1, HUGE], [0.0, -1.0, math.inf]
@@ -30,13 +28,13 @@ NUMBERS = {
     **dict.fromkeys(
         ["C", "C_max", "C_min", "alpha", "cache_size", "delta_max", "gamma", "qp_tol", "t0", "tau", "tol"], POSITIVE
     ),
-    **dict.fromkeys(["epsilon", "n_reprocess", "smoothing"], NOT_NEGATIVE),
+    **dict.fromkeys(["epsilon", "smoothing"], NOT_NEGATIVE),
+    "n_reprocess": ([0.0, 1, 1e6], [-TINY, math.nextafter(1e6, 2e6), math.inf]),
     **dict.fromkeys(["coef0", "prior_gap_extend", "prior_gap_open"], FINITE),
     **dict.fromkeys(["band", "h", "max_unary", "n_cached", "order", "refine", "role_window", "window"], whole(0)),
-    **dict.fromkeys(
-        ["max_chart_bytes", "max_iter", "max_length", "max_meanings", "max_sweeps", "max_visits"], whole(1)
-    ),
-    **dict.fromkeys(["checkpoint_every", "max_weights", "min_count", "ngrams", "v"], whole(1)),
+    **dict.fromkeys(["max_iter", "max_length", "max_meanings", "max_sweeps", "max_visits"], whole(1)),
+    **dict.fromkeys(["max_chart_bytes", "max_weights"], whole(1, 2**63 - 1)),
+    **dict.fromkeys(["checkpoint_every", "min_count", "ngrams", "v"], whole(1)),
     "n_jobs": ([1, 2, -1, None], [0, -2, 1.5]),
     "degree": whole(0, 2**31 - 2),
     "hash_bits": whole(1, 30),
@@ -44,6 +42,9 @@ NUMBERS = {
     "validation_fraction": SHARE,
 }
 OF_ONE = {"PathSearch.tol": SHARE}
+OF_ONE |= {"SemanticParser.ngrams": whole(1, 1000)} | dict.fromkeys(
+    ["SemanticParser.role_window", "SemanticParser.window"], whole(0, 1000)
+)
 OF_ONE |= dict.fromkeys(["Tracking.n_reprocess", "TrackingClassifier.n_reprocess"], whole(1, 2**31 - 1))
 
 KINDS = [
