@@ -192,7 +192,8 @@ def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
         case 2:
             arrays[rng.choice((name + "x", "x", name.partition(".")[0], name + ".x"))] = arrays[other]
         case 3:
-            arrays[name] = array.astype(rng.choice(DTYPES)) if array.size < 1 << 16 else array
+            is_text = array.dtype.kind == "S"  # which need not be numbers
+            arrays[name] = array.astype("|S1" if is_text else rng.choice(DTYPES)) if array.size < 1 << 16 else array
         case 4:
             arrays[name] = reshaped(rng, array)
         case 5 | 6:

@@ -97,9 +97,13 @@ def _forked(kind: FileKind, seeds: list[Any], seed: int, indices: range, shared:
     child = os.fork()
     if child == 0:
         os.close(source)
-        with os.fdopen(sink, "wb") as pipe:
-            _work(kind, seeds, seed, indices, shared, pipe)
-        os._exit(0)
+        try:
+            with os.fdopen(sink, "wb") as pipe:
+                _work(kind, seeds, seed, indices, shared, pipe)
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)  # a fault of the fuzzer
     os.close(sink)
     with os.fdopen(source, "rb") as pipe:
         for outcome, fault, index in _outcomes(pipe):

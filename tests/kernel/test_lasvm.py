@@ -10,6 +10,7 @@ from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._lasvm import SELECTIONS, OnlineSchedule
 from structsvm.kernel._lasvm import LaSVMState as State
 from structsvm.kernel.problem import KernelProblem
+from structsvm.result import ConvergenceWarning
 from structsvm.solvers import LaSVM
 
 STEPS = {
@@ -102,6 +103,17 @@ def test_the_optimum_is_that_of_a_general_solver(kernel, seed, selection):
     assert run.dual == pytest.approx(wanted, rel=1e-6, abs=1e-6)
     assert run.primal == pytest.approx(machine.primal(alpha, run.intercept[1]), rel=1e-8, abs=1e-8)
     assert run.primal == pytest.approx(wanted, rel=1e-5, abs=1e-5)
+
+
+def test_a_finishing_step_that_ends_at_its_limit():
+    """Three dimensions for twelve examples, and single precision: below 1e-8 it takes tens of millions of steps."""
+    found, machine = problem(483, n=12, kernel="linear")
+    options = {"tau": 1e-12, "max_iter": 2, "random_state": 483}
+    with pytest.warns(ConvergenceWarning, match="the finishing step of LaSVM left a violating pair"):
+        LaSVM(**options).solve(found, sample_weight=machine.C)
+    run = LaSVM(**options, tol=1e-5).solve(found, sample_weight=machine.C)
+    assert run.status == "converged"
+    assert run.dual == pytest.approx(machine.optimum(), rel=1e-5)
 
 
 @given(seed=st.integers(0, 10**6))
