@@ -108,7 +108,7 @@ def train(data, solver, enough=None):
     """A row with the cost of training, up to the last pass, and its result."""
     model = KernelModel(np.arange(data.n_labels), data.setting.kernel)
     laps = Laps(enough)
-    run = model.train(data.X, data.y, solver, monitor=laps)
+    run = model.train((data.X, data.y), solver, monitor=laps)
     return {
         "data": data.name,
         "error": error(model.predict(data.X_test), data.y_test),

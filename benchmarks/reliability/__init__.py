@@ -1,0 +1,1 @@
+"""Campaigns against files, interruptions and memory."""

@@ -1,0 +1,137 @@
+"""Ctrl-C: from the signal to KeyboardInterrupt in the program, for each solver and structure, in each phase."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from textwrap import dedent
+
+from common.report import Table, notes
+
+# Work that takes longer than the wait for the signal: "setup | fit", "... | predict" and the like.
+SEQUENCES = """
+rng = np.random.default_rng(0)
+X = [rng.normal(size=(200_000, 3)).astype(np.float32)]
+y = [rng.integers(0, 60, 200_000).tolist()]
+small = SequenceLabeler(order=2, max_iter=1, random_state=0).fit([X[0][:300]], [y[0][:300]])
+"""
+CHUNKS = """
+rng = np.random.default_rng(0)
+X = [rng.normal(size=(20, 50)) for _ in range(20_000)]
+y = [rng.integers(0, 20, 20).tolist() for _ in X]
+"""
+STRINGS = """
+rng = np.random.default_rng(0)
+x, z = ("".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 30_000)) for _ in range(2))
+small = SequenceAligner(max_iter=1, random_state=0).fit([(x[:50], z[:50])], [(x[:50], z[:50])])
+"""
+TREES = """
+from structsvm.oracles.cky import CKYOracle
+oracle = CKYOracle("S -> S S | 'a'", max_length=3000)
+w, x = np.ones(2), ["a"] * 3000
+"""
+DOCUMENTS = """
+import scipy.sparse as sp
+rng = np.random.default_rng(0)
+X = sp.random(20_000, 5000, density=0.01, format="csr", random_state=0)
+y = [f"n{k}" for k in rng.integers(0, 3000, 20_000)]
+"""
+POINTS = """
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30_000, 100)).astype(np.float32)
+y = rng.integers(0, 20, 30_000)
+"""
+BINARY = POINTS + "y = y % 2\n"
+LEARNT = POINTS + """
+small = LaRankClassifier(max_iter=1, random_state=0).fit(X[:5000], y[:5000])
+X = np.tile(X, (10, 1))
+"""
+MANY = "max_iter=10**6, random_state=0"
+CASES = {
+    "sequences of order 2, 200,000 tokens, 60 labels": (SEQUENCES, {
+        "fit": f"SequenceLabeler(order=2, {MANY}).fit(X, y)", "predict": "small.predict(X)",
+        "k-best": "small.predict_kbest(X, k=500)", "predict, 2 threads": "small.set_params(n_jobs=2).predict(X * 2)",
+    }),
+    **{f"sequences, {solver}": (CHUNKS, {"fit": f"SequenceLabeler(solver={solver!r}, n_jobs={jobs}, {MANY}).fit(X, y)"})
+       for solver, jobs in {"larank": 1, "cutting_plane": 2, "frank_wolfe": 2, "passive_aggressive": 1, "perceptron": 1}
+       .items()},
+    "alignment of 30,000 x 30,000": (STRINGS, {
+        "fit": f"SequenceAligner({MANY}).fit([(x, z)], [(x, z)])", "predict": "small.predict([(x, z)])",
+        "k-best": "small.predict_kbest([(x[:8000], z[:8000])], k=500)",
+    }),
+    "chart of 3,000 words": (TREES, {
+        "predict": "oracle.argmax(x, w)", "k-best": "list(oracle.kbest(x[:600], w, 500))",
+    }),
+    "taxonomy of 3,000 nodes": (DOCUMENTS, {
+        "fit": f"TaxonomyClassifier({MANY}, tol=1e-9).fit(X, y)",
+        "fit, rbf kernel": f"TaxonomyClassifier(kernel='rbf', {MANY}, tol=1e-9).fit(X, y)",
+    }),
+    "bags of labels": (DOCUMENTS, {"fit": f"AmbiguousClassifier({MANY}, tol=1e-9).fit(X, [{{v}} for v in y])"}),
+    **{f"{kind}": (BINARY if kind in ("LaSVMClassifier", "HullerClassifier", "TrackingClassifier") else POINTS, {
+        "fit": f"{kind}({options}).fit(X, y)"}) for kind, options in {
+            "LaRankClassifier": MANY, "CrammerSingerClassifier": MANY + ", tol=1e-9",
+            "WestonWatkinsClassifier": "max_iter=10**6, tol=1e-9", "KernelPerceptronClassifier": MANY,
+            "LaSVMClassifier": MANY, "HullerClassifier": MANY, "SGDQNClassifier": MANY, "TrackingClassifier": MANY,
+        }.items()},
+    "LaRankClassifier, 5,000 support vectors": (LEARNT, {
+        "predict": "small.predict(X)", "predict, 2 threads": "small.set_params(n_jobs=2).predict(X)",
+    }),
+}  # fmt: skip
+CHILD = """
+import sys, threading, time, warnings
+import numpy as np
+from structsvm.tasks import *
+warnings.simplefilter("ignore")
+SETUP
+print("ready", flush=True)
+try:
+    WORK
+except KeyboardInterrupt:
+    now = time.monotonic()
+    print(now, threading.active_count(), flush=True)
+else:
+    print("finished", flush=True)
+"""
+COLUMNS = {
+    "case": ("case", ""),
+    "phase": ("phase", ""),
+    "signals": ("signals", "d"),
+    "slowest": ("slowest, s", ".3f"),
+    "threads": ("threads left", "d"),
+}
+N_SIGNALS = 5
+
+
+def run(options):
+    rng, rows = random.Random(0), []
+    for case, (setup, phases) in CASES.items():
+        for phase, work in phases.items():
+            found = [interrupted(setup, work, rng.uniform(0.3, 1.5)) for _ in range(1 if options.quick else N_SIGNALS)]
+            found = [pair for pair in found if pair is not None]
+            row = {"case": case, "phase": phase, "signals": len(found)}
+            if found:
+                row |= {"slowest": max(t for t, _ in found), "threads": max(n for _, n in found) - 1}
+            rows.append(row)
+    yield Table("Ctrl-C", COLUMNS, sorted(rows, key=lambda row: -row.get("slowest", 0.0)), ABOUT)
+
+
+def interrupted(setup, work, wait):
+    """``(seconds from the signal to KeyboardInterrupt, threads)``; None if the work ended before the signal."""
+    code = CHILD.replace("SETUP", dedent(setup).strip()).replace("WORK", work)
+    with subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        if child.stdout.readline() != "ready\n":
+            raise RuntimeError(f"the case cannot be set up: {work}")
+        time.sleep(wait)
+        begin = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        line = child.stdout.readline().split()
+    if not line:
+        raise RuntimeError(f"Ctrl-C ended the process: {work}")
+    return None if line == ["finished"] else (float(line[0]) - begin, int(line[1]))
+
+
+ABOUT = notes("""Seconds from the signal, at a random moment of the work, to KeyboardInterrupt in the program. Where
+"signals" is less than 5, the work had ended before the others.""")
