@@ -11,6 +11,7 @@ import numpy as np
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._arrays cimport array_data
+from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
 
@@ -36,6 +37,7 @@ def decision_scores(rows, Py_ssize_t n_labels, const double[::1] w):
         return np.zeros((n, n_labels))
     with nogil:
         for i in range(n):
+            poll((indptr[i + 1] - indptr[i] + 1) * n_labels // 4)
             bags_scores(&w[0], n_labels, indices + indptr[i], values + indptr[i], indptr[i + 1] - indptr[i], &out[i, 0])
     return np.asarray(out)
 
@@ -96,6 +98,7 @@ cdef class AmbiguousProblem(Problem):
         cdef Py_ssize_t m = self.size_of_bag(i), k, n = 0
         cdef int64_t pairs = 0
         cdef double loss = 0.0
+        poll((self.indptr[i + 1] - self.indptr[i] + 16) * self.K // 4)
         self.fill(i, <const double*>w)
         if m < self.K:      # a bag of all labels says nothing
             loss = bags_corner(&self.score[0], self.K, self.bag_labels + self.bag_indptr[i], m, self.items,

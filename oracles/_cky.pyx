@@ -17,7 +17,6 @@ has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound res
 (More charts with other slopes leave fewer items, but cost more than they save on almost all sentences.)
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
@@ -28,11 +27,13 @@ from structsvm._problem cimport (
     PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
 
 cdef extern from "kernels.h" nogil:
-    enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP
+    enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED
     ctypedef struct cky_grammar:
         int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features
         const int32_t* category
@@ -69,8 +70,8 @@ cdef extern from "kernels.h" nogil:
         int32_t* chain
         int32_t* chain_top
     ctypedef struct kernels:
-        int (*inside)(cky_chart* h, int64_t budget) noexcept nogil
-    const kernels* kernels_best()
+        int (*inside)(cky_chart* h) except -1 nogil
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
     int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
     void cky_free(cky_chart* h)
     int cky_prepare(cky_chart* h, const int32_t* words, int64_t n, const double* w)
@@ -110,7 +111,7 @@ cdef extern from "cky_fronts.h" nogil:
     int64_t cky_most_nodes(int64_t n)
     int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
-                       cky_node* d)
+                       cky_node* d) except -1
     int64_t cky_features(const cky_grammar* g, const int32_t* words, int64_t n, const cky_node* d, int64_t size,
                          int64_t* out)
     void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
@@ -127,11 +128,10 @@ cdef extern from "cky_fronts.h" nogil:
 cdef extern from "stdlib.h" nogil:
     void qsort(void* base, size_t nmemb, size_t size, int (*compar)(const void*, const void*) noexcept nogil)
 
-cdef const kernels* KERNELS = kernels_best()
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef enum:
     NODE_WORDS = 6          # numbers of a cky_node
-    LOOK = 50_000_000       # blocks of a chart, or combinations, between two looks at signals: about 50 ms
 
 # Bounds and values are sums of the same terms in different orders: differences below this share are rounding.
 cdef double ROUNDING = 1e-10
@@ -173,7 +173,6 @@ cdef class Parser:
     cdef readonly object tables
     cdef readonly Py_ssize_t n_features, max_length
     cdef readonly int64_t max_bytes
-    cdef bint stopped
     cdef cky_grammar grammar
     cdef cky_chart chart
     cdef int64_t longest_chain
@@ -240,24 +239,6 @@ cdef class Parser:
             self.failed(status, n, cky_bytes(&self.chart))
         return 0
 
-    cdef int look(self) except -1 nogil:
-        """Let Ctrl-C through; in a thread whose work nobody waits for any more, end it."""
-        with gil:
-            PyErr_CheckSignals()
-            if self.stopped:
-                raise KeyboardInterrupt("the search was stopped")
-        return 0
-
-    def stop(self):
-        """Make a search that another thread is at work on end soon, with a KeyboardInterrupt."""
-        self.stopped = True
-
-    cdef int inside(self) except -1 nogil:
-        """Fill the chart that is prepared."""
-        while KERNELS.inside(&self.chart, LOOK):
-            self.look()
-        return 0
-
     cdef double score(self, const int32_t* words, Py_ssize_t n, const cky_node* d, int64_t size,
                       const double* w) noexcept nogil:
         cdef int64_t k, count = cky_features(&self.grammar, words, n, d, size, &self.features[0])
@@ -304,7 +285,7 @@ cdef class Parser:
         self.reserve(n)
         with nogil:
             self.prepare(&checked[0], n, weights)
-            self.inside()
+            KERNELS.inside(&self.chart)
             root = cky_root(&self.chart, &best, &other)
             if root >= 0:
                 size = cky_derive(&self.chart, root, NULL, NULL, <cky_item*>&self.stack[0], <cky_node*>&self.nodes[0])
@@ -321,20 +302,22 @@ cdef class Parser:
         self.reserve(checked.shape[0])
         with nogil:
             self.prepare(&checked[0], checked.shape[0], weights)
-            self.inside()
+            KERNELS.inside(&self.chart)
 
     def n_applications(self):
         """Rules times the places i < k < j where both of their children have values: what the chart is made of."""
         cdef cky_chart* h = &self.chart
         cdef cky_ways way
-        cdef int64_t i, j, s, total = 0
+        cdef int64_t i, j, s, before, total = 0
         with nogil:
             for i in range(h.n):
                 for j in range(i + 2, h.n + 1):
+                    before = total
                     for s in range(h.m):
                         cky_begin(&way, h, s, i, j)
                         while cky_next(&way, h):
                             total += 1
+                    poll(h.m + 2 * (total - before))
         return total
 
     def roots(self):
@@ -456,7 +439,6 @@ cdef class TreeProblem(Problem):
             if self.loss != ZERO_ONE:
                 weights = np.zeros(self.n_features)
                 for i in range(n):
-                    PyErr_CheckSignals()
                     self.twins[i] = self.has_twin(i, weights)
         else:
             self.twins = np.array(twins, dtype=np.uint8)
@@ -528,6 +510,7 @@ cdef class TreeProblem(Problem):
         for c in range(self.n_c):
             for p in range(c, self.n_p):
                 self.terms(c, p)
+            poll(8 * self.n_p)
         return 0
 
     cdef void terms(self, int64_t c, int64_t p) noexcept nogil:
@@ -558,7 +541,7 @@ cdef class TreeProblem(Problem):
         cdef int64_t size, gold_size, root
         cdef const cky_node* gold = self.gold(i, &gold_size)
         cdef double best
-        self.parser.inside()
+        KERNELS.inside(&self.parser.chart)
         self.n_charts += 1
         root = cky_root(h, &best, &cheapest)
         if root < 0:
@@ -619,7 +602,7 @@ cdef class TreeProblem(Problem):
         theta = self.threshold(i, M)
         return 0 if theta == INFINITY else self.ask_fronts(i, theta)
 
-    cdef double threshold(self, Py_ssize_t i, double M) noexcept nogil:
+    cdef double threshold(self, Py_ssize_t i, double M) except? -1.0 nogil:
         """The least S + a c + mu p with which a tree can be better than the best so far; infinite if none can, M being
         the bound."""
         cdef double a = self.parser.chart.a, mu = self.parser.chart.mu, least = INFINITY, needed
@@ -633,18 +616,15 @@ cdef class TreeProblem(Problem):
                 if self.objective(cell, M - a * c - mu * p) > self.low + rounding:
                     needed = self.S0 + (self.low - self.b[cell]) / self.scale[cell] + a * c + mu * p
                     least = min(least, needed)
+            poll(4 * self.n_p)
         return least - rounding
 
     cdef int check(self, int status) except -1 nogil:
+        if status == CKY_STOPPED:
+            return -1
         if status < 0:
             self.parser.failed(status, self.parser.chart.n, cky_bytes(&self.parser.chart)
                                + cky_fronts_bytes(&self.parser.chart, &self.fronts))
-        return 0
-
-    cdef int rest(self) except -1 nogil:
-        if self.fronts.work > LOOK:
-            self.fronts.work = 0
-            self.parser.look()
         return 0
 
     cdef int ask_fronts(self, Py_ssize_t example, double theta) except -1 nogil:
@@ -664,10 +644,8 @@ cdef class TreeProblem(Problem):
         for i in range(h.n):
             for j in range(h.n, i, -1):
                 self.check(cky_outside(h, f, i, j))
-                self.rest()
         for q in range(f.n_visits - 1, -1, -1):
             self.check(cky_front(h, f, &self.base_front[0], q))
-            self.rest()
         self.n_edges += f.n_kept
         for s in range(h.n_nodes):
             if not cky_may_start(h, s):
@@ -749,10 +727,6 @@ cdef class TreeProblem(Problem):
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         cdef double n = <double>(self.offsets[i + 1] - self.offsets[i])
         return n * n * n
-
-    def stop(self):
-        super().stop()
-        self.parser.stop()
 
     def fingerprint(self):
         return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.nodes_array,

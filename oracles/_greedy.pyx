@@ -9,7 +9,9 @@ from libc.stdint cimport int32_t, int64_t
 import numpy as np
 
 from structsvm._prefetch cimport prefetch
+from structsvm.execution._processor cimport kernel_set
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
+from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport LabelDecoder
 
 from structsvm.checksum import checksum
@@ -22,10 +24,10 @@ cdef extern from "kernels.h" nogil:
         int64_t (*greedy_decode)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
                                  const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
                                  const float* init, int64_t init_step, const float* mask, int32_t* rows,
-                                 float* out, float* scores, int32_t* labels) noexcept nogil
-    const kernels* kernels_best()
+                                 float* out, float* scores, int32_t* labels) except -2 nogil
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_best()
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef fused real:
     float
@@ -46,7 +48,7 @@ cdef class GreedyDecoder(LabelDecoder):
         self.all_scores = None      # a view that was never set is not None
 
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
-                          int32_t* out) noexcept nogil:
+                          int32_t* out) except -2 nogil:
         cdef Py_ssize_t t = self.offsets[i]
         return KERNELS.greedy_decode(
             w, self.stride, self.K, self.order, self.n_emission, self.indptr + t, self.indices, self.values,

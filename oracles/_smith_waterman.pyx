@@ -15,6 +15,8 @@ from structsvm._problem cimport (
     PENALTY_HARD, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
 from structsvm.protocol import UnsupportedFormulation
@@ -48,14 +50,14 @@ cdef extern from "kernels.h" nogil:
         double* kept
         double* triangle
     ctypedef struct kernels:
-        void (*align_forward)(const align_task* s, align_end* ends) noexcept nogil
-        void (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
-                           int64_t* at, align_end* detour) noexcept nogil
-        void (*align_table)(const align_task* s, double* table) noexcept nogil
+        int (*align_forward)(const align_task* s, align_end* ends) except -1 nogil
+        int (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
+                          int64_t* at, align_end* detour) except -1 nogil
+        int (*align_table)(const align_task* s, double* table) except -1 nogil
         int (*align_is_hit)(const align_task* s, int64_t i, int64_t j) noexcept nogil
-    const kernels* kernels_best()
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_best()
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 # What the working memory of one pair may take; beyond this it is refused.
 MAX_BYTES = 2 << 30
@@ -201,7 +203,7 @@ cdef class Aligner:
                 self.gaps[0, a] += w[self.open_features[a, e]]
                 self.gaps[1, a] += w[self.extend_features[a, e]]
 
-    cdef double forward(self) noexcept nogil:
+    cdef double forward(self) except? -1.0 nogil:
         """The best score of all; `ends` holds that of each layer and where it is."""
         cdef Py_ssize_t h
         cdef double best = -INFINITY
@@ -210,7 +212,7 @@ cdef class Aligner:
             best = max(best, self.ends[h].score)
         return best
 
-    cdef int64_t walk(self, align_end* end, int64_t layer, int64_t at) noexcept nogil:
+    cdef int64_t walk(self, align_end* end, int64_t layer, int64_t at) except -1 nogil:
         """Fill the path before position `at` by the way back from an end, which becomes the start."""
         KERNELS.align_walk(&self.task, end, layer, NULL, &self.path[0], &at, NULL)
         return at
@@ -353,7 +355,7 @@ cdef class ReferenceProblem(Problem):
     cdef const int64_t[::1] z_start
     cdef const int64_t[::1] bounds          # of the operations
     cdef const uint8_t[::1] codes
-    cdef double[::1] sums                   # zero between calls
+    cdef double[::1] sums                   # zero but between an example's tallies
     cdef double[::1] words                  # of a cut: values, then indices
 
     def __init__(self, structure, references, aligner, rescaling, penalty):
@@ -366,7 +368,9 @@ cdef class ReferenceProblem(Problem):
         self.words = np.empty(2 * self.n_features)
 
     cdef double tally_reference(self, Py_ssize_t i) noexcept nogil:
+        """Begin the sums of example i; those of one that was interrupted are lost."""
         cdef int64_t first = self.bounds[i]
+        memset(&self.sums[0], 0, self.n_features * sizeof(double))
         return self.aligner.tally(self.x[i], self.z[i], self.x_start[i], self.z_start[i], &self.codes[0] + first,
                                   self.bounds[i + 1] - first, 1.0, &self.sums[0])
 
@@ -478,10 +482,11 @@ cdef class AlignmentProblem(ReferenceProblem):
             self.copy_reference(i)
         return 0
 
-    cdef void follow(self, int64_t layer) noexcept nogil:
+    cdef int follow(self, int64_t layer) except -1 nogil:
         """The best alignment of a layer, after `forward`."""
         self.start = self.aligner.ends[layer]
         self.at = self.aligner.walk(&self.start, layer, self.stop)
+        return 0
 
     cdef bint is_reference(self, Py_ssize_t i) noexcept nogil:
         """Whether the path is that of the reference."""
@@ -529,7 +534,7 @@ cdef class AlignmentProblem(ReferenceProblem):
             top = R
         return top
 
-    cdef bint best_other(self, Py_ssize_t i) noexcept nogil:
+    cdef bint best_other(self, Py_ssize_t i) except -1 nogil:
         """The best alignment that is not the reference: one with another end, or one that leaves the reference on
         the way back, after a suffix that both have. Returns whether there is one."""
         cdef align_task* s = &self.aligner.task

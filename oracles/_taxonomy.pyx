@@ -26,6 +26,8 @@ from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
 from structsvm.checksum import checksum
@@ -35,9 +37,9 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct kernels:
         void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                      const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
-    const kernels* kernels_best()
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_best()
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef fused real:
     float
@@ -159,6 +161,10 @@ cdef class TaxonomyDecoder:
     cdef inline double x(self, Py_ssize_t e) noexcept nogil:
         return 1.0 if self.values == NULL else self.values[e]
 
+    cdef int64_t work(self, Py_ssize_t i) noexcept nogil:
+        """What the scores of document i take, in the units of `poll`."""
+        return (self.indptr[i + 1] - self.indptr[i]) * self.stride // 8 + 4 * self.attributes.n_positions
+
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
         """s of document i."""
         cdef int64_t[2] bounds
@@ -242,6 +248,7 @@ cdef class TaxonomyDecoder:
         cdef Py_ssize_t i
         with nogil:
             for i in range(self.n_samples):
+                poll(self.work(i))
                 self.fill(i, pointer)
                 out[i] = <int32_t>self.best()
         return np.asarray(out)
@@ -254,6 +261,7 @@ cdef class TaxonomyDecoder:
         cdef Py_ssize_t i, z
         with nogil:
             for i in range(self.n_samples):
+                poll(self.work(i))
                 self.fill(i, pointer)
                 for z in range(self.attributes.n_positions):
                     out[i, z] = <double>self.attributes.scale[z] * self.s[z + 1]
@@ -322,6 +330,7 @@ cdef class TaxonomyProblem(Problem):
         cdef const float* s = &self.decoder.s[0]
         cdef Py_ssize_t g = self.gold[i], k, top = -1
         cdef double true_score, b, value, high = 0.0
+        poll(self.decoder.work(i))
         self.decoder.fill(i, <const float*>w)
         self.at_hand = i
         if not self.from_matrix:

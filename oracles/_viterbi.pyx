@@ -24,6 +24,8 @@ from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport LabelDecoder
 
 from structsvm.checksum import checksum
@@ -40,24 +42,26 @@ cdef extern from "kernels.h" nogil:
         const char* name
         void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                      const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
-        float (*best)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* V,
-                      float* sums, int32_t* path) noexcept nogil
-        void (*count)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, int64_t cap,
-                      float* V, float* best) noexcept nogil
+        int (*best)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* V,
+                    float* sums, int32_t* path, float* score) except -1 nogil
+        int (*count)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, int64_t cap,
+                     float* V, float* best) except -1 nogil
         void (*count_path)(const chain_scores* s, const int32_t* gold, int64_t T, int64_t cap, int64_t d,
                            const float* V, float* sums, int32_t* path) noexcept nogil
         int64_t (*kbest)(const chain_scores* s, const float* E, int64_t T, int64_t k, float* score,
-                         int64_t* back, int64_t* heads, int32_t* paths, float* totals) noexcept nogil
-        void (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B,
-                              float* out) noexcept nogil
+                         int64_t* back, int64_t* heads, int32_t* paths, float* totals) except -1 nogil
+        int (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B,
+                             float* out) except -1 nogil
         double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
-    const kernels* kernels_best()
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
-cdef const kernels* KERNELS = kernels_best()
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 # The chart of the counting programme is T^2 K / 2 numbers; beyond this it is refused.
 MAX_CHART_BYTES = 2 << 30
+
+cdef Py_ssize_t TOKENS = 256        # whose rows are summed between two polls
 
 cdef Py_ssize_t MANY_PAIRS = 4096   # of differing tokens: from here on c_inner goes by features
 
@@ -128,24 +132,33 @@ cdef class Chain(LabelDecoder):
         self.scores.end = self.scores.start + stride
         return 0
 
-    cdef void fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) noexcept nogil:
+    cdef int fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) except -1 nogil:
         """The lattice of sequence i; `init` as for `label`."""
-        cdef Py_ssize_t t = self.offsets[i]
-        KERNELS.fill(w, self.stride, self.indptr + t, self.indices, self.values, self.offsets[i + 1] - t,
-                     init, init_step, &self.E[0])
+        cdef Py_ssize_t first = self.offsets[i], T = self.offsets[i + 1] - first, t = 0, size
+        while t < T:
+            size = min(TOKENS, T - t)
+            KERNELS.fill(w, self.stride, self.indptr + first + t, self.indices, self.values, size,
+                         init + t * init_step, init_step, &self.E[t * self.stride])
+            t += size
+            if t < T:
+                poll((self.indptr[first + t] - self.indptr[first + t - size] + size) * self.stride // 8)
+        return 0
 
     cdef inline void fill_token(self, Py_ssize_t i, Py_ssize_t t, const float* w) noexcept nogil:
         KERNELS.fill(w, self.stride, self.indptr + self.offsets[i] + t, self.indices, self.values, 1,
                      &self.row[0], 0, &self.E[t * self.stride])
 
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
-                          int32_t* out) noexcept nogil:
+                          int32_t* out) except -2 nogil:
         self.fill(i, w, init, init_step)
-        return -1 if self.best(i, out) > -INFINITY else 0
+        return -1 if self.best(i, NULL, out) > -INFINITY else 0
 
-    cdef float best(self, Py_ssize_t i, int32_t* path) noexcept nogil:
-        return KERNELS.best(&self.scores, &self.E[0], NULL, self.offsets[i + 1] - self.offsets[i],
-                            &self.V[0], &self.sums[0], path)
+    cdef float best(self, Py_ssize_t i, const int32_t* gold, int32_t* path) except? -1.0 nogil:
+        """The best labelling (with `gold`: loss added) and its score; the lattice is filled."""
+        cdef float score
+        KERNELS.best(&self.scores, &self.E[0], gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0],
+                     path, &score)
+        return score
 
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
@@ -160,19 +173,14 @@ cdef class Chain(LabelDecoder):
                              f"{12 * int(T) * states * k} bytes, more than {MAX_CHART_BYTES}")
         cdef float[::1] score = np.empty(T * states * k, dtype=np.float32)
         cdef int64_t[::1] back = np.empty(T * states * k, dtype=np.int64)
-        cdef int64_t[::1] heads = np.empty(self.scores.P, dtype=np.int64)
+        cdef int64_t[::1] heads = np.empty(states, dtype=np.int64)
         cdef int32_t[:, ::1] paths = np.empty((k, T), dtype=np.int32)
         cdef float[::1] totals = np.empty(k, dtype=np.float32)
-        self.prepare(<const float*>array_data(weights))
-        if allowed is None:
-            self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
-        else:
-            rows = self.structure.allowed_rows(allowed, T, i)
-            self.fill(i, <const float*>array_data(weights), &rows[0, 0], self.stride)
+        rows = np.asarray(self.row)[None, :] if allowed is None else self.structure.allowed_rows(allowed, T, i)
         with nogil:
+            self.prepare(<const float*>array_data(weights))
+            self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
             n = KERNELS.kbest(&self.scores, &self.E[0], T, k, &score[0], &back[0], &heads[0], &paths[0, 0], &totals[0])
-        if n < 0:
-            raise MemoryError()
         return np.asarray(paths)[:n].copy(), np.asarray(totals)[:n].astype(np.float64)
 
     def max_marginals(self, w, Py_ssize_t i):
@@ -181,10 +189,10 @@ cdef class Chain(LabelDecoder):
         cdef Py_ssize_t T = self.length(i)
         cdef float[::1] B = np.empty(2 * self.scores.G * self.stride, dtype=np.float32)
         cdef float[:, ::1] out = np.empty((T, self.stride), dtype=np.float32)
-        self.prepare(<const float*>array_data(weights))
-        self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
         with nogil:
-            self.best(i, &self.path[0])
+            self.prepare(<const float*>array_data(weights))
+            self.fill(i, <const float*>array_data(weights), &self.row[0], 0)
+            self.best(i, NULL, &self.path[0])
             KERNELS.max_marginals(&self.scores, &self.E[0], T, &self.V[0], &B[0], &out[0, 0])
         return np.asarray(out)[:, :self.K].astype(np.float64)
 
@@ -246,14 +254,14 @@ cdef class ChainProblem(Problem):
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t, n = 0
         cdef const int32_t* gold = &self.gold[first]
         cdef double loss = 0.0, score
+        self.at_hand = -1
         self.chain.prepare(w)
         self.chain.fill(i, w, &self.chain.row[0], 0)
         self.at_hand = i
         if self.counting:
             self.count_best(i, gold, T)
         else:
-            KERNELS.best(&self.chain.scores, &self.chain.E[0], NULL if self.rescaling == RESCALE_NONE else gold, T,
-                         &self.chain.V[0], &self.chain.sums[0], &self.chain.path[0])
+            self.chain.best(i, NULL if self.rescaling == RESCALE_NONE else gold, &self.chain.path[0])
         for t in range(T):
             if self.chain.path[t] != gold[t]:
                 self.words[2 * n] = <int32_t>t
@@ -271,7 +279,7 @@ cdef class ChainProblem(Problem):
         violation[0] = cut.b - score
         return 0
 
-    cdef void count_best(self, Py_ssize_t i, const int32_t* gold, Py_ssize_t T) noexcept nogil:
+    cdef int count_best(self, Py_ssize_t i, const int32_t* gold, Py_ssize_t T) except -1 nogil:
         """Trade the number of errors d off against the best score with d errors: the path of the best H(d)."""
         cdef Py_ssize_t cap = 1 if self.zero_one else T, d, top = 0
         cdef double true_score = 0.0, h, high = 0.0
@@ -290,6 +298,7 @@ cdef class ChainProblem(Problem):
                 top = d
         KERNELS.count_path(&self.chain.scores, gold, T, cap, top, &self.chart[0], &self.chain.sums[0],
                            &self.chain.path[0])
+        return 0
 
     # ---- arithmetic on cuts ---------------------------------------------------------------------
 

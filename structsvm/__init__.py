@@ -27,6 +27,7 @@ _HOMES = {
     "StructuredSVM": "structsvm.estimator",
     "Taxonomy": "structsvm.structures.taxonomy",
     "UnsupportedFormulation": "structsvm.protocol",
+    "instruction_set": "structsvm.execution._processor",
     "load": "structsvm.estimator",
 }
 _MODULES = ("datasets", "metrics", "oracles", "plotting", "solvers", "tasks", "testing")
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from structsvm import testing as testing
     from structsvm.estimator import StructuredSVM as StructuredSVM
     from structsvm.estimator import load as load
+    from structsvm.execution._processor import instruction_set as instruction_set
     from structsvm.model_file import ModelFileError as ModelFileError
     from structsvm.protocol import Oracle as Oracle
     from structsvm.protocol import OracleError as OracleError

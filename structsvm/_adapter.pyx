@@ -16,6 +16,7 @@ import numpy as np
 
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._stop cimport look
 
 from structsvm.checksum import checksum
 from structsvm.protocol import OracleError
@@ -221,7 +222,8 @@ cdef class PythonProblem(Problem):
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         with gil:
             try:
-                return self.ask(i, w, cut, violation)
+                self.ask(i, w, cut, violation)
+                return look()
             except OracleError:
                 raise
             except Exception as error:

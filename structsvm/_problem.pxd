@@ -45,7 +45,6 @@ cdef class Problem(BoundProblem):
     cdef readonly object weight_dtype       # dtype of w; float64 unless a subclass says otherwise
     cdef readonly Py_ssize_t first          # number of example 0 in the whole problem, of which this may be a shard
     cdef readonly object groups             # None, or int64 offsets of runs of examples to visit together
-    cdef readonly bint stopped              # nobody waits for what it is at work on
     cdef bint single                        # w is float32
     cdef Rescaling rescaling
     cdef Penalty penalty
@@ -55,6 +54,8 @@ cdef class Problem(BoundProblem):
     # RESCALE_NONE (perceptrons) plain inference: any output of the highest score, the true one or another that ties
     # with it. Only the latter makes a perceptron move, so one that always prefers the true output never leaves w = 0.
     # The words belong to the problem and live until its next call.
+    # Inference that may take some milliseconds calls `poll` of structsvm.execution._stop; the other verbs, which change
+    # what a solver holds, do not.
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil
 
     # out[k] = <w, psi_k> for n cuts of example i. `fresh`: w has not changed since separate(i, w).

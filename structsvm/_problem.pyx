@@ -144,10 +144,6 @@ cdef class Problem(BoundProblem):
         """A problem of examples start .. stop - 1, with scratch memory of its own: one thread's part."""
         return rebuild(type(self), self.examples(start, stop), self.formulation, self.first + start)
 
-    def stop(self):
-        """Called when nobody waits any more for what a thread is at work on here: it should end soon."""
-        self.stopped = True
-
     def __reduce__(self):
         return rebuild, (type(self), self.examples(0, self.n_samples), self.formulation, self.first)
 

@@ -24,6 +24,7 @@
 #define STRUCTSVM_ALIGN_H
 
 #include "rows.h"
+#include "stop.h"
 
 enum { ALIGN_MARGIN = 8 };  /* cells of a diagonal that are none: beside it, and to the end of a vector */
 enum { ALIGN_GLOBAL, ALIGN_SEMIGLOBAL, ALIGN_LOCAL };
@@ -76,11 +77,11 @@ ROWS_INLINE align_v align_all(double x) {
     for (int l = 0; l < ALIGN_LANES; l++) r[l] = x;
     return r;
 }
-ROWS_INLINE align_v align_each_max(align_v a, align_v b) {
-    align_v r;  /* as in rows_max */
-    for (int l = 0; l < ALIGN_LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l];
-    return r;
-}
+#ifdef __AVX2__
+ROWS_INLINE align_v align_each_max(align_v a, align_v b) { return maxima_of_4d(a, b); }
+#else
+ROWS_INLINE align_v align_each_max(align_v a, align_v b) { return maxima_of_2d(a, b); }
+#endif
 
 ROWS_INLINE double align_max(double a, double b) { return a > b ? a : b; }
 ROWS_INLINE int64_t align_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -241,8 +242,8 @@ ROWS_INLINE void align_offer(const align_task *s, const align_row *row, int64_t 
 }
 
 /* Scores and ends of the best alignment of each layer; -inf where there is none. */
-static void align_forward(const align_task *s, align_end *ends) {
-    int64_t cells = s->m + ALIGN_MARGIN, count = s->m + s->n + 1, room = 5 * s->layers * s->width;
+static int align_forward(const align_task *s, align_end *ends) {
+    int64_t cells = s->m + ALIGN_MARGIN, count = s->m + s->n + 1, room = 5 * s->layers * s->width, work = 0;
     align_row row[3];
     for (int r = 0; r < 3; r++) row[r] = align_at(s, s->rows + r * 4 * s->layers * cells, cells, 2);
     for (int64_t k = 0; k < 12 * s->layers * cells; k++) s->rows[k] = -INFINITY;
@@ -271,12 +272,14 @@ static void align_forward(const align_task *s, align_end *ends) {
         } else if (d == count - 1) {
             align_offer(s, now, s->m, s->n, ends);
         }
+        if (stop_count(&work, s->layers * (b - a + ALIGN_MARGIN)) < 0) return -1;
     }
+    return stop_poll(work);
 }
 
 /* The values of all cells: table[k][i][j] for state k, -inf where none is. */
-static void align_table(const align_task *s, double *table) {
-    int64_t cells = s->m + ALIGN_MARGIN, size = (s->m + 1) * (s->n + 1);
+static int align_table(const align_task *s, double *table) {
+    int64_t cells = s->m + ALIGN_MARGIN, size = (s->m + 1) * (s->n + 1), work = 0;
     align_row row[3];
     for (int r = 0; r < 3; r++) row[r] = align_at(s, s->rows + r * 4 * cells, cells, 2);
     for (int64_t k = 0; k < 12 * cells; k++) s->rows[k] = -INFINITY;
@@ -285,13 +288,15 @@ static void align_table(const align_task *s, double *table) {
         align_step(s, d, a, b, &row[(d + 1) % 3], &row[(d + 2) % 3], &row[d % 3]);
         for (int k = 0; k < 3; k++)
             for (int64_t i = a; i <= b; i++) table[k * size + i * (s->n + 1) + d - i] = row[d % 3].v[k][i];
+        if (stop_count(&work, 16 * (b - a + 1)) < 0) return -1;     /* each cell in a line of the cache of its own */
     }
+    return stop_poll(work);
 }
 
 /* The diagonals from the start of the block of cell (i, j) to that of the cell itself, as far as they matter to it,
  * into `triangle`: diagonal start + r - 2 is row r. Returns the rows' common layout in `base`. */
-static void align_block(const align_task *s, int64_t i, int64_t j, align_row *base, int64_t *start) {
-    int64_t d = i + j, first = d - d % s->block, side = s->block + ALIGN_MARGIN, room = 5 * s->layers * s->width;
+static int align_block(const align_task *s, int64_t i, int64_t j, align_row *base, int64_t *start) {
+    int64_t work = 0, d = i + j, first = d - d % s->block, side = s->block + ALIGN_MARGIN, room = 5 * s->layers * s->width;
     int64_t shift = 2 - (i - s->block), row = 4 * s->layers * side;
     *base = align_at(s, s->triangle, side, shift);
     *start = first;
@@ -311,17 +316,19 @@ static void align_block(const align_task *s, int64_t i, int64_t j, align_row *ba
     for (int64_t t = first; t <= d; t++, two = one, one = out) {
         out = one;
         for (int k = 0; k < 4; k++) out.v[k] += row;
-        align_step(s, t, align_most(align_first(s, t), i - (d - t)), align_least(align_last(s, t), i), &two, &one,
-                   &out);
+        int64_t a = align_most(align_first(s, t), i - (d - t)), b = align_least(align_last(s, t), i);
+        align_step(s, t, a, b, &two, &one, &out);
+        if (stop_count(&work, s->layers * (b - a + ALIGN_MARGIN)) < 0) return -1;
     }
+    return stop_poll(work);
 }
 
 /* From an end back to the start. Operations are written into path from path[*at - 1] downwards, in the three codes;
  * *at and the end become those of the start. With `script`, which holds the operations of another alignment with this
  * end up to *at, that one is followed, and `detour` becomes the best place to leave it for good (going backwards):
  * the score of the best alignment that shares the operations from detour.at on, and then is in another state. */
-static void align_walk(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path,
-                       int64_t *at, align_end *detour) {
+static int align_walk(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path,
+                      int64_t *at, align_end *detour) {
     double cost[3] = {-INFINITY, -INFINITY, -INFINITY}, floor = -INFINITY, suffix = 0.0;
     int64_t i = end->i, j = end->j, done = end->state == ALIGN_START;
     if (!done) cost[end->state] = 0.0;
@@ -329,7 +336,7 @@ static void align_walk(const align_task *s, align_end *end, int64_t layer, const
     while (!done) {
         align_row base;
         int64_t start, row = 4 * s->layers * (s->block + ALIGN_MARGIN);
-        align_block(s, i, j, &base, &start);
+        if (align_block(s, i, j, &base, &start) < 0) return -1;
         while (!done && i + j >= start) {
             double value[4];
             int64_t state = ALIGN_PAIR, place = (i + j - start + 2) * row + layer * base.stride + i;
@@ -375,6 +382,7 @@ static void align_walk(const align_task *s, align_end *end, int64_t layer, const
     end->i = i;
     end->j = j;
     end->state = ALIGN_START;
+    return 0;
 }
 
 #endif

@@ -26,11 +26,14 @@ typedef struct {
 /* Weights lie feature by feature: w[f * K + k] is that of feature f for label k. */
 static inline void bags_scores(const double *restrict w, int64_t K, const int32_t *index, const double *value,
                                int64_t n, double *restrict out) {
+    typedef double lanes __attribute__((vector_size(32), aligned(8), may_alias));
     for (int64_t k = 0; k < K; k++) out[k] = 0.0;
     for (int64_t e = 0; e < n; e++) {
         const double *restrict row = w + index[e] * K;
         const double x = value[e];
-        for (int64_t k = 0; k < K; k++) out[k] += x * row[k];
+        int64_t k = 0;
+        for (; k + 4 <= K; k += 4) *(lanes *)(out + k) += x * *(const lanes *)(row + k);
+        for (; k < K; k++) out[k] += x * row[k];
     }
 }
 

@@ -14,9 +14,8 @@
 #ifndef STRUCTSVM_CHAIN_H
 #define STRUCTSVM_CHAIN_H
 
-#include <stdlib.h>
-
 #include "rows.h"
+#include "stop.h"
 
 typedef struct {
     int64_t K, stride, G, P;
@@ -120,25 +119,39 @@ ROWS_INLINE float chain_last(const chain_scores *s, const float *V, int64_t T, i
     return best;
 }
 
-/* The best labelling (with `gold`: loss added), into path. V holds T blocks: maxima only; the way back
+/* What a step takes, in the units of stop.h: a vector of sums for each group and label before. */
+ROWS_INLINE int64_t chain_work(const chain_scores *s) { return s->G * s->P * s->stride / LANES; }
+
+/* Tokens t .. end - 1 of the best labellings. */
+static __attribute__((noinline)) void chain_forward(const chain_scores *s, const float *E, const int32_t *gold,
+                                                    int64_t t, int64_t end, float *V) {
+    int64_t stride = s->stride, block = s->G * stride;
+    for (; t < end; t++)
+        chain_step(s, V + (t - 1) * block, E + t * stride, gold == NULL ? NULL : s->loss + gold[t] * stride,
+                   V + t * block);
+}
+
+/* The best labelling (with `gold`: loss added), into path, and its score. V holds T blocks: maxima only; the way back
  * finds each argument again, which is cheaper than writing T * K of them down. */
-static float chain_best(const chain_scores *s, const float *E, const int32_t *gold, int64_t T,
-                                    float *V, float *sums, int32_t *path) {
-    int64_t stride = s->stride, block = s->G * stride, g, c;
-    float best, ignored;
-#define LOSS(t) (gold == NULL ? NULL : s->loss + gold[t] * stride)
-    chain_first(s, E, LOSS(0), V);
-    for (int64_t t = 1; t < T; t++)
-        chain_step(s, V + (t - 1) * block, E + t * stride, LOSS(t), V + t * block);
-#undef LOSS
-    best = chain_last(s, V + (T - 1) * block, T, &g, &c);
-    for (int64_t t = T - 1; t >= 0; t--) {
+static int chain_best(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V, float *sums,
+                      int32_t *path, float *score) {
+    int64_t stride = s->stride, block = s->G * stride, each = chain_work(s), part = STOP_PART / each + 1, g, c;
+    int64_t t = 1;
+    float ignored;
+    chain_first(s, E, gold == NULL ? NULL : s->loss + gold[0] * stride, V);
+    for (; t + part < T; t += part) {
+        chain_forward(s, E, gold, t, t + part, V);
+        if (stop_poll(part * each) < 0) return -1;
+    }
+    chain_forward(s, E, gold, t, T, V);
+    *score = chain_last(s, V + (T - 1) * block, T, &g, &c);
+    for (t = T - 1; t >= 0; t--) {
         path[t] = (int32_t)c;
         if (t == 0) break;
         int64_t a = chain_back(s, V + (t - 1) * block, g, c, &ignored, sums);
         chain_move(s, t, a, &g, &c);
     }
-    return best;
+    return 0;
 }
 
 /* The programme with a count of errors: V[t][d] is the block of the best labellings of tokens 0..t with
@@ -146,9 +159,9 @@ static float chain_best(const chain_scores *s, const float *E, const int32_t *go
  * traded off against the score. best[d] is the best whole labelling's score, -inf where there is none.
  *     V[t][d][c] = E[t][c] + max_a (V[t-1][d - [c != gold]][a] + A[a][c])
  * V has T * (cap + 1) blocks. */
-static void chain_count(const chain_scores *s, const float *E, const int32_t *gold, int64_t T,
-                                    int64_t cap, float *V, float *best) {
-    int64_t stride = s->stride, block = s->G * stride, layer = (cap + 1) * block, g, c;
+static int chain_count(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap, float *V,
+                       float *best) {
+    int64_t stride = s->stride, block = s->G * stride, layer = (cap + 1) * block, each = chain_work(s), work = 0, g, c;
     for (int64_t t = 0; t < T; t++) {
         float *now = V + t * layer;
         for (int64_t d = 0; d <= cap; d++) {
@@ -167,14 +180,16 @@ static void chain_count(const chain_scores *s, const float *E, const int32_t *go
         for (int64_t d = cap; d >= 0; d--)
             for (int64_t k = 0; k < s->G; k++) {
                 float *v = now + d * block + k * stride, keep = v[gold[t]];
-                for (int64_t j = 0; j < stride; j++) {
-                    float less = d > 0 ? (v - block)[j] : -INFINITY;
-                    v[j] = d == cap && v[j] > less ? v[j] : less;
+                for (int64_t j = 0; j < stride; j += LANES) {
+                    rows_v less = d > 0 ? *(const rows_v *)(v - block + j) : rows_all(-INFINITY);
+                    *(rows_v *)(v + j) = d == cap ? rows_max(*(const rows_v *)(v + j), less) : less;
                 }
                 v[gold[t]] = keep;
             }
+        if (stop_count(&work, ((cap < t ? cap : t) + 1) * (each + block)) < 0) return -1;
     }
     for (int64_t d = 0; d <= cap; d++) best[d] = chain_last(s, V + (T - 1) * layer + d * block, T, &g, &c);
+    return 0;
 }
 
 /* The labelling behind best[d] of chain_count. */
@@ -198,16 +213,19 @@ static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t
     }
 }
 
-/* The k best labellings, best first; returns how many there are (fewer where the chain has fewer).
+/* The k best labellings, best first; returns how many there are (fewer where the chain has fewer), or -1.
  * score and back have T * G * stride * k entries; back is (predecessor label) * k + (rank there).
- * Lists of a state's k best are merged from its P predecessors' lists, each already sorted. */
+ * Lists of a state's k best are merged from its P predecessors' lists, each already sorted; `heads` has room for one
+ * number per state, which is at least P. */
 static int64_t chain_kbest(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score,
                            int64_t *back, int64_t *heads, int32_t *paths, float *totals) {
-    int64_t stride = s->stride, states = s->G * stride;
-    for (int64_t j = 0; j < T * states * k; j++) score[j] = -INFINITY;
+    int64_t stride = s->stride, states = s->G * stride, work = 0;
+    for (int64_t j = 0; j < states * k; j++) score[j] = -INFINITY;
     for (int64_t c = 0; c < s->K; c++) score[((s->G - 1) * stride + c) * k] = E[c] + s->start[c];
     for (int64_t t = 1; t < T; t++) {
         const float *before = score + (t - 1) * states * k;
+        for (int64_t j = t * states * k; j < (t + 1) * states * k; j++) score[j] = -INFINITY;
+        if (stop_count(&work, states * k) < 0) return -1;
         for (int64_t g = 0; g < (s->G == 1 ? 1 : s->K); g++)
             for (int64_t c = 0; c < s->K; c++) {
                 float *out = score + (t * states + g * stride + c) * k;
@@ -225,12 +243,12 @@ static int64_t chain_kbest(const chain_scores *s, const float *E, int64_t T, int
                     out[r] = best + E[t * stride + c];
                     from[r] = top * k + heads[top]++;
                 }
+                if (stop_count(&work, k * s->P) < 0) return -1;
             }
     }
     const float *last = score + (T - 1) * states * k;
     int64_t *taken = heads, n = 0;
-    taken = (int64_t *)calloc(states, sizeof(int64_t));
-    if (taken == NULL) return -1;
+    memset(taken, 0, states * sizeof(int64_t));
     for (; n < k; n++) {
         float best = -INFINITY;
         int64_t top = -1;
@@ -250,25 +268,23 @@ static int64_t chain_kbest(const chain_scores *s, const float *E, int64_t T, int
             c = s->G == 1 ? b / k : g;
             g = s->G == 1 ? 0 : b / k;
         }
+        if (stop_count(&work, states + T) < 0) return -1;
     }
-    free(taken);
-    return n;
+    return stop_poll(work) < 0 ? -1 : n;
 }
 
 /* out[t][c] = score of the best labelling with label c at token t (max-marginals): the forward maxima V
  * (from chain_best without gold) plus the backward ones B, of which two blocks are kept. */
-static void chain_max_marginals(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out) {
-    int64_t stride = s->stride, block = s->G * stride;
+static int chain_max_marginals(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out) {
+    int64_t stride = s->stride, block = s->G * stride, work = 0;
     float *now = B, *next = B + block;
     for (int64_t q = 0; q < block; q++) now[q] = s->end[q % stride];
     for (int64_t t = T - 1; t >= 0; t--) {
-        for (int64_t c = 0; c < stride; c++) {
-            float best = -INFINITY;
-            for (int64_t g = 0; g < s->G; g++) {
-                float x = V[t * block + g * stride + c] + now[g * stride + c];
-                if (x > best) best = x;
-            }
-            out[t * stride + c] = best;
+        for (int64_t c = 0; c < stride; c += LANES) {
+            rows_v best = rows_all(-INFINITY);
+            for (int64_t q = c; q < block; q += stride)
+                best = rows_max(*(const rows_v *)(V + t * block + q) + *(const rows_v *)(now + q), best);
+            *(rows_v *)(out + t * stride + c) = best;
         }
         if (t == 0) break;
         float *swap = next;
@@ -277,13 +293,15 @@ static void chain_max_marginals(const chain_scores *s, const float *E, int64_t T
         for (int64_t q = 0; q < block; q++) now[q] = -INFINITY;
         for (int64_t g = 0; g < (s->G == 1 ? 1 : s->K); g++)
             for (int64_t a = 0; a < s->P; a++) {
-                float *b = now + a * s->step + g * s->shift;
-                for (int64_t c = 0; c < s->K; c++) {
-                    float x = s->A[(g * s->P + a) * stride + c] + E[t * stride + c] + next[g * stride + c];
-                    if (x > *b) *b = x;
-                }
+                rows_v best = rows_all(-INFINITY);  /* the lattice has -inf beyond K */
+                for (int64_t c = 0; c < stride; c += LANES)
+                    best = rows_max(*(const rows_v *)(s->A + (g * s->P + a) * stride + c)
+                                    + *(const rows_v *)(E + t * stride + c) + *(const rows_v *)(next + g * stride + c), best);
+                now[a * s->step + g * s->shift] = rows_top(best);
             }
+        if (stop_count(&work, s->G * s->P * stride) < 0) return -1;
     }
+    return stop_poll(work);
 }
 
 #endif

@@ -32,7 +32,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2 };
+#include "stop.h"
+
+enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2, CKY_STOPPED = -3 };   /* the last: see stop.h */
 
 /* Span features of a node A over words i .. j-1, a table (category, terminal) each; `length` has its own width. */
 enum { CKY_FIRST, CKY_LAST, CKY_BEFORE, CKY_AFTER, CKY_SPLIT, CKY_TABLES };
@@ -100,8 +102,6 @@ typedef struct {
     int64_t *edge_ptr;              /* (n, n_left, 2) first edge and end of (k, B), -1: not listed yet */
     int64_t n_edges;
     double *v, *e, *c;              /* scratch: of nodes, nodes, chains */
-    /* where filling goes on */
-    int64_t i, k;
 } cky_chart;
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
@@ -321,7 +321,6 @@ static int cky_prepare(cky_chart *h, const int32_t *words, int64_t n, const doub
     h->gold_ptr = NULL;
     h->a = h->mu = 0.0;
     h->n_nodes = h->n_edges = 0;
-    h->i = h->k = n - 1;
     cky_restrict(h);
     cky_select(h);
     const cky_grammar *g = h->g;

@@ -95,6 +95,7 @@ static int cky_grow(const cky_chart *h, const cky_fronts *f, void *p, size_t *ro
 
 static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, int64_t n_p) {
     size_t spans = (size_t)h->n * (h->n + 1) / 2;
+    int64_t work = 0;
     f->n_c = n_c;
     f->n_p = n_p;
     f->size = f->n_touched = f->n_visits = f->n_kept = f->work = 0;
@@ -110,13 +111,17 @@ static int cky_fronts_prepare(cky_fronts *f, const cky_chart *h, int64_t n_c, in
         cky_room(&f->touched, &f->room_touched, 4 * (size_t)(n_c * n_p)) < 0 ||
         cky_room(&f->tallest, &f->room_tallest, 8 * (size_t)n_p) < 0)
         return CKY_NO_MEMORY;
-    for (int64_t i = 0; i < h->n; i++)
+    for (int64_t i = 0; i < h->n; i++) {
         for (int64_t s = 0; s < h->m; s++) {
             double *out = f->out + cky_at(h, i, s, 0);
             for (int64_t k = (int64_t)CKY_BLOCK * h->lo[i * h->m + s]; k < (int64_t)CKY_BLOCK * (h->hi[i * h->m + s] + 1); k++)
                 out[k] = -INFINITY;
         }
-    for (size_t k = 0; k < spans * h->n_nodes; k++) f->out_base[k] = -INFINITY;
+        /* The spans that end at i + 1. */
+        for (int64_t k = cky_span(0, i + 1) * h->n_nodes; k < cky_span(0, i + 2) * h->n_nodes; k++)
+            f->out_base[k] = -INFINITY;
+        if (stop_count(&work, CKY_BLOCK * (h->row[i + 1] - h->row[i]) + (i + 1) * h->n_nodes) < 0) return CKY_STOPPED;
+    }
     for (size_t k = 0; k < spans; k++) f->head[k] = -1;
     for (int64_t k = 0; k < n_c * n_p; k++) f->cells[k] = -1;
     return CKY_OK;
@@ -151,8 +156,9 @@ static int cky_visit_item(cky_chart *h, cky_fronts *f, int64_t s, int is_base, i
     cky_ways way;
     int status;
     if (!is_chain && j - i > 1)
-        for (cky_begin(&way, h, s, i, j); cky_next(&way, h); f->work++) {
+        for (cky_begin(&way, h, s, i, j); cky_next(&way, h);) {
             double x = way.x + o;
+            if (stop_count(&f->work, 2) < 0) return CKY_STOPPED;
             if (!(x > f->theta)) continue;
             cky_raise(h, f, i, way.B, way.split, x - way.left);
             cky_raise(h, f, way.split, way.C, j, x - way.right);
@@ -290,8 +296,8 @@ static int cky_front_rules(cky_chart *h, cky_fronts *f, const cky_visit *visit, 
         int may_be_gold = gold != NULL && gold->rule == way->rule && gold->split == split;
         x.rule = way->rule;
         x.split = (int32_t)split;
-        f->work += 1 + (int64_t)(left[1] - left[0]) * (right[1] - right[0]);
-        for (x.left = left[0]; x.left < left[1]; x.left++)
+        for (x.left = left[0]; x.left < left[1]; x.left++) {
+            if (stop_count(&f->work, 4 + 4 * (int64_t)(right[1] - right[0])) < 0) return CKY_STOPPED;
             for (x.right = right[0]; x.right < right[1]; x.right++) {
                 const cky_entry *a = f->pool + x.left, *b = f->pool + x.right;
                 x.x = a->x + b->x + own;
@@ -301,6 +307,7 @@ static int cky_front_rules(cky_chart *h, cky_fronts *f, const cky_visit *visit, 
                 if (!(x.x + o > f->theta) && !x.is_gold) continue;
                 if ((status = cky_offer(f, h, &x)) < 0) return status;
             }
+        }
     }
     return CKY_OK;
 }
@@ -337,7 +344,7 @@ static int cky_front(cky_chart *h, cky_fronts *f, int32_t *base_front, int64_t q
     const cky_visit *visit = f->visit + q;
     int64_t i = visit->i, j = visit->j, s = visit->s, first = f->size;
     int64_t at = cky_at(h, i, s, j), status = CKY_OK;
-    f->work += h->n_chains + f->n_p;
+    if (stop_count(&f->work, h->n_chains + f->n_p) < 0) return CKY_STOPPED;
     double o = visit->is_base ? f->out_base[cky_span(i, j) * h->n_nodes + s] : f->out[at];
     if (q + 1 == f->n_visits || visit[1].i != i || visit[1].j != j) {
         cky_chains(h, i, j);

@@ -3,6 +3,7 @@
 #define STRUCTSVM_CKY_INSIDE_H
 
 #include "cky.h"
+#include "maxima.h"
 
 /* Make a row hold blocks from .. to, -inf where it held nothing. */
 static inline __attribute__((always_inline)) void cky_widen(cky_block *row, int32_t *lo, int32_t *hi, int32_t from, int32_t to) {
@@ -24,9 +25,7 @@ static inline __attribute__((always_inline)) void cky_merge(cky_chart *h, int64_
     }
     cky_widen(to, lo, hi, edge->lo, edge->hi);
     for (int32_t b = edge->lo; b <= edge->hi; b++) {
-        cky_block sum = from[b] + x, best = to[b];
-        for (int q = 0; q < CKY_BLOCK; q++) best[q] = sum[q] > best[q] ? sum[q] : best[q];
-        to[b] = best;
+        to[b] = maxima_of_4d(from[b] + x, to[b]);
     }
 }
 
@@ -87,22 +86,20 @@ static int64_t cky_extend(cky_chart *h, int64_t i, int64_t k) {
     return count;
 }
 
-/* Go on with filling the chart that has been prepared, for about `budget` blocks; returns whether any of it is left. */
-static int cky_inside(cky_chart *h, int64_t budget) {
-    int64_t n = h->n, m = h->m;
-    while (h->i >= 0) {
-        int64_t i = h->i, k = ++h->k;
-        if (k == i + 1) {
-            for (int64_t s = 0; s < m; s++) h->lo[i * m + s] = INT_MAX, h->hi[i * m + s] = -1;
-            for (int64_t q = 0; q < 2 * h->n_left; q++) h->edge_ptr[2 * i * h->n_left + q] = -1;
+/* Fill the chart that has been prepared. */
+static int cky_inside(cky_chart *h) {
+    int64_t n = h->n, m = h->m, work = 0;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        for (int64_t s = 0; s < m; s++) h->lo[i * m + s] = INT_MAX, h->hi[i * m + s] = -1;
+        for (int64_t q = 0; q < 2 * h->n_left; q++) h->edge_ptr[2 * i * h->n_left + q] = -1;
+        for (int64_t k = i + 1; k <= n; k++) {
+            int64_t edges = 0;
+            cky_close(h, i, k);
+            if (k < n) edges = cky_extend(h, i, k) + h->n_left;
+            if (stop_count(&work, h->n_nodes + h->n_chains + 2 * edges * ((n - k) / CKY_BLOCK + 1)) < 0) return -1;
         }
-        cky_close(h, i, k);
-        budget -= h->n_nodes + h->n_chains;
-        if (k == n) h->k = --h->i;
-        else budget -= (cky_extend(h, i, k) + h->n_left) * ((n - k) / CKY_BLOCK + 1);
-        if (budget < 0) break;
     }
-    return h->i >= 0;
+    return stop_poll(work);
 }
 
 #endif

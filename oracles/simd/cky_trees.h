@@ -119,10 +119,10 @@ static int64_t cky_root(const cky_chart *h, double *best, cky_choice *other) {
 
 /* Write the best derivation with root s (local) into d and return its length. `forced` (or NULL) is a decision to take
  * on the way; `cheapest` (or NULL) becomes the decision that would have cost least otherwise, if that is less than what
- * it holds. A node's chain and its rule are two decisions: one of them is what it was. */
+ * it holds. A node's chain and its rule are two decisions: one of them is what it was. -1: see stop.h. */
 static int64_t cky_derive(cky_chart *h, int64_t s, const cky_choice *forced, cky_choice *cheapest, cky_item *stack, cky_node *d) {
     const cky_grammar *g = h->g;
-    int64_t size = 0, top = 0;
+    int64_t size = 0, top = 0, work = 0;
     stack[top++] = (cky_item){h->symbol[s], 0, (int32_t)h->n};
     while (top > 0) {
         cky_item item = stack[--top];
@@ -131,7 +131,10 @@ static int64_t cky_derive(cky_chart *h, int64_t s, const cky_choice *forced, cky
         node->symbol = item.symbol, node->i = item.i, node->j = item.j;
         cky_best_chain(h, h->local[item.symbol], node, &chain);
         if (forced != NULL && forced->at == size) node->chain = forced->chain;
-        cky_best_rule(h, h->local[cky_bottom(g, node)], node, &rule);
+        int64_t s = h->local[cky_bottom(g, node)];
+        cky_best_rule(h, s, node, &rule);
+        if (stop_count(&work, h->n_nodes + h->n_chains + 2 * (item.j - item.i) * (h->way_ptr[s + 1] - h->way_ptr[s])) < 0)
+            return -1;
         if (forced != NULL && forced->at == size && forced->rule >= 0) node->rule = forced->rule, node->split = forced->split;
         if (cheapest != NULL && chain.loss < cheapest->loss)
             *cheapest = (cky_choice){chain.loss, size, chain.chain, -1, -1};

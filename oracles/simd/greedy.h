@@ -3,6 +3,7 @@
 #define STRUCTSVM_GREEDY_H
 
 #include "rows.h"
+#include "stop.h"
 
 /* The rows of the labels before token t: lag s stands at (s - 1) (K + 1) + label, label K before the start. */
 ROWS_INLINE void greedy_history(const int32_t *labels, int64_t t, int64_t order, int64_t K, int64_t first, int32_t *rows) {
@@ -22,11 +23,12 @@ static void greedy_score(const float *W, int64_t stride, int64_t K, int64_t orde
 
 /* Label one sequence left to right on its own predictions. init + t * init_step is token t's row of 0 and
  * -inf; mask (or NULL) has a row per label before, then one for the first token, one for the last.
- * Returns the first token at which no label may stand, or -1. */
+ * Returns the first token at which no label may stand, -1 (none), or -2 (see stop.h). */
 static int64_t greedy_decode(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
                              const int64_t *indptr, const int32_t *indices, const float *values, int64_t T,
                              const float *init, int64_t init_step, const float *mask, int32_t *rows,
                              float *out, float *scores, int32_t *labels) {
+    int64_t work = 0;
     for (int64_t t = 0; t < T; t++) {
         float best;
         int64_t a = indptr[t];
@@ -34,12 +36,15 @@ static int64_t greedy_decode(const float *W, int64_t stride, int64_t K, int64_t 
                      indptr[t + 1] - a, labels, t, init + t * init_step, rows, out);
         if (mask != NULL) {
             const float *m = mask + (t > 0 ? labels[t - 1] : K) * stride, *l = mask + (K + 1) * stride;
-            for (int64_t j = 0; j < stride; j++) out[j] += m[j] + (t == T - 1 ? l[j] : 0.0f);
+            for (int64_t j = 0; j < stride; j += LANES)
+                *(rows_v *)(out + j) += *(const rows_v *)(m + j)
+                                      + (t == T - 1 ? *(const rows_v *)(l + j) : rows_all(0.0f));
         }
         if (scores != NULL) memcpy(scores + t * stride, out, stride * sizeof(float));
         int64_t c = rows_argmax(out, NULL, stride, &best);
         labels[t] = (int32_t)(c < K ? c : K - 1);
         if (!(best > -INFINITY)) return t;
+        if (stop_count(&work, (indptr[t + 1] - a + order + 4) * stride / LANES + 16) < 0) return -2;
     }
     return -1;
 }

@@ -12,14 +12,16 @@ const kernels NAMED(KERNELS) = {
 };
 
 #ifdef KERNELS_CHOOSE
+int (*stop_poll)(int64_t work);
+
 #ifdef KERNELS_HAVE_avx2
 extern const kernels kernels_avx2;
 #endif
 
-const kernels *kernels_best(void) {
+const kernels *kernels_of(int set, int (*poll)(int64_t work)) {
+    stop_poll = poll;
 #ifdef KERNELS_HAVE_avx2
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &kernels_avx2;
+    if (set > 0) return &kernels_avx2;
 #endif
     return &kernels_baseline;
 }

@@ -1,8 +1,10 @@
 /* The compiled kernels of label chains, alignments and the parser's chart, one set per instruction set.
  *
- * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_best` picks
- * one when the library is loaded. That keeps one source, needs no intrinsics, and works with gcc and
- * clang on every platform: where there is no faster set, the baseline serves.
+ * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_of` returns the one that
+ * structsvm/execution/_processor.pyx chose. Where there is no faster set, the baseline serves; for avx512 that of avx2 does: rows
+ * of labels are few vectors long.
+ *
+ * Kernels that return an int, or int64_t, return a negative number once `stop_poll` has (see stop.h).
  */
 #ifndef STRUCTSVM_KERNELS_H
 #define STRUCTSVM_KERNELS_H
@@ -11,20 +13,21 @@
 #include "chain.h"
 #include "cky_inside.h"
 #include "greedy.h"
+#include "stop.h"
 
 typedef struct {
     const char *name;
     void (*fill)(const float *W, int64_t stride, const int64_t *indptr, const int32_t *indices,
                  const float *values, int64_t T, const float *init, int64_t init_step, float *E);
-    float (*best)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V,
-                  float *sums, int32_t *path);
-    void (*count)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap,
-                  float *V, float *best);
+    int (*best)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V,
+                float *sums, int32_t *path, float *score);
+    int (*count)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap,
+                 float *V, float *best);
     void (*count_path)(const chain_scores *s, const int32_t *gold, int64_t T, int64_t cap, int64_t d,
                        const float *V, float *sums, int32_t *path);
     int64_t (*kbest)(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score,
                      int64_t *back, int64_t *heads, int32_t *paths, float *totals);
-    void (*max_marginals)(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out);
+    int (*max_marginals)(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out);
     void (*greedy_score)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
                          const int32_t *index, const float *values, int64_t n, const int32_t *labels,
                          int64_t t, const float *init, int32_t *rows, float *out);
@@ -34,14 +37,15 @@ typedef struct {
                              float *out, float *scores, int32_t *labels);
     double (*token_dot)(const int32_t *ia, const float *va, int64_t na,
                         const int32_t *ib, const float *vb, int64_t nb);
-    void (*align_forward)(const align_task *s, align_end *ends);
-    void (*align_walk)(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path,
-                       int64_t *at, align_end *detour);
-    void (*align_table)(const align_task *s, double *table);
+    int (*align_forward)(const align_task *s, align_end *ends);
+    int (*align_walk)(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path,
+                      int64_t *at, align_end *detour);
+    int (*align_table)(const align_task *s, double *table);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
-    int (*inside)(cky_chart *h, int64_t budget);
+    int (*inside)(cky_chart *h);
 } kernels;
 
-const kernels *kernels_best(void);
+/* The kernels of a set (0 baseline, 1 avx2, 2 avx512), which will call `poll`. */
+const kernels *kernels_of(int set, int (*poll)(int64_t work));
 
 #endif

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "maxima.h"
+
 #define LANES 8
 
 #define ROWS_INLINE static inline __attribute__((always_inline))
@@ -26,11 +28,13 @@ ROWS_INLINE void rows_prefetch(const float *row, int64_t stride) {
 
 ROWS_INLINE rows_v rows_all(float x) { return (rows_v){x, x, x, x, x, x, x, x}; }
 
-ROWS_INLINE rows_v rows_max(rows_v a, rows_v b) {
-    /* Written lane by lane, the compiler sees a maximum; written with masks, a compare and a blend. */
-    rows_v r;
-    for (int l = 0; l < LANES; l++) r[l] = a[l] > b[l] ? a[l] : b[l];
-    return r;
+ROWS_INLINE rows_v rows_max(rows_v a, rows_v b) { return maxima_of_8f(a, b); }
+
+/* The greatest lane. */
+ROWS_INLINE float rows_top(rows_v a) {
+    float top = a[0];
+    for (int l = 1; l < LANES; l++) top = a[l] > top ? a[l] : top;
+    return top;
 }
 
 /* out = init + sum_e value_e * W[index_e], for `nv` vectors beginning at column `c`; nv is a literal

@@ -4,7 +4,6 @@ What a batch solver, a certificate and a worker of a cluster have in common. A r
 depends on the example and the weights alone, so it is the same wherever and in whatever portions it is computed.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
@@ -12,10 +11,9 @@ import numpy as np
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._stop cimport poll
 from structsvm._typedefs cimport float64_t, int32_t, int64_t
 from structsvm.dual._weights cimport overflow
-
-cdef int64_t LOOK = 32      # examples between two looks at signals
 
 
 cdef ndarray lent(Problem problem, weights):
@@ -26,12 +24,8 @@ cdef ndarray lent(Problem problem, weights):
 
 
 cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
-    if i % LOOK == 0:
-        with gil:
-            PyErr_CheckSignals()
-            if problem.stopped:
-                raise KeyboardInterrupt("the round was stopped")
     problem.c_separate(i, w, cut, violation)
+    poll(<int64_t>problem.c_cost(i))
     if violation[0] != violation[0]:
         overflow(problem.first + i)
     return 0

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._rounds import collect, violations
+from structsvm.execution._stop import Job
 
 N_SHARDS = 16
 
@@ -29,20 +31,19 @@ def cut_points(n_samples: int, groups: Any, n_shards: int = N_SHARDS) -> Any:
     return bounds.tolist()
 
 
-def parallel_map(function: Any, parts: Any, n_threads: int, stop: Any = None) -> Any:
+def parallel_map(function: Any, parts: Any, n_threads: int) -> Any:
     """Return ``[function(part) for part in parts]``, computed by threads.
 
     Without joblib, whose threads take some 10 ms per call. On Ctrl-C, and if a part fails, what has not begun is left
-    out and `stop` is called, which should end what is at work: nobody waits for it.
+    out, and what is at work is stopped: nobody waits for it.
     """
     if n_threads == 1 or len(parts) < 2:
         return [function(part) for part in parts]
-    pool = ThreadPoolExecutor(n_threads)
+    job, pool = Job(), ThreadPoolExecutor(n_threads)
     try:
-        return list(pool.map(function, parts))
+        return list(pool.map(partial(job.run, function), parts))
     except BaseException:
-        if stop is not None:
-            stop()
+        job.stop()
         raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -116,7 +117,5 @@ class Rounds:
                 delayed(function)(shard, w, *rest) for shard, rest in zip(self.shards, arguments)
             )
         except BaseException:
-            for shard in self._shards or ():
-                shard.stop()
             self._shards = None  # threads may be at work on these for a moment yet
             raise

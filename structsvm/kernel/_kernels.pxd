@@ -25,7 +25,7 @@ cdef extern from "products.h" nogil:
         void (*scatter)(const float* row, const int32_t* slot, double* g, int64_t n, double step) noexcept nogil
         double (*weigh)(const float* row, const double* beta, int64_t n) noexcept nogil
         void (*shift)(const float* row, double* g, int64_t n, double step) noexcept nogil
-    const products* products_best()
+    const products* products_of(int set)
 
 
 cdef enum KernelFunction:
@@ -68,6 +68,10 @@ cdef class Kernel:
                      float* out, Py_ssize_t stride) except -1 nogil
     cdef int products(self, Rows a, const int64_t* ia, Py_ssize_t n, Rows b, const int64_t* ib, Py_ssize_t m,
                       void* out, Py_ssize_t stride) except -1 nogil
+    cdef void some_products(self, Rows a, const int64_t* ia, Py_ssize_t n, Rows b, const int64_t* ib, Py_ssize_t m,
+                            void* out, Py_ssize_t stride) noexcept nogil
+    cdef int begin_spread(self, Rows a, const int64_t* ia, Py_ssize_t n) except -1 nogil
+    cdef void end_spread(self, Rows a, const int64_t* ia, Py_ssize_t n) noexcept nogil
     cdef void apply(self, Rows a, int64_t i, const void* dots, Py_ssize_t m, float* out) noexcept nogil
     cdef int reserve(self, Py_ssize_t size) except -1 nogil
     cdef int _call(self, Rows a, const int64_t* ia, Py_ssize_t n, Rows b, const int64_t* ib, Py_ssize_t m,

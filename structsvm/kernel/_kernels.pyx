@@ -12,6 +12,8 @@ from libc.string cimport memcpy
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
 from structsvm._typedefs cimport int32_t, int64_t
 
 KERNELS = {
@@ -22,8 +24,9 @@ KERNELS = {
     "precomputed": KERNEL_PRECOMPUTED,
 }
 
-# Dense rows that are multiplied at a time.
+# Dense rows that are multiplied at a time; and products, of rows or of lanes, between two polls.
 cdef Py_ssize_t STRIP = 64
+cdef double PART = 1 << 24
 
 ctypedef fused real:
     float
@@ -170,7 +173,7 @@ cdef class Kernel:
         self.name = name
         self.function = KERNEL_CALLABLE if callable(name) else KERNELS[name]
         self.gamma, self.degree, self.coef0 = gamma, degree, coef0
-        self.fast = products_best()
+        self.fast = products_of(kernel_set())
 
     def __dealloc__(self):
         free(self.scratch)
@@ -180,7 +183,7 @@ cdef class Kernel:
         return rebuild, (self.name, self.gamma, self.degree, self.coef0)
 
     def block(self, Rows a not None, ia, Rows b not None, ib):
-        """Kernel values of chosen rows.
+        """Kernel values of chosen rows. Threads may ask for several blocks at once.
 
         Parameters
         ----------
@@ -196,10 +199,11 @@ cdef class Kernel:
         cdef const int64_t[::1] p = row_numbers(ia, a.n_rows)
         cdef const int64_t[::1] q = row_numbers(ib, a.n_features if self.function == KERNEL_PRECOMPUTED else b.n_rows)
         cdef ndarray out = np.empty((p.shape[0], q.shape[0]), dtype=np.float32)
+        cdef Kernel own = rebuild(self.name, self.gamma, self.degree, self.coef0)   # with scratch memory of its own
         self.check(a, b)
         if out.size:
             with nogil:
-                self.c_block(a, &p[0], p.shape[0], b, &q[0], q.shape[0], <float*>array_data(out), q.shape[0])
+                own.c_block(a, &p[0], p.shape[0], b, &q[0], q.shape[0], <float*>array_data(out), q.shape[0])
         return out
 
     cdef int check(self, Rows a, Rows b) except -1:
@@ -228,6 +232,7 @@ cdef class Kernel:
             return 0
         if self.function == KERNEL_PRECOMPUTED:
             for p in range(n):
+                poll(2 * m)
                 for q in range(m):
                     if a.is_single:
                         out[p * stride + q] = (<const float*>a.values)[ia[p] * a.n_features + ib[q]]
@@ -256,21 +261,48 @@ cdef class Kernel:
                     self.apply(a, ia[first + p], out + (first + p) * stride, m, out + (first + p) * stride)
                 else:
                     self.apply(a, ia[first + p], dots + size * p * m, m, out + (first + p) * stride)
+                poll(m if self.function == KERNEL_RBF else 16 * m)
             first += width
         return 0 if self.function == KERNEL_RBF else check_finite(ia, n, ib, m, out, stride)
 
     cdef int products(self, Rows a, const int64_t* ia, Py_ssize_t n, Rows b, const int64_t* ib, Py_ssize_t m,
                       void* out, Py_ssize_t stride) except -1 nogil:
         """Inner products in the type of the rows; of sparse rows at most PRODUCTS_LANES."""
+        cdef Py_ssize_t q = 0, part, size = sizeof(float) if a.is_single else sizeof(double)
+        cdef double each = <double>n * a.n_features
+        if a.is_sparse:
+            each = PRODUCTS_LANES * (1.0 + <double>b.indptr[b.n_rows] / max(b.n_rows, 1))
+            self.begin_spread(a, ia, n)
+        part = <Py_ssize_t>max(64.0, PART / (1.0 + each))
+        try:
+            while q < m:
+                part = min(part, m - q)
+                self.some_products(a, ia, n, b, ib + q, part, <char*>out + size * q, stride)
+                q += part
+                poll(<int64_t>(0.125 * each * part) + part)
+        finally:
+            if a.is_sparse:
+                self.end_spread(a, ia, n)
+        return 0
+    cdef void some_products(self, Rows a, const int64_t* ia, Py_ssize_t n, Rows b, const int64_t* ib, Py_ssize_t m,
+                            void* out, Py_ssize_t stride) noexcept nogil:
+        """`products` without a poll; sparse rows are spread."""
+        if a.is_sparse and a.is_single:
+            self.fast.sparse_float(<const float*>self.spread, n, b.indptr, b.indices, <const float*>b.values, ib, m,
+                                   <float*>out, stride)
+        elif a.is_sparse:
+            self.fast.sparse_double(<const double*>self.spread, n, b.indptr, b.indices, <const double*>b.values, ib, m,
+                                    <double*>out, stride)
+        elif a.is_single:
+            self.fast.dense_float(<const float*>a.values, ia, n, <const float*>b.values, ib, m, a.n_features,
+                                  <float*>out, stride)
+        else:
+            self.fast.dense_double(<const double*>a.values, ia, n, <const double*>b.values, ib, m, a.n_features,
+                                   <double*>out, stride)
+
+    cdef int begin_spread(self, Rows a, const int64_t* ia, Py_ssize_t n) except -1 nogil:
+        """Write sparse rows side by side."""
         cdef Py_ssize_t p
-        if not a.is_sparse:
-            if a.is_single:
-                self.fast.dense_float(<const float*>a.values, ia, n, <const float*>b.values, ib, m, a.n_features,
-                                      <float*>out, stride)
-            else:
-                self.fast.dense_double(<const double*>a.values, ia, n, <const double*>b.values, ib, m, a.n_features,
-                                       <double*>out, stride)
-            return 0
         if self.spread_width < a.n_features:
             free(self.spread)
             self.spread_width = 0
@@ -278,21 +310,20 @@ cdef class Kernel:
             if self.spread == NULL:
                 return no_memory()
             self.spread_width = a.n_features
-        if a.is_single:
-            for p in range(n):
+        for p in range(n):
+            if a.is_single:
                 fill_lane(a, ia[p], <const float*>a.values, <float*>self.spread + p)
-            self.fast.sparse_float(<const float*>self.spread, n, b.indptr, b.indices, <const float*>b.values, ib, m,
-                                   <float*>out, stride)
-            for p in range(n):
-                clear_lane(a, ia[p], <float*>self.spread + p)
-        else:
-            for p in range(n):
+            else:
                 fill_lane(a, ia[p], <const double*>a.values, <double*>self.spread + p)
-            self.fast.sparse_double(<const double*>self.spread, n, b.indptr, b.indices, <const double*>b.values, ib, m,
-                                    <double*>out, stride)
-            for p in range(n):
-                clear_lane(a, ia[p], <double*>self.spread + p)
         return 0
+
+    cdef void end_spread(self, Rows a, const int64_t* ia, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t p
+        for p in range(n):
+            if a.is_single:
+                clear_lane(a, ia[p], <float*>self.spread + p)
+            else:
+                clear_lane(a, ia[p], <double*>self.spread + p)
 
     cdef void apply(self, Rows a, int64_t i, const void* dots, Py_ssize_t m, float* out) noexcept nogil:
         """The kernel function of one row's inner products."""

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "maxima.h"
+
 /* The widest vectors of the instruction set, in bytes, and tiles that fill its registers. */
 #if defined(__AVX512F__)
 #define VECTOR_BYTES 64
@@ -56,6 +58,24 @@ static void exponential(float *x, int64_t n) {
     }
 }
 
+/* Numbers of both types, as many as there are doubles in a vector. */
+enum { WIDE = VECTOR_BYTES / 8 };
+typedef double wide __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+typedef float narrow __attribute__((vector_size(VECTOR_BYTES / 2), aligned(4), may_alias));
+
+static inline wide widened(const float *x) { return __builtin_convertvector(*(const narrow *)x, wide); }
+
+#if VECTOR_BYTES == 64
+#define greater_float maxima_of_16f
+#define greater_double maxima_of_8d
+#elif VECTOR_BYTES == 32
+#define greater_float maxima_of_8f
+#define greater_double maxima_of_4d
+#else
+#define greater_float maxima_of_4f
+#define greater_double maxima_of_2d
+#endif
+
 #define real float
 #define VECTOR (VECTOR_BYTES / 4)
 #define TYPED(name) name##_float
@@ -73,10 +93,11 @@ static void exponential(float *x, int64_t n) {
 #undef TYPED
 
 static double gather(const float *row, const int32_t *slot, const double *beta, int64_t n) {
-    double sum[4] = {0.0, 0.0, 0.0, 0.0};    /* sums that do not wait for each other */
+    typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
+    four sum = {0.0, 0.0, 0.0, 0.0};    /* sums that do not wait for each other */
     int64_t e = 0;
     for (; e + 4 <= n; e += 4)
-        for (int k = 0; k < 4; k++) sum[k] += beta[e + k] * row[slot[e + k]];
+        sum += *(const four *)(beta + e) * (four){row[slot[e]], row[slot[e + 1]], row[slot[e + 2]], row[slot[e + 3]]};
     for (; e < n; e++) sum[0] += beta[e] * row[slot[e]];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -86,10 +107,13 @@ static void scatter(const float *row, const int32_t *slot, double *g, int64_t n,
 }
 
 static double weigh(const float *row, const double *beta, int64_t n) {
-    double sum[16] = {0.0};
+    wide sums[16 / WIDE] = {{0.0}};
+    double sum[16];
     int64_t s = 0;
     for (; s + 16 <= n; s += 16)
-        for (int k = 0; k < 16; k++) sum[k] += beta[s + k] * row[s + k];
+        for (int k = 0; k < 16 / WIDE; k++)
+            sums[k] += *(const wide *)(beta + s + k * WIDE) * widened(row + s + k * WIDE);
+    memcpy(sum, sums, sizeof sum);
     for (; s < n; s++) sum[0] += beta[s] * row[s];
     for (int half = 8; half > 0; half /= 2)
         for (int k = 0; k < half; k++) sum[k] += sum[k + half];
@@ -97,7 +121,9 @@ static double weigh(const float *row, const double *beta, int64_t n) {
 }
 
 static void shift(const float *row, double *g, int64_t n, double step) {
-    for (int64_t s = 0; s < n; s++) g[s] -= step * row[s];
+    int64_t s = 0;
+    for (; s + WIDE <= n; s += WIDE) *(wide *)(g + s) -= step * widened(row + s);
+    for (; s < n; s++) g[s] -= step * row[s];
 }
 
 #define JOIN(a, b) a##b
@@ -116,11 +142,9 @@ const products NAMED(PRODUCTS) = {
 extern const products products_avx2, products_avx512;
 #endif
 
-const products *products_best(void) {
+const products *products_of(int set) {
 #ifdef PRODUCTS_HAVE_x86
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) return &products_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &products_avx2;
+    if (set > 0) return set > 1 ? &products_avx512 : &products_avx2;
 #endif
     return &products_baseline;
 }

@@ -4,7 +4,7 @@
  * in a large block, and as k(z, x). So a row that a cache has dropped comes back as it was, which a BLAS does not
  * promise (its order of summation depends on shapes and threads).
  *
- * products.c is compiled once per instruction set, as oracles/simd/kernels.c is; `products_best` picks one.
+ * products.c is compiled once per instruction set, as oracles/simd/kernels.c is; `products_of` returns one.
  */
 #ifndef STRUCTSVM_PRODUCTS_H
 #define STRUCTSVM_PRODUCTS_H
@@ -40,6 +40,7 @@ typedef struct {
     void (*shift)(const float *row, double *g, int64_t n, double step);
 } products;
 
-const products *products_best(void);
+/* The functions of a set: 0 baseline, 1 avx2, 2 avx512. */
+const products *products_of(int set);
 
 #endif

@@ -124,7 +124,13 @@ static void TYPED(sparse)(const real *a, int64_t n, const int64_t *indptr, const
 
 /* out[k] = exp(-gamma |a - b_k|^2), given <a, b_k>, |a|^2 and |b_k|^2. */
 static void TYPED(radial)(const real *dots, const real *norms, real norm, real gamma, int64_t n, float *out) {
-    for (int64_t k = 0; k < n; k++) {
+    typedef float narrowed __attribute__((vector_size(VECTOR * 4), aligned(4), may_alias));
+    int64_t k = 0;
+    for (; k + VECTOR <= n; k += VECTOR) {
+        TYPED(vector) distance = norm + *(const TYPED(vector) *)(norms + k) - 2 * *(const TYPED(vector) *)(dots + k);
+        *(narrowed *)(out + k) = __builtin_convertvector(-gamma * TYPED(greater)(distance, (TYPED(vector)){0}), narrowed);
+    }
+    for (; k < n; k++) {
         real distance = norm + norms[k] - 2 * dots[k];
         out[k] = (float)(-gamma * (distance > 0 ? distance : 0));
     }

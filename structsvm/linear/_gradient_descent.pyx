@@ -23,8 +23,10 @@ from libc.math cimport pow
 import numpy as np
 
 from structsvm._prefetch cimport prefetch
+from structsvm.execution._processor cimport kernel_set
 from structsvm._random cimport random_seed
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._stop cimport poll
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.kernel._kernels cimport Rows
@@ -46,7 +48,7 @@ cdef extern from "descent.h" nogil:
                             double scale, double least, double most) noexcept nogil
         void (*curve_double)(double* h, double* B, const double* x, int64_t d, double ridge, double curvature,
                              double rate, double scale, double least, double most) noexcept nogil
-    const descent* descent_best()
+    const descent* descent_of(int set)
 
 cdef enum Loss:
     HINGE
@@ -177,6 +179,7 @@ cdef class GradientDescent(State):
     cdef const int64_t* order
     cdef Py_ssize_t n_order
     cdef Py_ssize_t at
+    cdef int64_t work               # of a visit, in the units of `poll`
 
     def __init__(self, Rows rows not None, y, Py_ssize_t n_labels, weight, *, double ridge, double t0,
                  loss="squared_hinge", bint second_order=True, bint intercept=True, bint average=False,
@@ -192,9 +195,10 @@ cdef class GradientDescent(State):
         if not rows.is_sparse and rows.data.nbytes > LARGE:
             self.groups = np.append(np.arange(0, n, RUN), n)
         self.n_machines = 1 if n_labels == 2 else n_labels
+        self.work = <int64_t>(self.n_machines * (8.0 + filled * rows.n_features))
         self.ridge, self.loss = ridge, LOSSES[loss]
         self.second_order, self.intercept, self.average = second_order, intercept, average
-        self.fast = descent_best()
+        self.fast = descent_of(kernel_set())
         dtype, shape = np.float32 if rows.is_single else np.float64, (self.n_machines, self.width)
         arrays = [np.zeros(shape, dtype), np.full(shape, ridge, dtype), np.full(shape, 1.0 / ridge, dtype)]
         self.arrays = [*arrays, np.zeros(shape) if average else None]
@@ -248,6 +252,7 @@ cdef class GradientDescent(State):
         with nogil:
             for k in range(order.shape[0]):
                 self.subgradient_step(order[k])
+                poll(self.work)
 
     def restart_average(self):
         """The average is that of the weights after each visit from now on."""
@@ -272,6 +277,7 @@ cdef class GradientDescent(State):
                     total += losses(self, order[k] if order is not None else k, <const float*>data)
                 else:
                     total += losses(self, order[k] if order is not None else k, <const double*>data)
+                poll(self.work)
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported by whoever uses the weights
             return 0.5 * self.ridge * float(np.sum(w.astype(np.float64) ** 2)) + total / max(n, 1)
 

@@ -11,20 +11,32 @@
 #define VECTOR_BYTES 16
 #endif
 
+/* Steps are bound by memory: vectors of more than 32 bytes make them no faster. FEW numbers are a short vector. */
+#define STEP_BYTES (VECTOR_BYTES < 32 ? VECTOR_BYTES : 32)
+#define FEW 4
+
 #define real float
+#define whole int32_t
 #define LANES (VECTOR_BYTES / 4)
+#define STEP (STEP_BYTES / 4)
 #define TYPED(name) name##_float
 #include "descent_rows.h"
 #undef real
+#undef whole
 #undef LANES
+#undef STEP
 #undef TYPED
 
 #define real double
+#define whole int64_t
 #define LANES (VECTOR_BYTES / 8)
+#define STEP (STEP_BYTES / 8)
 #define TYPED(name) name##_double
 #include "descent_rows.h"
 #undef real
+#undef whole
 #undef LANES
+#undef STEP
 #undef TYPED
 
 #define JOIN(a, b) a##b
@@ -43,11 +55,9 @@ const descent NAMED(DESCENT) = {
 extern const descent descent_avx2, descent_avx512;
 #endif
 
-const descent *descent_best(void) {
+const descent *descent_of(int set) {
 #ifdef DESCENT_HAVE_x86
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) return &descent_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return &descent_avx2;
+    if (set > 0) return set > 1 ? &descent_avx512 : &descent_avx2;
 #endif
     return &descent_baseline;
 }

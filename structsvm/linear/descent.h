@@ -1,6 +1,6 @@
 /* Steps of stochastic gradient descent on dense weights with a diagonal rescaling B, whole rows at a time.
  *
- * descent.c is compiled once per instruction set, as products.c is; `descent_best` picks one.
+ * descent.c is compiled once per instruction set, as products.c is; `descent_of` returns one.
  */
 #ifndef STRUCTSVM_DESCENT_H
 #define STRUCTSVM_DESCENT_H
@@ -28,6 +28,7 @@ typedef struct {
                          double rate, double scale, double least, double most);
 } descent;
 
-const descent *descent_best(void);
+/* The functions of a set: 0 baseline, 1 avx2, 2 avx512. */
+const descent *descent_of(int set);
 
 #endif

@@ -21,6 +21,6 @@ cdef class LabelDecoder:
     # Label sequence i into `out`. `init` has a row of 0 and -inf for each token, or one for all of them
     # (init_step 0). Returns the first token at which no label may stand (-1: none).
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
-                          int32_t* out) noexcept nogil
+                          int32_t* out) except -2 nogil
 
     cdef Py_ssize_t length(self, Py_ssize_t i) except -1

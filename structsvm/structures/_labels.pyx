@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._stop cimport poll
 
 
 cdef class LabelDecoder:
@@ -30,7 +31,7 @@ cdef class LabelDecoder:
         return 0
 
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
-                          int32_t* out) noexcept nogil:
+                          int32_t* out) except -2 nogil:
         return 0
 
     cdef Py_ssize_t length(self, Py_ssize_t i) except -1:
@@ -62,23 +63,26 @@ cdef class LabelDecoder:
         cdef ndarray weights = self.structure.check_weights(w)
         cdef const float* pointer = <const float*>array_data(weights)
         cdef const float[:, ::1] init
+        cdef Py_ssize_t init_step
         if not 0 <= start <= end <= n:
             raise IndexError(f"sequences {start}:{end} are out of range for {n}")
         # One more than there are tokens, so that &out[...] exists without any.
         cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start] + 1, dtype=np.int32)
-        self.prepare(pointer)
+        with nogil:
+            self.prepare(pointer)
         if allowed is None:
             with nogil:
                 while i < end and token < 0:
                     token = self.label(i, pointer, &self.row[0], 0, &out[self.offsets[i] - self.offsets[start]])
                     i += 1
+                    poll((self.offsets[i] - self.offsets[i - 1]) * self.stride)
         while i < end and token < 0:
             if allowed[i - start] is None:
-                init = np.asarray(self.row)[None, :]
+                init, init_step = np.asarray(self.row)[None, :], 0
             else:
-                init = self.structure.allowed_rows(allowed[i - start], self.length(i), i)
-            token = self.label(i, pointer, &init[0, 0], 0 if allowed[i - start] is None else self.stride,
-                               &out[self.offsets[i] - self.offsets[start]])
+                init, init_step = self.structure.allowed_rows(allowed[i - start], self.length(i), i), self.stride
+            with nogil:
+                token = self.label(i, pointer, &init[0, 0], init_step, &out[self.offsets[i] - self.offsets[start]])
             i += 1
         if token >= 0:
             raise ValueError(f"sequence {i - 1}: the masks leave no labelling from token {token} on, or its scores "

@@ -86,12 +86,8 @@ class GrammarModel(TaskModel):
             (a, b), parser = part
             return self._predict_part(sentences[a:b], a, on_no_parse, parser)
 
-        def stop() -> None:
-            for parser in parsers:
-                parser.stop()
-
         parts = list(zip(pairwise(bounds), parsers, strict=True))
-        return list(chain.from_iterable(parallel_map(work, parts, n_jobs, stop)))
+        return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
 
     def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any, parser: Any) -> Any:
         trees = []

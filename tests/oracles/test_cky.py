@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from structures_table import FORMULATIONS, Trees, check_most_violated
 from tree_reference import ReferenceGrammar, as_text, catalan
 
+from structsvm.execution._stop import Job, look_every
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
 from structsvm.structures.trees import parse_tree
@@ -204,35 +205,47 @@ def test_signals_reach_long_charts(search):
 
 def test_a_search_that_nobody_waits_for_can_be_stopped():
     oracle, w, x = dense(20_000)
-    parser, ended = oracle.parser(), []
+    job, ended = Job(), []
 
     def search():
         try:
-            oracle.parse(x, w, parser=parser)
+            job.run(oracle.parse, x, w)
         except KeyboardInterrupt as error:
             ended.append(str(error))
 
     thread = threading.Thread(target=search)
     thread.start()
-    parser.stop()
+    job.stop()
     thread.join()
-    assert ended == ["the search was stopped"]
+    assert ended == ["the job was stopped"]
 
 
 def test_work_on_chains_is_interrupted():
     # 64460 chains: filling a chart of 45 words is little work but for them, and so are fronts over 25.
     rules = "\n".join(f"N{a} -> N{b}" for a in range(11) for b in range(11) if a != b)
     oracle = CKYOracle(f"N0 -> N0 N0 | 'a'\n{rules}")
-    parser = oracle.parser()
-    parser.stop()
-    with pytest.raises(KeyboardInterrupt, match="the search was stopped"):
-        oracle.parse(["a"] * 45, np.zeros(oracle.n_features), parser=parser)
+    job = Job()
+    job.stop()
+    with pytest.raises(KeyboardInterrupt, match="the job was stopped"):
+        job.run(oracle.parse, ["a"] * 45, np.zeros(oracle.n_features))
     problem = oracle.bind(None, [parse_tree("(N0 (N0 a) " * 24 + "(N0 a)" + ")" * 24)])
-    problem.stop()
-    n_charts = problem.n_charts
-    with pytest.raises(KeyboardInterrupt, match="the search was stopped"):
-        problem.separate(0, np.zeros(oracle.n_features))
-    assert problem.n_charts == n_charts + 1 and problem.n_fronts == 1
+    w = np.zeros(oracle.n_features)
+    b, psi = problem.separate(0, w)
+    n_charts, n_fronts = problem.n_charts, problem.n_fronts
+
+    def ring():
+        if problem.n_fronts > n_fronts:
+            raise KeyboardInterrupt("in the fronts")
+
+    look_every(1, ring)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="in the fronts"):
+            problem.separate(0, w)
+    finally:
+        look_every()
+    assert problem.n_charts == n_charts + 1 and problem.n_fronts == n_fronts + 1
+    assert problem.separate(0, w)[0] == b
+    np.testing.assert_array_equal(problem.separate(0, w)[1], psi)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9, 16])

@@ -1,5 +1,6 @@
 """CuttingPlane and FrankWolfe: the optimum in every formulation, bounds on the work, rounds in parallel."""
 
+import threading
 import warnings
 
 import numpy as np
@@ -267,16 +268,25 @@ def test_shards_of_a_round_that_failed_are_stopped():
     oracle, X, Y = chains(n=50)
     problem = oracle.bind(X, Y)
     rounds, w = Rounds(problem, 2), np.zeros(problem.n_features)
-    shards = rounds.shards
+    shards, at_work, ended = rounds.shards, threading.Event(), threading.Event()
 
-    def interrupt(shard, w):
-        raise KeyboardInterrupt("a key")
+    def work(shard, w):
+        if shard is shards[0]:
+            at_work.wait()
+            raise KeyboardInterrupt("a key")
+        try:
+            while True:
+                violations(shard, w)
+                at_work.set()
+        except KeyboardInterrupt as error:
+            if str(error) == "the job was stopped":
+                ended.set()
+            raise
 
     with pytest.raises(KeyboardInterrupt, match="a key"):
-        rounds._map(interrupt, w, [()] * len(shards))
-    assert all(shard.stopped for shard in shards) and not problem.stopped
-    with pytest.raises(KeyboardInterrupt, match="the round was stopped"):
-        violations(shards[0], w)
+        rounds._map(work, w, [()] * len(shards))
+    assert ended.wait(60.0)
+    assert not set(map(id, rounds.shards)) & set(map(id, shards))
     np.testing.assert_array_equal(rounds.violations(w), violations(problem, w))
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -86,25 +87,29 @@ def test_threads_give_the_same_model():
 
 
 def test_threads_that_fail_stop_the_others(monkeypatch):
-    model, stopped = GrammarParser(max_iter=1, random_state=0).fit(TRAIN).model_, []
-
-    class Parser:
-        def __init__(self):
-            self.parser = parser()
-
-        def parse(self, *arguments):
-            return self.parser.parse(*arguments)
-
-        def stop(self):
-            stopped.append(self)
-
-    parser = model.oracle.parser
-    monkeypatch.setattr(model.oracle, "parser", Parser)
+    model, ended = GrammarParser(max_iter=1, random_state=0).fit(TRAIN).model_, threading.Event()
     assert model.predict(SENTENCES, on_no_parse="flat", n_jobs=3) == model.predict(SENTENCES, on_no_parse="flat")
-    assert not stopped
-    with pytest.raises(ValueError, match="sentence 57: a sentence must have at least one word"):
-        model.predict([*SENTENCES[:57], [], *SENTENCES[58:]], on_no_parse="flat", n_jobs=3)
-    assert len(set(stopped)) == 3
+    first, at_work = model.oracle.parse, threading.Event()
+
+    def parse(*arguments, words, parser):
+        if parser is parsers[1]:
+            try:
+                while True:
+                    first(*arguments, words=words, parser=parser)
+                    at_work.set()
+            except KeyboardInterrupt:
+                ended.set()
+                raise
+        if parser is parsers[0] and at_work.wait():
+            raise ValueError("no words")
+        return first(*arguments, words=words, parser=parser)
+
+    parsers, make = [], model.oracle.parser
+    monkeypatch.setattr(model.oracle, "parser", lambda: parsers.append(make()) or parsers[-1])
+    monkeypatch.setattr(model.oracle, "parse", parse)
+    with pytest.raises(ValueError, match="sentence 0: no words"):
+        model.predict(SENTENCES, on_no_parse="flat", n_jobs=3)
+    assert ended.wait(60.0) and len(parsers) == 3
 
 
 def test_warm_start_goes_on():

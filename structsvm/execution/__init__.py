@@ -1,0 +1,1 @@
+"""How compiled code runs: on which instruction set, and until when."""
