@@ -151,7 +151,7 @@ def mutate(rng: random.Random, seed: Original) -> bytes:
         if rng.random() < 0.55:
             change_arrays(rng, arrays)
         else:
-            change_json(rng, header["meta"] if rng.random() < 0.97 else header)
+            change_json(rng, header["meta"] if "meta" in header and rng.random() < 0.97 else header)
     return encode(header, arrays)
 
 
