@@ -45,10 +45,13 @@ X = rng.normal(size=(30_000, 100)).astype(np.float32)
 y = rng.integers(0, 20, 30_000)
 """
 BINARY = POINTS + "y = y % 2\n"
-LEARNT = POINTS + """
+LEARNT = (
+    POINTS
+    + """
 small = LaRankClassifier(max_iter=1, random_state=0).fit(X[:5000], y[:5000])
 X = np.tile(X, (10, 1))
 """
+)
 MANY = "max_iter=10**6, random_state=0"
 CASES = {
     "sequences of order 2, 200,000 tokens, 60 labels": (SEQUENCES, {
