@@ -132,7 +132,7 @@ def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
     task, model = commands_for(model, plot)
     figure = task.picture(model) if plot else None
     task.inspect(model, top, label)
-    if figure:
+    if plot:
         save(figure, plot)
 
 
