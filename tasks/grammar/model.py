@@ -188,7 +188,7 @@ class GrammarModel(TaskModel):
                 "start": list(grammar.start),
                 "h": grammar.h,
                 "max_unary": grammar.max_unary,
-                "uncounted": list(grammar.uncounted),
+                "uncounted": sorted(grammar.uncounted),
             },
             "oracle": {
                 "loss": oracle.loss_name,

@@ -158,6 +158,8 @@ class SemanticModel(TaskModel):
             raise TypeError(f"{place}: the bag must be a list of meaning representations, got {bag!r:.80}")
         if not bag:
             raise ValueError(f"{place}: the bag is empty; at least one meaning representation must stand there")
+        if isinstance(bag, (set, frozenset)):  # whose order depends on the hash seed
+            bag = sorted(bag, key=repr)
         try:
             trees = [as_meaning(meaning) for meaning in bag]
         except (ValueError, TypeError) as error:

@@ -20,7 +20,7 @@ from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, checked_arrays
-from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, sort_labels
+from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.sequence.constraints import check_allowed
 from structsvm.tasks.sequence.labels import encode_labels
@@ -227,5 +227,5 @@ def prepare(
         return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(list(classes)))
+    labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(listed(classes)))
     return SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids)), tokens, label_ids
