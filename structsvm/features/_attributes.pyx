@@ -245,7 +245,6 @@ cdef class AttributeBuffer(TokenBuffer):
 
     def add(self, sequence):
         """Add one sequence of tokens."""
-        cdef int64_t before = self.n_tokens
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
                             f"{type(sequence).__name__}")
@@ -257,6 +256,4 @@ cdef class AttributeBuffer(TokenBuffer):
             self.token += 1
             if self.token & 4095 == 0:
                 PyErr_CheckSignals()
-        if self.n_tokens == before:
-            raise ValueError(f"sequence {self.n_sequences} is empty")
         self.end_sequence()

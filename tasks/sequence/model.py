@@ -90,7 +90,9 @@ class SequenceModel(TaskModel):
     def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
-        return self.oracle.chain(tokens).decode(self.weights, allowed=allowed)
+        if allowed is not None:
+            allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
+        return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
 
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None, n_jobs: int = 1) -> Any:
         """Labels of sequences: a list of label lists.
