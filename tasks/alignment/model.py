@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from itertools import chain, islice
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.parameters import Interval
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
@@ -69,8 +70,8 @@ class AlignmentModel(TaskModel):
     def set_costs(self, matrix: Any, gap_open: Any, gap_extend: Any) -> None:
         """Put a substitution matrix (or the path or the name of one) and scores of gaps in the weights' place."""
         for name, cost in (("gap_open", gap_open), ("gap_extend", gap_extend)):
-            if not np.isfinite(cost):
-                raise ValueError(f"{name} must be finite, got {cost}")
+            if not Interval(Real, -np.inf, closed="neither").accepts(cost):
+                raise ValueError(f"{name} must be a finite number, got {cost!r:.80}")
             if cost > 0.0 and self.oracle.mode == "local":
                 raise ValueError(
                     f"{name} must not be positive in local mode: alignments would grow by gaps, got {cost}"
