@@ -47,15 +47,12 @@ def new_file(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> 
     _sync_directory(os.path.dirname(target))
 
 
-def check_new_file(path: str | os.PathLike[str], *inputs: str | os.PathLike[str] | None) -> None:
+def check_new_file(path: str | os.PathLike[str]) -> None:
     """Before the work whose outcome it is to hold: raise OSError if `new_file` could not write a file.
 
-    A temporary file is made and removed. ValueError if `path` is one of the files `inputs`, which would be lost.
+    A temporary file is made and removed.
     """
     path = os.fsdecode(path)
-    for source in inputs:
-        if source is not None and os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise ValueError(f"{path}: would replace the input {os.fsdecode(source)}; choose another name")
     target, _ = _target(path)
     temporary = _beside(target)
     try:
@@ -77,6 +74,9 @@ def _target(path: str) -> tuple[str, int | None]:
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
+        folder = os.path.dirname(target)
+        if path and not os.path.isdir(folder):
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder {folder}", path) from None
         return target, None
     except OSError as error:
         error.filename = path

@@ -23,7 +23,7 @@ from typing import Any
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import FILE, NEW, drawable, save, writing
+from structsvm.cli.output import FILE, NEW, TEXT, Input, check_files, drawable, save, writing
 from structsvm.model_file import read_model
 
 TASKS = ("alignment", "binary", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
@@ -72,8 +72,9 @@ def train() -> None:
 def commands_for(path: str, plot: str | None = None) -> Any:
     """Return ``(module, model)``: the commands of a model file's task, and its model.
 
-    Raises OSError, ImportError or ValueError if a picture is wanted and could not be drawn or saved.
+    Raises OSError, ImportError, ValueError or UsageError if an output could not be drawn or saved.
     """
+    check_files()
     drawable(plot)
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
@@ -86,14 +87,14 @@ def commands_for(path: str, plot: str | None = None) -> Any:
 
 
 MODEL = click.argument("model", type=FILE)
-INPUT = click.argument("input", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+INPUT = click.argument("input", type=Input(exists=True, dir_okay=False, allow_dash=True))
 JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 
 
 @main.command()
 @MODEL
 @INPUT
-@click.option("-o", "--output", type=NEW, help="File to write to (default: standard output).")
+@click.option("-o", "--output", type=TEXT, help="File to write to (default: standard output).")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @JOBS
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
@@ -131,7 +132,7 @@ def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
     task, model = commands_for(model, plot)
     figure = task.picture(model) if plot else None
     task.inspect(model, top, label)
-    if figure:
+    if plot:
         save(figure, plot)
 
 
@@ -139,10 +140,11 @@ def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
 @click.argument("task", type=click.Choice(sorted(TASKS)), default="semantics")
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-def demo(task: Any, output: str | None, seed: int) -> None:
+def demo(task: Any, output: str, seed: int) -> None:
     """Train on simulated data, print the scores, save a picture.
 
     Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
     """
+    check_files()
     drawable(output)
     save(importlib.import_module(f"structsvm.cli.{task}").demo(seed), output)

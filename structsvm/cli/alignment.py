@@ -134,18 +134,21 @@ def picture(model: Any) -> Any:
 @click.option("--band", type=click.IntRange(0), help="Search only so far from the diagonal.")
 @choice("--loss", "q", "zero_one")
 @count("--window", 0, "How far off a pair may be.", least=0)
-@click.option("--prior", help="Matrix to start from and stay close to: a file in NCBI's text form, or BLOSUM62, ...")
+@click.option(
+    "--prior",
+    type=out.Input(),
+    help="Matrix to start from and stay close to: a file in NCBI's text form, or BLOSUM62, ...",
+)
 @click.option("--prior-gap-open", type=float, default=-11.0, show_default=True)
 @click.option("--prior-gap-extend", type=float, default=-1.0, show_default=True)
 @click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
-@click.option("--matrix", type=out.NEW, help="Write the learnt matrix in NCBI's text form.")
+@click.option("--matrix", type=out.TEXT, help="Write the learnt matrix in NCBI's text form.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn alignment costs from a FASTA or A2M file of aligned pairs.
 
     Two records per example, with gaps; records with the same first word that follow are its decoys.
     """
     decoys, matrix = params.pop("decoys", None), params.pop("matrix", None)
-    out.check_writable(matrix)
     file = read_alignments(path)
     file.check_aligned(path)
     if decoys and not file.has_decoys:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,30 @@ from typing import Any
 import click
 import numpy as np
 
-# Files to read and to write.
-FILE, NEW = click.Path(exists=True, dir_okay=False), click.Path(dir_okay=False)
+from structsvm.new_file import check_new_file, new_file
+
+
+class Input(click.Path):
+    """The type of parameters that name a file to read; without `exists`, also those that may name something else."""
+
+
+class Output(click.Path):
+    """The type of parameters that name a file to write.
+
+    Parameters
+    ----------
+    stream : bool
+        Whether it may also be a device or a pipe, such as /dev/stdout, which is written as the text comes.
+    replaces : str, optional
+        The parameter whose file may be replaced by this one.
+    """
+
+    def __init__(self, *, stream: bool = False, replaces: str | None = None) -> None:
+        super().__init__(dir_okay=False)
+        self.stream, self.replaces = stream, replaces
+
+
+FILE, NEW, TEXT = Input(exists=True, dir_okay=False), Output(), Output(stream=True)
 
 
 def source(path: str) -> Any:
@@ -22,15 +45,40 @@ def source(path: str) -> Any:
     return click.get_binary_stream("stdin") if path == "-" else path  # type: ignore[operator]
 
 
-def check_writable(path: str) -> None:
-    """Raise OSError, before training, if a file cannot be written."""
-    if path is None:
-        return
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path}: the folder {folder} cannot be written to")
+def check_files() -> None:
+    """Before the work of the present command: check its `Input` and `Output` parameters.
+
+    Raises
+    ------
+    click.UsageError
+        If an output is one of the inputs, which would be lost, or two outputs are the same file.
+    OSError
+        If an output cannot be written.
+    """
+    context = click.get_current_context()
+    files = [(p, context.params[p.name]) for p in context.command.params if context.params.get(p.name) is not None]
+    inputs = [(p, path) for p, path in files if isinstance(p.type, Input)]
+    outputs = [(p, path, p.type) for p, path in files if isinstance(p.type, Output)]
+    for k, (output, path, kind) in enumerate(outputs):
+        lost = [other for other, source in inputs if other.name != kind.replaces and _same_file(path, source)]
+        lost += [other for other, target, _ in outputs[:k] if os.path.realpath(path) == os.path.realpath(target)]
+        if lost:
+            names = " and ".join(parameter.get_error_hint(context) for parameter in (output, lost[0]))
+            raise click.UsageError(f"{names} are the same file, {path}, of which one would be lost")
+        if not (kind.stream and _is_stream(path)):
+            check_new_file(path)
+
+
+def _same_file(path: str, other: str) -> bool:
+    """Whether two paths lead to the same file; "-" is standard input."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdin.fileno()) if other == "-" else os.stat(other))
+    except (OSError, ValueError):  # one of them is not there, or standard input is no file
+        return False
+
+
+def _is_stream(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 @contextmanager
@@ -41,19 +89,8 @@ def writing(output: str | None) -> Iterator[Any]:
         yield stream
         stream.flush()
         return
-    if os.path.exists(output) and not os.path.isfile(output):  # /dev/stdout, a pipe
-        with open(output, "w", encoding="utf-8") as stream:
-            yield stream
-        return
-    check_writable(output)
-    output = os.path.realpath(output)  # a link stays, what it points to is replaced
-    temporary = Path(f"{output}.{os.getpid()}.part")
-    try:
-        with temporary.open("w", encoding="utf-8") as stream:
-            yield stream
-        temporary.replace(output)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (open if _is_stream(output) else new_file)(output, "w", encoding="utf-8") as stream:
+        yield stream
 
 
 def best(labels: Any, scores: Any, kbest: int | None) -> Iterator[str]:
@@ -98,10 +135,9 @@ def heaviest(weights: Any, top: int, name: Any, precision: str = ".3f") -> None:
 
 
 def drawable(output: str | None) -> None:
-    """Raise OSError, ImportError or ValueError, before the work, if a picture could not be saved after it."""
+    """Before the work: raise ImportError or ValueError if a picture of such a name could not be drawn after it."""
     if output is None:
         return
-    check_writable(output)
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
@@ -118,9 +154,10 @@ def blank(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def save(figure: Any, output: str | None, *, say: Any = click.echo) -> None:
-    """Write a figure, and print its path."""
-    figure.savefig(output, dpi=120)
+def save(figure: Any, output: str, *, say: Any = click.echo) -> None:
+    """Write a figure, whole or not at all, and print its path."""
+    with new_file(output) as file:
+        figure.savefig(file, dpi=120, format=Path(output).suffix[1:].lower())
     say(f"picture: {output}")
 
 

@@ -129,7 +129,11 @@ def picture(model: Any, predictions: Any = None) -> Any:
 
 
 @training(0.1, plot="Save the training history as a picture.")
-@click.option("--templates", help="Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
+@click.option(
+    "--templates",
+    type=out.Input(),
+    help="Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]",
+)
 @count("--min-count", 1, "Drop rarer features.")
 @click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
 @choice("--inference", "exact", "greedy")

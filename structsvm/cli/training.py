@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -20,7 +21,10 @@ from structsvm.progress import Bar
 from structsvm.tasks.common.solver import SOLVERS
 
 WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
-trained on, start from what it has learnt on others."""
+trained on, start from what it has learnt on others. --model may replace it."""
+
+# A model may replace the one that it continues: the file appears whole, and the one before stays until then.
+MODEL = out.Output(replaces="warm_start")
 
 # Options that are no parameters of a model.
 NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
@@ -72,7 +76,7 @@ def training(
     """
     options = [
         click.argument("train_file", metavar=metavar, type=out.FILE),
-        click.option("-m", "--model", required=True, type=out.NEW, help="File to write the model to."),
+        click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
         click.option("-C", "C", type=float, help=f"{role_of_C}  [default: {default_C:g}]"),
         click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
@@ -97,9 +101,12 @@ def training(
         def command(
             train_file: str, model: Any, quiet: bool, warm_start: str | None, plot: str | None = None, **params: Any
         ) -> None:
+            out.check_files()
+            out.drawable(plot)
             source, default = click.get_current_context().get_parameter_source, click.core.ParameterSource.DEFAULT
             given = {name: value for name, value in params.items() if source(name) is not default}
-            sys.exit(function(Training(model, warm_start, plot, quiet), train_file, given))
+            job = Training(model, warm_start, plot, quiet, params["checkpoint"])
+            sys.exit(function(job, train_file, given))
 
         files = "Files that end in .gz, .xz or .bz2 are read as they are."
         return click.command(help=f"{cleandoc(function.__doc__)}\n\n{files}")(with_options(options, command))
@@ -108,13 +115,14 @@ def training(
 
 
 class Training:
-    """One training on the command line, from the check of its outputs to its exit status."""
+    """One training on the command line, to its exit status."""
 
-    def __init__(self, model_path: str, warm_start: str | None, plot: str | None, quiet: bool) -> None:
+    def __init__(
+        self, model_path: str, warm_start: str | None, plot: str | None, quiet: bool, checkpoint: str | None
+    ) -> None:
         self.begin = time.perf_counter()
         self.model_path, self.warm_start, self.plot, self.quiet = model_path, warm_start, plot, quiet
-        out.check_writable(model_path)
-        out.drawable(plot)
+        self.checkpoint = checkpoint
 
     @property
     def seconds(self) -> float:
@@ -161,14 +169,24 @@ class Training:
         ``describe(model)`` returns the text about a trained model, ``draw(model)`` its picture.
         """
         path = self.model_path
-        model.save(path)
+        self.save(model)
         if model.result is not None:
             self.say(describe(model) if describe else model.result.certificate())
-        if self.plot:
-            out.save(draw(model), self.plot, say=self.say)
         if interrupted is not None:
             partial = f"{path} holds the partial model; resume with --warm-start {path}"
             click.echo(f"interrupted after {interrupted:.1f} passes: {partial}", err=True)
-            return 130
-        self.say(f"model: {path} ({Path(path).stat().st_size / 1e6:.1f} MB), {self.seconds:.2f} s in all")
-        return 0
+        else:
+            self.say(f"model: {path} ({Path(path).stat().st_size / 1e6:.1f} MB), {self.seconds:.2f} s in all")
+        if self.plot:
+            out.save(draw(model), self.plot, say=self.say)
+        return 0 if interrupted is None else 130
+
+    def save(self, model: Any) -> None:
+        """Save a model; where that fails, the error tells whether a checkpoint holds the work."""
+        try:
+            model.save(self.model_path)
+        except (OSError, ValueError, MemoryError) as error:
+            message = f"the model was not saved: {error or 'not enough memory'}"
+            if self.checkpoint is not None and os.path.exists(self.checkpoint):
+                message += f"; {self.checkpoint} holds its training: run the command again to resume from there"
+            raise click.ClickException(message) from error

@@ -8,7 +8,6 @@ from them is checked before anything is written.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -20,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from structsvm.datasets._sources import SOURCES, Source
+from structsvm.features.sources import decompress
+from structsvm.new_file import new_file
 
 DataHome = str | os.PathLike[str] | None
 
@@ -106,15 +107,14 @@ def _download(source: Source, folder: Path, files: Iterable[str]) -> None:
         _checked(source, file, made[file], f"{file} made from {source.url}")
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
-        partial = folder / f".{file}.{os.getpid()}"
-        partial.write_bytes(made[file])
-        partial.replace(folder / file)
+        with new_file(folder / file) as whole:
+            whole.write(made[file])
 
 
 def _checked(source: Source, file: str, raw: bytes, where: str, advice: str = "") -> bytes:
     """Content of a file's bytes; DatasetUnavailableError if its hash is wrong."""
     try:
-        content = gzip.decompress(raw) if file.endswith(".gz") else raw
+        content = decompress(raw, file)
         arrays = _arrays(content) if file.endswith(".npz") else None
     except Exception as error:  # noqa: BLE001 - whatever the decoders of gzip, zip, numpy raise
         raise DatasetUnavailableError(f"{where} is damaged ({error}).{advice}") from None

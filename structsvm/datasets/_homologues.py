@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw
+from structsvm.new_file import new_file
 from structsvm.parameters import Interval
 from structsvm.structures.gapped import strip_gaps
 
@@ -170,8 +171,11 @@ def write_alignments(
     """
     if decoys is not None and len(decoys) != len(y):
         raise ValueError(f"y has {len(y)} alignments, and there are {len(decoys)} lists of decoys")
-    with (gzip.open if str(path).endswith(".gz") else open)(path, "wt", encoding="ascii", newline="\n") as file:
-        for k, (row_x, row_z) in enumerate(y):
-            file.write(f">E{k + 1} x\n{row_x}\n>E{k + 1} z\n{row_z}\n")
-            for rank, decoy in enumerate(decoys[k] if decoys is not None else (), start=1):
-                file.write(f">E{k + 1} decoy{rank}\n{decoy}\n")
+    records = []
+    for k, (row_x, row_z) in enumerate(y):
+        records.append(f">E{k + 1} x\n{row_x}\n>E{k + 1} z\n{row_z}\n")
+        for rank, decoy in enumerate(decoys[k] if decoys is not None else (), start=1):
+            records.append(f">E{k + 1} decoy{rank}\n{decoy}\n")
+    content = "".join(records).encode("ascii")
+    with new_file(path) as file:
+        file.write(gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content)

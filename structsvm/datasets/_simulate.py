@@ -9,6 +9,7 @@ frequencies 1/rank, ranked differently by each label. So neither word nor tag de
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral, Real
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
+from structsvm.new_file import new_file
 from structsvm.parameters import Interval
 
 _TYPES = ["NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "CONJP", "INTJP", "LST", "UCP"]
@@ -157,16 +159,50 @@ def write_columns(path: str | PathLike[str], X: Sequence[Sequence[Sequence[str]]
     Raises
     ------
     ValueError
-        X and y, or a pair of their sequences (the message gives its index), differ in length.
+        X and y, or a pair of their sequences (the message gives its index), differ in length; or the file could not be
+        read back: no sequences, an empty one, another number of columns than the first token has, a field that is
+        empty or holds a blank, a tab, a line break or a lone surrogate (the message names sequence, token and column).
+    TypeError
+        A token or label is not of strings.
     """
-    lines = []
     if len(X) != len(y):
         raise ValueError(f"X has {len(X)} sequences and y has {len(y)}.")
+    rows: list[tuple[str, ...]] = []
+    lines = []
     for i, (tokens, labels) in enumerate(zip(X, y, strict=True)):
         if len(tokens) != len(labels):
             raise ValueError(f"sequence {i}: X has {len(tokens)} tokens and y has {len(labels)} labels.")
-        lines += [" ".join((*token, label)) for token, label in zip(tokens, labels, strict=True)]
+        if len(tokens) == 0:
+            raise ValueError(f"sequence {i} is empty.")
+        for t, (token, label) in enumerate(zip(tokens, labels, strict=True)):
+            rows.append(_fields(token, label, f"sequence {i}, token {t}"))
+            if len(rows[-1]) != len(rows[0]):
+                raise ValueError(
+                    f"sequence {i}, token {t}: expected {len(rows[0])} columns with the label, got {len(rows[-1])}."
+                )
+            lines.append(" ".join(rows[-1]))
         lines.append("")
-    open_text = gzip.open if Path(path).suffix == ".gz" else open
-    with open_text(path, "wt", encoding="utf-8", newline="\n") as file:
-        file.write("\n".join(lines) + "\n")
+    if not rows:
+        raise ValueError("X has no sequences.")
+    # The reader skips one byte order mark; a word that begins with one keeps its own behind it.
+    coding = "utf-8-sig" if rows[0][0].startswith("\ufeff") else "utf-8"
+    content = ("\n".join(lines) + "\n").encode(coding)
+    with new_file(path) as file:
+        file.write(gzip.compress(content, mtime=0) if Path(path).suffix == ".gz" else content)
+
+
+def _fields(token: Any, label: Any, where: str) -> tuple[str, ...]:
+    """A token's columns and its label; ValueError or TypeError for what cannot be read back."""
+    if isinstance(token, str):
+        raise TypeError(f"{where}: a token must be a tuple of its columns, got the str {token!r:.40}.")
+    fields = (*token, label)
+    for j, field in enumerate(fields):
+        name = "label" if j == len(token) else f"column {j}"
+        if not isinstance(field, str):
+            raise TypeError(f"{where}, {name}: expected a str, got {field!r:.40}.")
+        if not re.fullmatch("[^ \t\r\n\ud800-\udfff]+", field):
+            raise ValueError(
+                f"{where}, {name}: {field!r:.40} cannot be written: fields are not empty, and hold no blanks, tabs, "
+                "line breaks or lone surrogates."
+            )
+    return fields

@@ -15,6 +15,7 @@ import numpy as np
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
 from structsvm.datasets._fetch import DataHome, File, fetch
 from structsvm.datasets._parts import Split, fields
+from structsvm.new_file import new_file
 from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy
 
@@ -244,4 +245,5 @@ def write_documents(
         for k, pair in enumerate(pairs):
             if any("\t" in str(part) or len(str(part).splitlines()) > 1 for part in pair):
                 raise ValueError(f"{file}: line {k + 1} would contain a tab or a line break: {pair!r:.80}.")
-        Path(file).write_text("".join(f"{a}\t{b}\n" for a, b in pairs), encoding="utf-8")
+        with new_file(file, "w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{a}\t{b}\n" for a, b in pairs)

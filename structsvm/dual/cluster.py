@@ -14,10 +14,14 @@ from collections import OrderedDict
 from typing import Any
 
 import numpy as np
-from distributed import CancelledError, KilledWorker
-from distributed.client import FutureCancelledError
 
 from structsvm._problem import Problem
+
+try:
+    from distributed import CancelledError, KilledWorker
+    from distributed.client import FutureCancelledError
+except ImportError as error:
+    raise ImportError("rounds on a Dask cluster need distributed: pip install 'structsvm[cluster]'") from error
 
 # What says that a worker or the way to it is gone, and nothing about the task itself.
 LOST = (KilledWorker, CancelledError, FutureCancelledError, OSError)  # OSError: connections, time-outs

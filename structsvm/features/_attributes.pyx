@@ -203,9 +203,15 @@ cdef class AttributeBuffer(TokenBuffer):
             for key, inner in (<dict>value).items():
                 self.add_item(prefix, key, inner, depth)
         else:
-            for key in value:
+            for key in self.in_order(value):
                 self.add_pair(prefix, self.text(key))
         return 0
+
+    cdef object in_order(self, object names):
+        """A collection of names; sets sorted, so that feature indices do not depend on the hash seed."""
+        if isinstance(names, (set, frozenset)):
+            return sorted([self.text(name) for name in names])
+        return names
 
     cdef int add_token(self, object token) except -1:
         cdef Py_ssize_t k = 0
@@ -226,7 +232,7 @@ cdef class AttributeBuffer(TokenBuffer):
             for k in range(PyTuple_GET_SIZE(token)):
                 self.add_name(<object>PyTuple_GET_ITEM(token, k))
         elif isinstance(token, (list, tuple, set, frozenset)):
-            for name in token:
+            for name in self.in_order(token):
                 self.add_name(name)
         elif hasattr(token, "items") and hasattr(token, "keys"):
             for name, inner in token.items():
@@ -239,7 +245,6 @@ cdef class AttributeBuffer(TokenBuffer):
 
     def add(self, sequence):
         """Add one sequence of tokens."""
-        cdef int64_t before = self.n_tokens
         if isinstance(sequence, (str, bytes, dict)) or not hasattr(sequence, "__iter__"):
             raise TypeError(f"sequence {self.n_sequences} must be a list of tokens, got "
                             f"{type(sequence).__name__}")
@@ -251,6 +256,4 @@ cdef class AttributeBuffer(TokenBuffer):
             self.token += 1
             if self.token & 4095 == 0:
                 PyErr_CheckSignals()
-        if self.n_tokens == before:
-            raise ValueError(f"sequence {self.n_sequences} is empty")
         self.end_sequence()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, BinaryIO, overload
 
@@ -175,6 +175,10 @@ class Columns:
         offsets, rows = take_ranges(self.offsets, sequences)
         return Columns(offsets, self.ids[rows], self.vocabularies, self.name)
 
+    def without_empty(self) -> Columns:
+        """The sequences that have tokens; nothing is copied but offsets."""
+        return replace(self, offsets=self.offsets[np.append(True, np.diff(self.offsets) > 0)])
+
     def compact(self) -> Columns:
         """The same sequences, with vocabularies of the strings that occur in them.
 
@@ -194,13 +198,15 @@ class Columns:
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
 
     @classmethod
-    def from_sequences(cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>") -> Columns:
+    def from_sequences(
+        cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>", *, allow_empty: bool = False
+    ) -> Columns:
         """From sequences of rows of strings, ``[[("The", "DT"), ("dog", "NN")], ...]``.
 
         Raises
         ------
         ColumnFileError
-            For an empty sequence, or rows of different lengths (names both).
+            For an empty sequence (unless `allow_empty`), or rows of different lengths (names both).
         """
         rows: list[Sequence[str]] = []
         ends = [0]
@@ -213,7 +219,7 @@ class Columns:
                         f"{name}: sequence {s}, token {t}: expected {len(rows[0])} columns, found {len(row)}"
                     )
                 rows.append(row)
-            if len(rows) == ends[-1]:
+            if len(rows) == ends[-1] and not allow_empty:
                 raise ColumnFileError(f"{name}: sequence {s} is empty")
             ends.append(len(rows))
         n_columns = len(rows[0]) if rows else 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
 
@@ -128,12 +129,14 @@ class FeatureEncoder:
         tokens = fresh._encode(X, lengths, True)
         if len(tokens) == 0:
             raise ValueError("X contains no sequences")
+        for s in np.flatnonzero(tokens.lengths == 0)[:1]:
+            raise ValueError(f"sequence {s} is empty")
         fresh.n_features = tokens.n_features
         self.__dict__.update(fresh.__dict__)  # last, so that an error changes nothing
         return tokens
 
     def transform(self, X: Any, lengths: Any = None) -> Tokens:
-        """Encode data of the kind that it was fitted on; unknown features are dropped."""
+        """Encode data of the kind that it was fitted on; unknown features are dropped, and sequences may be empty."""
         if self.kind is None:
             if self.hash_bits is not None:
                 return self.fit_transform(X, lengths)
@@ -178,10 +181,10 @@ class FeatureEncoder:
                 raise ValueError("X contains no sequences")
             return self._nothing()
         sequences = chain([first], iterator)
-        if is_numeric(first):
+        if is_numeric(first) or (self.kind == "numeric" and isinstance(first, (list, tuple)) and not first):
             return self._encode_numeric(sequences, fit)
         if self._wants_columns(fit):
-            return self._encode_columns(_columns_of(sequences), fit)
+            return self._encode_columns(_columns_of(sequences, fit), fit)
         return self._encode_attributes(sequences, fit)
 
     def _wants_columns(self, fit: bool) -> bool:
@@ -216,6 +219,9 @@ class FeatureEncoder:
 
     def _encode_columns(self, X: Columns, fit: bool) -> Tokens:
         self._become("columns", fit)
+        if not fit and not np.diff(X.offsets).all():
+            tokens = self._encode_columns(X.without_empty(), fit) if X.n_tokens else self._nothing()
+            return replace(tokens, offsets=X.offsets)
         X = X.compact()
         if fit:
             self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
@@ -287,7 +293,7 @@ class FeatureEncoder:
         return self
 
 
-def _columns_of(sequences: Iterable[Any]) -> Columns:
+def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
     """Sequences of tuples of strings as `Columns`."""
 
     def checked() -> Iterator[list[tuple[str, ...]]]:
@@ -302,4 +308,4 @@ def _columns_of(sequences: Iterable[Any]) -> Columns:
                     )
             yield tokens
 
-    return Columns.from_sequences(checked(), "X")
+    return Columns.from_sequences(checked(), "X", allow_empty=not fit)

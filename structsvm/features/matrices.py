@@ -31,13 +31,13 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
     """Sequences of rows of `width` columns (None: as many as the first has); feature j is column j."""
     buffer = TokenBuffer()
     for s, sequence in enumerate(sequences):
-        (n, d), add = _numeric_rows(sequence, s)
+        if isinstance(sequence, (list, tuple)) and not sequence:  # of no width
+            sequence = np.zeros((0, width or 0))
+        (_, d), add = _numeric_rows(sequence, s)
         if width is None:
             width = d
         if d != width:
             raise ValueError(f"sequence {s} has {d} columns, expected {width}")
-        if n == 0:
-            raise ValueError(f"sequence {s} is empty")
         add(buffer)
     if width is not None and width > MAX_FEATURES:
         raise OverflowError("more than 2**31 - 1 features")
@@ -89,8 +89,8 @@ def split_rows(x: Any, lengths: Any) -> Iterable[Any]:
     if sparse and getattr(x, "format", "csr") != "csr":
         x = x.tocsr()
     n_rows = x.shape[0] if sparse else len(x)
-    for s in np.flatnonzero(sizes <= 0)[:1]:
-        raise ValueError(f"sequence {s} is empty (lengths[{s}] is {sizes[s]})")
+    for s in np.flatnonzero(sizes < 0)[:1]:
+        raise ValueError(f"lengths[{s}] is {sizes[s]}")
     if sizes.sum() != n_rows:
         raise ValueError(f"lengths add up to {sizes.sum()}, X has {n_rows} rows")
     ends = np.cumsum(sizes).tolist()

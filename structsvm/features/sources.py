@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import os
 import re
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any
 
 
 class DamagedFileError(ValueError):
-    """Compressed data that cannot be read; the message names the file."""
+    """Compressed data that are damaged, or unfold to too much; the message names the file."""
 
 
 def load_bytes(source: Any) -> tuple[bytes, str, bool]:
@@ -18,12 +20,12 @@ def load_bytes(source: Any) -> tuple[bytes, str, bool]:
         raise TypeError("source must be a path, a file or lines; wrap bytes into io.BytesIO")
     if isinstance(source, (str, os.PathLike)):
         name = os.fspath(source)
-        return _decompress(Path(source).read_bytes(), name), name, False
+        return decompress(Path(source).read_bytes(), name), name, False
     name = str(getattr(source, "name", "<lines>"))
     if hasattr(source, "read"):
         content = source.read()
         if isinstance(content, bytes):
-            return _decompress(content, name), name, False
+            return decompress(content, name), name, False
         return content.encode("utf-8", "surrogatepass"), name, True
     lines = []
     for k, line in enumerate(source):
@@ -43,32 +45,60 @@ def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tup
         raise error(f"{place.format(name, line)}: bytes that are not UTF-8") from None
 
 
-# Kind by suffix, and by the first bytes (which practically no UTF-8 text begins with).
+# Kind by suffix, and by the first bytes (which practically no UTF-8 text begins with); the module and its file class.
 _COMPRESSION = {
-    "gzip": (".gz", re.compile(rb"\x1f\x8b")),
-    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00")),
-    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")),
+    "gzip": (".gz", re.compile(rb"\x1f\x8b"), "gzip", "GzipFile"),
+    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00"), "lzma", "LZMAFile"),
+    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2", "BZ2File"),
 }
 
+# Text unfolds to 3 to 30 times its compressed size, and a bomb to 1000 times or more.
+LIMIT = "STRUCTSVM_MAX_UNFOLDED"
+RATIO, FLOOR, CEILING = 200, 2**28, 2**34
+BLOCK = 2**20
 
-def _decompress(data: bytes, name: str) -> bytes:
-    for kind, (suffix, magic) in _COMPRESSION.items():
+
+def decompress(data: bytes, name: str) -> bytes:
+    """Unfold data that are compressed with gzip, xz or bzip2; others are returned as they are.
+
+    They may unfold to at most as many bytes as the environment variable STRUCTSVM_MAX_UNFOLDED says; by default to 200
+    times their size, but in any case to 256 MiB, and never to more than 16 GiB.
+
+    Raises
+    ------
+    DamagedFileError
+        If they are damaged, or would unfold to more; the message names the file.
+    """
+    for kind, (suffix, magic, module, reader) in _COMPRESSION.items():
         if not (name.lower().endswith(suffix) or magic.match(data)):
             continue
+        opened, limit = getattr(importlib.import_module(module), reader), _limit(len(data))
+        blocks, size = [], 0
         try:
-            if kind == "gzip":
-                import gzip
-
-                return gzip.decompress(data)
-            if kind == "xz":
-                import lzma
-
-                return lzma.decompress(data)
-            import bz2
-
-            return bz2.decompress(data)
-        except (ImportError, MemoryError):
+            with opened(io.BytesIO(data)) if kind != "gzip" else opened(fileobj=io.BytesIO(data)) as file:
+                while block := file.read(BLOCK):
+                    blocks.append(block)
+                    size += len(block)
+                    if size > limit:
+                        break
+        except MemoryError:
             raise
         except Exception as error:  # EOFError, OSError, zlib.error, LZMAError, ValueError
             raise DamagedFileError(f"{name}: damaged {kind} data ({error})") from error
+        if size > limit:
+            raise DamagedFileError(
+                f"{name}: {len(data)} bytes of {kind} data unfold to more than {limit}; unpack the file first, or set "
+                f"the environment variable {LIMIT} to the bytes that it may take"
+            )
+        return b"".join(blocks)
     return data
+
+
+def _limit(size: int) -> int:
+    """Bytes that so many compressed ones may unfold to."""
+    text = os.environ.get(LIMIT)
+    if text is None:
+        return min(max(RATIO * size, FLOOR), CEILING)
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError(f"the environment variable {LIMIT} must be a number of bytes, got {text!r:.40}")
+    return int(text)

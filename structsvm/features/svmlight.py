@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.sources import load_text
+from structsvm.new_file import new_file
 
 
 class SvmlightFileError(ValueError):
@@ -87,12 +89,27 @@ def parse_svmlight(rows: Sequence[tuple[int, str]], name: str) -> tuple[Any, lis
 
 
 def write_svmlight(path: str | os.PathLike[str], X: Any, labels: Iterable[Any]) -> None:
-    """Write examples; values as short as float32 allows, zeros omitted."""
+    """Write examples; values as short as float32 allows, zeros omitted.
+
+    Raises
+    ------
+    ValueError
+        If X and labels differ in length, or a label or value (the message names its row) could not be read back.
+    """
     from scipy.sparse import csr_array
 
-    rows = csr_array(X, dtype=np.float32)
+    with np.errstate(over="ignore"):  # infinite values are reported below
+        rows = csr_array(X, dtype=np.float32)
     rows.eliminate_zeros()
-    with open(path, "w", encoding="utf-8") as file:
-        for label, first, last in zip(labels, rows.indptr, rows.indptr[1:]):
-            pairs = zip(rows.indices[first:last], rows.data[first:last])
-            file.write(" ".join([str(label), *(f"{j + 1}:{value}" for j, value in pairs)]) + "\n")
+    names = [str(label) for label in labels]
+    if len(names) != rows.shape[0]:
+        raise ValueError(f"X has {rows.shape[0]} rows and there are {len(names)} labels")
+    with new_file(path, "w", encoding="utf-8", newline="\n") as file:
+        for k, (label, (first, last)) in enumerate(zip(names, pairwise(rows.indptr), strict=True)):
+            if label.split() != [label] or "#" in label:
+                raise ValueError(f"row {k}: the label {label!r:.40} is empty, or holds a blank or #")
+            pairs = list(zip(rows.indices[first:last].tolist(), rows.data[first:last], strict=True))
+            for j, value in pairs:
+                if not np.isfinite(value):
+                    raise ValueError(f"row {k}, column {j}: {value} is not a finite float32 number")
+            file.write(" ".join([label, *(f"{j + 1}:{value}" for j, value in pairs)]) + "\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,10 @@ class Tokens:
             None if self.values is None else self.values[first:last],
             self.n_features,
         )
+
+    def without_empty(self) -> Tokens:
+        """The sequences that have tokens; nothing is copied but offsets."""
+        return replace(self, offsets=self.offsets[np.append(True, self.lengths > 0)])
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""

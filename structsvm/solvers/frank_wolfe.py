@@ -50,7 +50,7 @@ class FrankWolfe(DualSolver):
 
     _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
         "sampling": Options("uniform", "gap"),
-        "n_cached": Interval(Integral, 0),
+        "n_cached": Interval(Integral, 0, 2**31 - 1, closed="both"),
     }
 
     def __init__(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from structsvm.features.sources import load_bytes
+from structsvm.new_file import new_file
 from structsvm.strict_json import parse_json
 from structsvm.structures.meanings import as_meaning
 
@@ -108,7 +109,7 @@ def write_bags(
     columns = {"sentence": sentences, "bag": bags} | ({} if alignments is None else {"alignment": alignments})
     if len({len(column) for column in columns.values()}) != 1:
         raise ValueError(f"lengths differ: {', '.join(f'{len(c)} of {name}' for name, c in columns.items())}")
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with new_file(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(
             json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n"
             for row in zip(*columns.values(), strict=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from structsvm.features.sources import DamagedFileError, load_text
+from structsvm.new_file import new_file
 
 _NOT_A_LABEL = re.compile(r"[\s()]")
 _SPACE = re.compile(r"\s")
@@ -307,7 +308,7 @@ def read_trees(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> lis
 
 def write_trees(path: str | os.PathLike[str], trees: Iterable[Tree]) -> None:
     """Write trees to a file, one per line, UTF-8."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with new_file(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{tree}\n" for tree in trees)
 
 

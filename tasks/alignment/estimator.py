@@ -278,7 +278,8 @@ class SequenceAligner(TaskEstimator):
     def predict(self, X: Any) -> Any:
         """Align pairs of sequences: a list of pairs of gapped rows.
 
-        In local mode, what is not aligned is in lower case, against gaps.
+        In local mode, what is not aligned is in lower case, against gaps. An empty sequence is aligned with nothing but
+        gaps; `predict_kbest` and `decision_function` raise ValueError for one.
         """
         return self._fitted().align(X, self._threads)
 

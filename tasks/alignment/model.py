@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from itertools import chain, islice
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
+from structsvm.parameters import Interval
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
@@ -69,8 +70,8 @@ class AlignmentModel(TaskModel):
     def set_costs(self, matrix: Any, gap_open: Any, gap_extend: Any) -> None:
         """Put a substitution matrix (or the path or the name of one) and scores of gaps in the weights' place."""
         for name, cost in (("gap_open", gap_open), ("gap_extend", gap_extend)):
-            if not np.isfinite(cost):
-                raise ValueError(f"{name} must be finite, got {cost}")
+            if not Interval(Real, -np.inf, closed="neither").accepts(cost):
+                raise ValueError(f"{name} must be a finite number, got {cost!r:.80}")
             if cost > 0.0 and self.oracle.mode == "local":
                 raise ValueError(
                     f"{name} must not be positive in local mode: alignments would grow by gaps, got {cost}"
@@ -163,8 +164,10 @@ class AlignmentModel(TaskModel):
     # ---- prediction -----------------------------------------------------------------------------
 
     def align(self, X: Any, n_jobs: int = 1) -> Any:
-        """The best alignment of each pair of strings, as pairs of rows."""
-        parts = [part.tolist() for part in np.array_split(np.arange(len(X)), max(1, min(n_jobs, len(X))))]
+        """The best alignment of each pair of strings, as pairs of rows; an empty string against nothing but gaps."""
+        found = [self._with_nothing(pair, k) for k, pair in enumerate(X)]
+        full = [k for k, rows in enumerate(found) if rows is None]
+        parts = [part.tolist() for part in np.array_split(np.array(full, int), max(1, min(n_jobs, len(full))))]
 
         def work(part: Any) -> list[Any]:
             pool = StringPool(self.encoder)
@@ -172,7 +175,24 @@ class AlignmentModel(TaskModel):
             aligner = self.oracle.aligner(pool.strings(), pairs)
             return [self._rows(X[k], *aligner.align(self.weights, *pair)[:3]) for k, pair in zip(part, pairs.tolist())]
 
-        return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
+        for k, rows in zip(full, chain.from_iterable(parallel_map(work, parts, n_jobs)), strict=True):
+            found[k] = rows
+        return found
+
+    def _with_nothing(self, pair: Any, k: int) -> Any:
+        """The alignment of example k if one of its strings is empty, else None."""
+        strings = as_pair(pair, k)
+        if all(not isinstance(string, (str, tuple, list)) or any(string) for string in strings):
+            return None
+        letters = []
+        for name, string in zip("xz", strings, strict=True):
+            try:
+                letters.append(self.encoder.letters_of(string))
+                if letters[-1]:
+                    self.encoder.encode(string)
+            except ValueError as error:
+                raise ValueError(f"{name} of example {k}: {error}") from None
+        return join_rows(*letters, 0, 0, b"", local=self.oracle.mode == "local")
 
     def align_kbest(self, pair: Any, k: Any) -> list[Any]:
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""

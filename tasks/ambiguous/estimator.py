@@ -14,7 +14,7 @@ from structsvm.parameters import FLAG, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.ambiguous.model import AmbiguousModel, as_bag, encode_bags, rows_of
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
-from structsvm.tasks.common.labels import check_classes, label_array, sort_labels
+from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
 
@@ -145,7 +145,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
                 raise ValueError("the model was trained with another 'fit_intercept'; set it back, or train afresh")
             known = before.labels
         else:
-            known = None if classes is None else sort_labels(list(dict.fromkeys(classes)))
+            known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))
         labels, bags = encode_bags(y, known)
         if len(labels) < 2:
             raise ValueError(f"AmbiguousClassifier needs at least 2 classes, and y holds one class alone: {labels}")

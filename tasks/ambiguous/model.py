@@ -94,7 +94,10 @@ def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
     """
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
-    bags = [as_bag(candidates) for candidates in (y if hasattr(y, "__iter__") else np.asarray(y))]
+    rows = y if hasattr(y, "__iter__") else np.asarray(y)
+    if isinstance(rows, np.ndarray) and rows.ndim == 0:
+        raise ValueError(f"y must hold the candidate labels of each example, got {y!r:.80}")
+    bags = [as_bag(candidates) for candidates in rows]
     for i, bag in enumerate(bags):
         if any(isinstance(label, float) and label != label // 1 for label in bag):
             raise ValueError(f"Unknown label type: continuous, {bag} of example {i}; labels are names or whole numbers")

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
-from structsvm.tasks.common.labels import label_ids_of, settled_labels
+from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
 PART = 512
@@ -79,7 +78,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, y, columns = self._validated(X, y, before=before, **self._accepted)
-        check_classification_targets(y)
+        check_targets(y)
         labels = self._labels_of(y, classes, before)
         label_ids = label_ids_of(y, labels)
         model, X = self._start(X, labels, before)

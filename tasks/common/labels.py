@@ -88,9 +88,43 @@ def labels_from_json(values: Any) -> Any:
     return labels
 
 
+def listed(classes: Any) -> list[Any]:
+    """The argument `classes` of `partial_fit` as a list; ValueError unless it is a collection of labels."""
+    try:
+        found = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+        if not isinstance(classes, (str, bytes)) and all(map(is_hashable, found)):
+            return found
+    except TypeError:  # no collection
+        pass
+    raise ValueError(f"classes must be a list of labels, got {classes!r:.80}")
+
+
+def distinct(labels: Any, name: str) -> Any:
+    """Distinct labels, ascending, as an array; ValueError, which begins with `name`, if they have no order."""
+    unhashable = next((label for label in labels if not is_hashable(label)), None)
+    if unhashable is not None:
+        raise ValueError(f"{name} holds {unhashable!r:.80}, which is no label")
+    try:
+        return np.unique(labels)
+    except TypeError:
+        raise ValueError(
+            f"{name} holds labels that have no order among them (strings and numbers, say): {labels!r:.200}"
+        ) from None
+
+
+def check_targets(y: Any) -> None:
+    """Raise ValueError unless y are labels of classes, as scikit-learn has them."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    try:
+        check_classification_targets(y)
+    except TypeError as error:  # bytes, or labels without an order among them
+        raise ValueError(f"y holds no labels of classes: {error}") from error
+
+
 def check_classes(classes: Any, labels: Any) -> None:
     """Raise ValueError if `partial_fit` is given other classes than those that the first call has settled."""
-    if classes is not None and set(classes) != set(labels):
+    if classes is not None and set(listed(classes)) != set(labels):
         raise ValueError(f"classes={classes!r} is not the same as on the last call of partial_fit: {list(labels)}")
 
 
@@ -102,33 +136,35 @@ def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
     y : ndarray
         Labels of the batch.
     classes : array-like or None
-        What `partial_fit` was given.
+        The argument of `partial_fit`.
     labels : ndarray, optional
         Those that an earlier call has settled.
 
     Raises
     ------
     ValueError
-        `classes` are others than `labels`, or there is one class only.
+        `classes` are others than `labels`, or no labels that can be sorted, or there is one class only.
     """
     if labels is None:
-        labels = np.unique(y if classes is None else classes)
+        labels = distinct(y, "y") if classes is None else distinct(listed(classes), "classes")
     else:
         check_classes(classes, labels)
     if len(labels) < 2:
-        raise ValueError(
-            f"2 classes or more are needed, and y has only one class: {labels.tolist()[0]!r} (partial_fit takes all of "
-            "them as classes=)"
-        )
+        only = f"only one class: {labels.tolist()[0]!r}" if len(labels) else "no class"
+        raise ValueError(f"2 classes or more are needed, and y has {only} (partial_fit takes all of them as classes=)")
     return labels
 
 
 def label_ids_of(y: Any, labels: Any) -> Any:
     """Ids of labels, int32; ValueError for one that is not settled."""
-    unseen = np.setdiff1d(y, labels)
-    if len(unseen):
+    try:
+        unseen = np.setdiff1d(y, labels).tolist()
+    except TypeError:  # y has labels of another type
+        known = set(labels.tolist())
+        unseen = [label for label in np.asarray(y).tolist() if label not in known]
+    if unseen:
         raise ValueError(
-            f"y has the label {unseen.tolist()[0]!r}, none of the classes that the first call has settled: {labels}"
+            f"y has the label {unseen[0]!r}, none of the classes that the first call has settled: {labels}"
         )
     return np.searchsorted(labels, y).astype(np.int32)
 

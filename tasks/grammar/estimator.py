@@ -232,7 +232,7 @@ class GrammarParser(TaskEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
-        """Return the best tree of each sentence, as a list of `Tree`.
+        """Return the best tree of each sentence, as a list of `Tree`; None for a sentence without words.
 
         Parameters
         ----------
@@ -244,12 +244,13 @@ class GrammarParser(TaskEstimator):
         NoParseError
             With ``on_no_parse="raise"``: a sentence that the grammar does not cover; the message names its index.
         ValueError
-            An empty sentence, one longer than `max_length`, or one whose chart is larger than `max_chart_bytes`.
+            A sentence longer than `max_length`, or one whose chart is larger than `max_chart_bytes`.
         """
         return self._fitted().predict(X, on_no_parse=self.on_no_parse, n_jobs=self._threads)
 
     def predict_kbest(self, X: Any, k: Any) -> Any:
-        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are).
+        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
+        of a sentence without words).
 
         For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
         """

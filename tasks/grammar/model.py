@@ -92,6 +92,9 @@ class GrammarModel(TaskModel):
     def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any, parser: Any) -> Any:
         trees = []
         for i, sentence in enumerate(sentences, start=first):
+            if is_nothing(sentence):
+                trees.append(None)
+                continue
             try:
                 terminals, words = self._encoded(sentence)
                 found = self.oracle.parse(terminals, self.weights, words=words, parser=parser)
@@ -112,6 +115,9 @@ class GrammarModel(TaskModel):
     def predict_kbest(self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise") -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
         for i, sentence in enumerate(sentences):
+            if is_nothing(sentence):
+                yield []
+                continue
             try:
                 terminals, words = self._encoded(sentence)
                 ranked = list(self.oracle.kbest(terminals, self.weights, k, words=words))
@@ -188,7 +194,7 @@ class GrammarModel(TaskModel):
                 "start": list(grammar.start),
                 "h": grammar.h,
                 "max_unary": grammar.max_unary,
-                "uncounted": list(grammar.uncounted),
+                "uncounted": sorted(grammar.uncounted),
             },
             "oracle": {
                 "loss": oracle.loss_name,
@@ -259,6 +265,11 @@ def as_trees(trees: Any, clean: Any, start: str = "TOP") -> Any:
     if not made:
         raise ValueError("there are no trees")
     return made
+
+
+def is_nothing(sentence: Any) -> bool:
+    """Whether it is a sentence without words, which has no tree."""
+    return not isinstance(sentence, str) and hasattr(sentence, "__len__") and len(sentence) == 0
 
 
 def check_sentence(sentence: Any) -> None:

@@ -215,7 +215,10 @@ class SemanticParser(TaskEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any) -> list[Any]:
-        """Return the meaning representations of each sentence: a list of lists of text, in the order of the words."""
+        """Return the meaning representations of each sentence: a list of lists of text, in the order of the words.
+
+        A sentence without words has none.
+        """
         model = self._fitted()
         parsed = model.parse(tokens_of(model, X), self._threads)
         return [[format_meaning(tree) for tree in trees] for trees in parsed]

@@ -13,7 +13,7 @@ MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence
 
 
-def split_sentence(sentence: Any, where: Any, *, lowercase: Any) -> Any:
+def split_sentence(sentence: Any, where: Any, *, lowercase: bool, allow_empty: bool = False) -> Any:
     """The tokens of a sentence, tuples of strings: a word, then what else was given with it (tag, chunk).
 
     A sentence is a str, cut at its blanks, or a list of words or of tuples that begin with the word. Raises ValueError
@@ -23,7 +23,7 @@ def split_sentence(sentence: Any, where: Any, *, lowercase: Any) -> Any:
     if not isinstance(words, (list, tuple)):
         raise TypeError(f"{where} must be a str or a list of words, got {sentence!r:.80}")
     tokens = [(word,) if isinstance(word, str) else word for word in words]
-    if not tokens:
+    if not tokens and not allow_empty:
         raise ValueError(f"{where} has no words")
     for token in tokens:
         if not (isinstance(token, tuple) and token and all(isinstance(part, str) for part in token)):

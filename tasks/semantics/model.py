@@ -142,13 +142,14 @@ class SemanticModel(TaskModel):
             raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
         places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
         trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
-        return self.tokens_of(sentences, places), trees
+        return self.tokens_of(sentences, places, allow_empty=False), trees
 
-    def tokens_of(self, sentences: Any, places: Any = None) -> list[Any]:
+    def tokens_of(self, sentences: Any, places: Any = None, *, allow_empty: bool = True) -> list[Any]:
         """Words of sentences, checked; `places` as for `read`."""
         places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
         pairs = zip(sentences, places, strict=True)
-        return [split_sentence(sentence, place, lowercase=self.settings.lowercase) for sentence, place in pairs]
+        options = {"lowercase": self.settings.lowercase, "allow_empty": allow_empty}
+        return [split_sentence(sentence, place, **options) for sentence, place in pairs]
 
     def trees_of(self, bag: Any, place: Any) -> Any:
         """The distinct trees of a bag; a single meaning is a bag of one."""
@@ -158,6 +159,8 @@ class SemanticModel(TaskModel):
             raise TypeError(f"{place}: the bag must be a list of meaning representations, got {bag!r:.80}")
         if not bag:
             raise ValueError(f"{place}: the bag is empty; at least one meaning representation must stand there")
+        if isinstance(bag, (set, frozenset)):  # whose order depends on the hash seed
+            bag = sorted(bag, key=repr)
         try:
             trees = [as_meaning(meaning) for meaning in bag]
         except (ValueError, TypeError) as error:
@@ -234,6 +237,8 @@ class SemanticModel(TaskModel):
 
     def align(self, tokens: Any) -> list[Any]:
         """The symbol of each word of each sentence: a list of lists."""
+        if not all(tokens):
+            return without_empty(self.align, tokens)
         return [[self.symbols.labels[k] for k in scores.argmax(axis=1)] for scores in self.symbol_scores(tokens)]
 
     def symbol_scores(self, tokens: Any) -> Any:
@@ -242,6 +247,8 @@ class SemanticModel(TaskModel):
 
     def parse(self, tokens: Any, n_jobs: int = 1) -> Any:
         """The meaning representations of each sentence, as a list of lists of trees."""
+        if not all(tokens):
+            return without_empty(lambda full: self.parse(full, n_jobs), tokens)
         bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
         parts = [tokens[a:b] for a, b in pairwise(bounds)]
         return list(chain.from_iterable(parallel_map(self._parse_part, parts, n_jobs)))
@@ -343,6 +350,12 @@ class SemanticModel(TaskModel):
             arrays = arrays | {"seed": np.array([header["seed"]], dtype=np.uint64)}
         model.learnt |= checked_arrays(arrays, SEED)
         return model
+
+
+def without_empty(predict: Any, tokens: Any) -> list[Any]:
+    """``predict(tokens)``, with an empty list for each sentence without words."""
+    found = iter(predict([words for words in tokens if words]))
+    return [next(found) if words else [] for words in tokens]
 
 
 def restored(labels: Any, empty: Any, arrays: dict[str, NDArray[Any]], average: Any) -> Any:

@@ -190,7 +190,7 @@ class SequenceLabeler(TaskEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
-        """Return the best labelling of each sequence: a list of label lists.
+        """Return the best labelling of each sequence: a list of label lists, that of an empty sequence empty.
 
         `allowed` restricts labels (a partly annotated sequence): for each sequence None, or a list that
         holds for each token None, a label, or a collection of labels that may stand there.
@@ -202,14 +202,17 @@ class SequenceLabeler(TaskEstimator):
     def predict_kbest(self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
         """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
 
-        Fewer where there are fewer. Exact inference only.
+        Fewer where there are fewer: an empty sequence has one, of score 0. Exact inference only.
         """
         model = self._fitted()
-        chain, offsets = chain_of(model, X, lengths, "predict_kbest")
+        chain, lengths = chain_of(model, X, lengths, "predict_kbest")
         masks = allowed_masks(allowed, model.labels)
-        found = []
-        for i in range(len(offsets) - 1):
-            paths, scores = chain.kbest(model.weights, i, k, None if masks is None else masks[i])
+        found: list[Any] = []
+        for i, (length, place) in enumerate(zip(lengths, places(lengths))):
+            if not length:
+                found.append([([], 0.0)])
+                continue
+            paths, scores = chain.kbest(model.weights, place, k, None if masks is None else masks[i])
             found.append([([model.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
         return found
 
@@ -223,12 +226,16 @@ class SequenceLabeler(TaskEstimator):
         model = self._fitted()
         if model.is_greedy:
             tokens = model.encode(X, lengths)
-            scores = model.oracle.chain(tokens).decision_scores(model.weights)
+            scores = model.oracle.chain(tokens.without_empty()).decision_scores(model.weights)
             scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
             return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
-        chain, offsets = chain_of(model, X, lengths, "decision_function")
-        margins = [chain.max_marginals(model.weights, i) for i in range(len(offsets) - 1)]
-        return [m - m.max(axis=1, keepdims=True) for m in margins]
+        chain, lengths = chain_of(model, X, lengths, "decision_function")
+        nothing = np.empty((0, len(model.labels)), dtype=np.float32)
+        margins = [
+            chain.max_marginals(model.weights, place) if length else nothing
+            for length, place in zip(lengths, places(lengths))
+        ]
+        return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> float:
         """Return the share of tokens whose label is right."""
@@ -268,8 +275,16 @@ class SequenceLabeler(TaskEstimator):
 
 
 def chain_of(model: Any, X: Any, lengths: Any, method: Any) -> tuple[Any, Any]:
-    """The chain of encoded sequences and their offsets; ValueError, naming the method, for greedy inference."""
+    """The chain of the encoded sequences that have tokens, and the lengths of all.
+
+    ValueError, naming the method, for greedy inference.
+    """
     if model.is_greedy:
         raise ValueError(f"{method} needs inference='exact'; greedy search has no other labellings to compare")
     tokens = model.encode(X, lengths)
-    return model.oracle.chain(tokens), tokens.offsets
+    return model.oracle.chain(tokens.without_empty()), tokens.lengths.tolist()
+
+
+def places(lengths: Any) -> list[int]:
+    """Where in the chain of `chain_of` each sequence is, or the next one that has tokens."""
+    return np.cumsum([0, *(length > 0 for length in lengths)])[:-1].tolist()

@@ -60,6 +60,8 @@ def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
     """All labels of y in one list, and the number in each sequence (int64)."""
     if y is None:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")
+    if not hasattr(y, "__iter__") or (isinstance(y, np.ndarray) and y.ndim == 0):
+        raise TypeError(f"y must hold a list of labels for each sequence, got {y!r:.80}")
     y = list(y)
     nested = [isinstance(labels, (list, tuple, np.ndarray)) for labels in y]
     if y and not any(nested) and len(y) == tokens.n_tokens != len(tokens):

@@ -20,7 +20,7 @@ from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, checked_arrays
-from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, sort_labels
+from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.sequence.constraints import check_allowed
 from structsvm.tasks.sequence.labels import encode_labels
@@ -90,7 +90,9 @@ class SequenceModel(TaskModel):
     def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
         check_allowed(allowed, tokens)
-        return self.oracle.chain(tokens).decode(self.weights, allowed=allowed)
+        if allowed is not None:
+            allowed = [mask for mask, length in zip(allowed, tokens.lengths) if length]
+        return self.oracle.chain(tokens.without_empty()).decode(self.weights, allowed=allowed)
 
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None, n_jobs: int = 1) -> Any:
         """Labels of sequences: a list of label lists.
@@ -227,5 +229,5 @@ def prepare(
         return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(list(classes)))
+    labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(listed(classes)))
     return SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids)), tokens, label_ids

@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets
 
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
@@ -22,7 +21,7 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
-from structsvm.tasks.common.labels import check_classes, check_stream_weight
+from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
@@ -261,7 +260,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             X = vectorizer.fit_transform(as_texts(X))
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
         if self.taxonomy is None:
-            check_classification_targets(y)
+            check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         model, data = kind.prepare(params, X, y, classes=classes, before=before)
         if before is None:

@@ -11,7 +11,15 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json, sort_labels
+from structsvm.tasks.common.labels import (
+    distinct,
+    label_array,
+    label_ids_of,
+    label_to_json,
+    labels_from_json,
+    listed,
+    sort_labels,
+)
 from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
 
@@ -239,15 +247,8 @@ def unfitted(vectorizer: Any) -> Any:
 
 def numbered(y: Any, classes: Any = None) -> tuple[Any, Any]:
     """The labels, sorted, and the id of each of y; ValueError for one that is none of `classes`."""
-    labels = np.unique(y if classes is None else classes)
-    numbers = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
-    unknown = np.flatnonzero(labels[numbers] != y)
-    if len(unknown):
-        raise ValueError(
-            f"y has the label {np.asarray(y).tolist()[unknown[0]]!r}, none of the classes that the first call has "
-            f"settled: {labels.tolist()!r:.200}"
-        )
-    return labels.tolist(), numbers
+    labels = distinct(y, "y") if classes is None else distinct(listed(classes), "classes")
+    return labels.tolist(), label_ids_of(y, labels)
 
 
 def structure_of(params: Any, labels: Any) -> tuple[Any, Any]:

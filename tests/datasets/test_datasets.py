@@ -12,9 +12,12 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from structsvm import datasets
 from structsvm.datasets import DatasetUnavailableError, _fetch, _sources, make_sequences, write_columns
+from structsvm.features.columns import read_columns
 
 FETCHERS = {
     "conll2000": datasets.fetch_conll2000,
@@ -369,3 +372,60 @@ def test_write_columns(tmp_path, file):
     with pytest.raises(ValueError, match="X has 2 sequences and y has 1"):
         write_columns(tmp_path / "bad", X, [["O", "O"]])
     assert not (tmp_path / "bad").exists()
+
+
+@given(
+    st.integers(1, 3).flatmap(
+        lambda n: st.lists(st.lists(st.tuples(*[st.text(max_size=3)] * (n + 1)), min_size=1, max_size=3), max_size=3)
+    )
+)
+@example([[("\ufeff", "\ufeffB")], [("\ufeffx", "O")]])
+@example([[("\ufeff\ufeff", "O")]])
+@example([[("\x85", "\u2028"), ("\x0b", "\xa0"), ("#", '"')]])
+def test_write_columns_is_read_back_or_refused(tmp_path_factory, sequences):
+    path = tmp_path_factory.mktemp("columns") / "c"
+    X, y = [[token[:-1] for token in s] for s in sequences], [[token[-1] for token in s] for s in sequences]
+    fields = [field for s in sequences for token in s for field in token]
+    bad = [field for field in fields if not field or set(field) & set(" \t\r\n") or not is_utf8(field)]
+    if bad or not sequences:
+        with pytest.raises(ValueError, match=r"^(sequence \d, token \d, (column \d|label): |X has no sequences)"):
+            write_columns(path, X, y)
+        assert list(path.parent.iterdir()) == []
+    else:
+        write_columns(path, X, y)
+        columns = read_columns(path)
+        assert [list(zip(*rows, strict=True)) for rows in zip(*map(columns.column, range(columns.n_columns)))] == (
+            sequences
+        )
+
+
+def is_utf8(text):
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        ([[("a", "N"), ("b c", "N")]], [["O", "O"]], ValueError, "sequence 0, token 1, column 0: 'b c' cannot be writ"),
+        ([[("a",)], [("a",)]], [["O"], ["\t"]], ValueError, r"sequence 1, token 0, label: '\\t' cannot be written"),
+        ([[("a",)], []], [["O"], []], ValueError, "sequence 1 is empty"),
+        ([[("a",), ("a", "N")]], [["O", "O"]], ValueError, "token 1: expected 2 columns with the label, got 3"),
+        (
+            [["dog"]],
+            [["O"]],
+            TypeError,
+            "sequence 0, token 0: a token must be a tuple of its columns, got the str",
+        ),
+        ([[("a", 1)]], [["O"]], TypeError, "sequence 0, token 0, column 1: expected a str, got 1"),
+        ([], [], ValueError, "no sequences"),
+    ],
+)
+def test_what_write_columns_refuses(tmp_path, X, y, error, message):
+    (tmp_path / "c").write_text("the file before")
+    with pytest.raises(error, match=message):
+        write_columns(tmp_path / "c", X, y)
+    assert (tmp_path / "c").read_text() == "the file before"
+    assert os.listdir(tmp_path) == ["c"]

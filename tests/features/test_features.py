@@ -72,7 +72,6 @@ def test_templates_need_columns(X, where):
 @pytest.mark.parametrize(
     ("X", "error", "message"),
     [
-        ([[("a", "b")], []], ColumnFileError, "X: sequence 1 is empty"),
         ([[("a", "b"), ("a",)]], ColumnFileError, "X: sequence 0, token 1: expected 2 columns"),
         ([[("a", "b")], 7], TypeError, "sequence 1 must be a list of tokens, got int"),
         ([[("a", "b")], "ab"], TypeError, "sequence 1 must be a list of tokens, got str"),

@@ -73,3 +73,21 @@ def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "bad.svm").write_bytes(b"1 1:1\n\xff 1:1\n")
     with pytest.raises(SvmlightFileError, match="line 2: bytes that are not UTF-8"):
         read_svmlight(tmp_path / "bad.svm")
+
+
+@pytest.mark.parametrize(
+    ("X", "labels", "message"),
+    [
+        ([[1.0], [2.0]], ["a", "b c"], "row 1: the label 'b c' is empty, or holds a blank or #"),
+        ([[1.0]], [""], "row 0: the label '' is empty"),
+        ([[1.0]], ["#1"], "row 0: the label '#1'"),
+        ([[1.0]], ["a", "b"], "X has 1 rows and there are 2 labels"),
+        ([[1.0, np.nan]], ["a"], "row 0, column 1: nan is not a finite float32 number"),
+        ([[1e39]], ["a"], "row 0, column 0: inf is not a finite float32 number"),
+    ],
+)
+def test_what_cannot_be_read_back_is_not_written(tmp_path, X, labels, message):
+    (tmp_path / "a").write_text("the file before")
+    with pytest.raises(ValueError, match=message):
+        write_svmlight(tmp_path / "a", np.array(X), labels)
+    assert (tmp_path / "a").read_text() == "the file before"

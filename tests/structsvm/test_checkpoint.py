@@ -2,12 +2,7 @@
 
 import errno
 import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -422,21 +417,6 @@ def test_tokens_one_by_one(tmp_path):
     same(solve(solver, tmp_path / "c", kind=GreedyOracle), solve(solver, kind=GreedyOracle))
 
 
-SCRIPT = """
-import sys
-import numpy as np
-from structsvm import CuttingPlane, LaRank
-from structsvm.oracles.viterbi import ViterbiOracle
-rng = np.random.default_rng(0)
-lengths = rng.integers(1, 30, 400)
-X, Y = [rng.normal(size=(t, 20)) for t in lengths], [rng.integers(0, 5, t) for t in lengths]
-kind = {"larank": LaRank, "cutting_plane": CuttingPlane}[sys.argv[1]]
-path = None if sys.argv[2] == "-" else sys.argv[2]
-run = kind(C=1.0, tol=1e-3, max_iter=2000, random_state=0, checkpoint=path).solve(ViterbiOracle(5, 20).bind(X, Y))
-np.save(sys.argv[3], run.weights)
-"""
-
-
 @pytest.mark.parametrize("solver", [LaRank(C=0.5, max_iter=6, random_state=3), CuttingPlane(C=0.5, random_state=1)])
 def test_a_disk_that_is_full_in_the_middle(tmp_path, monkeypatch, solver):
     whole = solve(solver)
@@ -480,27 +460,6 @@ def test_a_link_that_leads_nowhere_yet(tmp_path):
     solve(LaRank(max_iter=3, random_state=0), path)
     assert path.is_symlink()
     assert (tmp_path / "disk").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["larank", "cutting_plane"])
-def test_sigkill_at_random_moments(tmp_path, name):
-    def start(path, out):
-        return subprocess.Popen([sys.executable, "-c", SCRIPT, name, path, out], cwd=tmp_path)
-
-    assert start("-", "whole.npy").wait() == 0
-    moments, kills = random.Random(0), 0
-    while kills < 8:
-        process = start("c", "killed.npy")
-        time.sleep(moments.uniform(0.3, 1.5))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        kills += 1
-    assert start("c", "resumed.npy").wait() == 0
-    np.testing.assert_array_equal(np.load(tmp_path / "resumed.npy"), np.load(tmp_path / "whole.npy"))
-    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == sorted(
-        {"c", "resumed.npy", "whole.npy"} | ({"killed.npy"} if (tmp_path / "killed.npy").exists() else set())
-    )
 
 
 def test_of_another_problem_or_solver(tmp_path):

@@ -350,7 +350,6 @@ def test_tokens():
     assert by_tag.leaves() == [tag for _, tag in by_pair.tokens()]
     for bad, message in (
         (["NN", 3], "sentence 1: a token must be a str or a pair"),
-        ([], "sentence 1: a sentence must have at least one word"),
         ("NN VB", "sentence 1: a sentence must be a list of tokens, got 'NN VB'"),
         (None, "sentence 1: a sentence must be a list of tokens, got None"),
         (["NN"] * 401, "sentence 1: a sentence of 401 words is longer than the cap max_length=400"),

@@ -659,8 +659,8 @@ def test_n_jobs_changes_nothing(form):
 def test_errors_in_threads_count_sequences_from_the_first():
     model = fitted(names(X), n_jobs=4)
     broken = names(X_test)
-    broken[17] = []
-    with pytest.raises(ValueError, match="sequence 17 is empty"):
+    broken[17] = [{"w": np.nan}]
+    with pytest.raises(ValueError, match="sequence 17, token 0: "):
         model.predict(broken)
 
 

@@ -1,0 +1,12 @@
+"""The module of clusters where Dask's distributed is not installed."""
+
+import sys
+
+import pytest
+
+
+def test_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "structsvm.dual.cluster", raising=False)
+    with pytest.raises(ImportError, match=r"^rounds on a Dask cluster need distributed: pip install 'structsvm\[clus"):
+        import structsvm.dual.cluster  # noqa: F401

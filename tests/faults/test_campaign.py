@@ -1,0 +1,54 @@
+"""A small campaign of kills and write errors, and one that must find what it is for."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="trainings are forked")
+CAMPAIGN = Path(__file__).with_name("campaign.py")
+IN_PLACE = """
+import os, runpy, sys
+from contextlib import contextmanager, suppress
+import structsvm.model_file as model_file
+import structsvm.new_file as new_file
+
+@contextmanager
+def in_place(path, mode="wb", **options):
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    with new_file.open(path, "xb") as file:
+        yield file
+
+model_file.new_file = in_place
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def campaign(*args, code=None):
+    command = [sys.executable, *(["-c", code] if code else []), CAMPAIGN, *map(str, args)]
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=1200, check=False)
+
+
+def test_nothing_is_lost():
+    done = campaign("--count", 16)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("16 trials of 16 trainings: ") and done.stdout.endswith(" 0 failures\n")
+    assert done.stdout.count("\n") == 1 and done.stderr == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_is_lost_in_many_trials(seed):
+    done = campaign("--count", 160, "--seed", seed)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_files_that_are_written_in_place_are_found():
+    done = campaign("--count", 6, "--only", "tracking", code=IN_PLACE)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "is truncated" in done.stdout

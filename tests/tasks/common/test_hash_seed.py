@@ -1,0 +1,85 @@
+"""The same data train the same model file, byte for byte, whatever order sets have in a process."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys, time
+time.perf_counter = lambda: 0.0  # seconds are in the files
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from structsvm import StructuredSVM, Taxonomy
+from structsvm.datasets import make_ambig_house, make_alignment, make_sequences, make_treebank
+from structsvm.tasks import *
+
+X, y = make_sequences(30, n_labels=5, n_words=80, mean_length=6.0, random_state=0)
+words = [[token[0] for token in s] for s in X]
+rng = np.random.default_rng(0)
+points = rng.normal(size=(60, 4))
+names = np.array(["ant", "bee", "cat"])[np.arange(60) % 3]
+two = names[np.arange(60) % 2]
+texts = [" ".join(s) for s in words]
+edges = {("insect", "ant"), ("insect", "bee"), ("animal", "insect"), ("animal", "cat")}
+leaves = [["ant", "bee", "cat"][k % 3] for k in range(30)]
+house = make_ambig_house(40, level=2, random_state=0)
+pairs = make_alignment(8, random_state=0)
+strings = [f"{w} {t}" for s in X for w, t in s]
+
+def parts(token):
+    return {token[0], token[1], token[0][:2], token[0][-1:], token[1] + token[0]}
+
+SETS = [[parts(token) for token in s] for s in X]
+FROZEN = [[frozenset(parts(token)) for token in s] for s in X]
+NESTED = [[{"parts": parts(token), "deep": {"er": frozenset(parts(token))}} for token in s] for s in X]
+DICTS = [[{"w": token[0], "t": token[1], "n": 0.5} for token in s] for s in X]
+FITS = {
+    "sets": lambda: SequenceLabeler(random_state=0).fit(SETS, y),
+    "frozen": lambda: SequenceLabeler(random_state=0, inference="greedy").fit(FROZEN, y),
+    "nested": lambda: SequenceLabeler(random_state=0, min_count=2).fit(NESTED, y),
+    "dicts": lambda: SequenceLabeler(random_state=0).partial_fit(DICTS, y, classes=set(sum(y, []))),
+    "columns": lambda: SequenceLabeler(random_state=0, templates="rich").fit(X, y),
+    "weights": lambda: SequenceLabeler(random_state=0, class_weight="balanced").fit(SETS, y),
+    "trees": lambda: GrammarParser(random_state=0).fit(make_treebank(20, random_state=0)),
+    "words": lambda: GrammarParser(terminals="words", random_state=0).fit(make_treebank(20, random_state=0)),
+    "pairs": lambda: SequenceAligner(random_state=0, max_iter=2).fit(pairs.X, pairs.y),
+    "bags": lambda: SemanticParser(random_state=0).fit(house.sentences, [set(bag) for bag in house.bags]),
+    "texts": lambda: TaxonomyClassifier(
+        Taxonomy(edges), vectorizer=TfidfVectorizer(), random_state=0).fit(texts, leaves),
+    "inner": lambda: TaxonomyClassifier(
+        Taxonomy(edges), leaf_only=False, kernel="rbf", random_state=0
+    ).partial_fit(points[:30], leaves, classes=set(leaves)),
+    "candidates": lambda: AmbiguousClassifier(random_state=0).fit(points, [{a, b} for a, b in zip(names, two)]),
+    "kernel": lambda: LaRankClassifier(random_state=0).fit(points, names),
+    "stream": lambda: LaRankClassifier(random_state=0).partial_fit(points, names, classes={*names}),
+    "lasvm": lambda: LaSVMClassifier(random_state=0).fit(points, two),
+    "sgdqn": lambda: SGDQNClassifier(random_state=0, class_weight={"bee": 2.0, "ant": 3.0}).fit(points, names),
+    "tracking": lambda: TrackingClassifier(random_state=0).fit(points, two),
+}
+import warnings
+warnings.simplefilter("ignore")
+for name, fit in FITS.items():
+    fit().save(f"{sys.argv[1]}/{name}")
+"""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Two folders of models, of processes with different hash seeds."""
+    made = []
+    for seed in ("1", "2"):
+        folder = tmp_path_factory.mktemp(f"seed{seed}")
+        command = [sys.executable, "-c", SCRIPT, str(folder)]
+        done = subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        made.append(folder)
+    return made
+
+
+def test_model_files_do_not_depend_on_the_hash_seed(folders):
+    one, other = folders
+    names = sorted(path.name for path in one.iterdir())
+    assert len(names) == 18
+    assert [name for name in names if (one / name).read_bytes() != (other / name).read_bytes()] == []
