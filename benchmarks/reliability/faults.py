@@ -39,18 +39,6 @@ def row_of(line):
     return {"trials": trials, "kills": kills, "writes": writes, "failures": failures, "counts": line.split("; ")[1]}
 
 
-ABOUT)
-
-
-def row_of(line):
-    """A row of the last line that the campaign printed."""
-    numbers = {name: int(count) for count, name in re.findall(r"(\d+) ([a-zA-Z]+)", line)}
-    kills = numbers.get("moment", 0) + numbers.get("write", 0)
-    writes = sum(numbers.get(name, 0) for name in ("ENOSPC", "EIO", "full"))
-    found = {"trials": numbers["trials"], "kills": kills, "writes": writes, "failures": numbers["failures"]}
-    return found | {"counts": line.partition(": ")[2]}
-
-
 ABOUT = notes("""Each trial trains in processes of its own, of which the first ones meet a fault and the last one none.
 A failure is a model that is not, bit for bit, that of a training without faults, a file that is not whole, an older
 checkpoint than before, or a temporary file that is left but by a kill.""")
