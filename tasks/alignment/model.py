@@ -184,7 +184,7 @@ class AlignmentModel(TaskModel):
         strings = as_pair(pair, k)
         if all(not isinstance(string, (str, tuple, list)) or any(string) for string in strings):
             return None
-        letters = []
+        letters: list[str] = []
         for name, string in zip("xz", strings, strict=True):
             try:
                 letters.append(self.encoder.letters_of(string))
@@ -192,7 +192,8 @@ class AlignmentModel(TaskModel):
                     self.encoder.encode(string)
             except ValueError as error:
                 raise ValueError(f"{name} of example {k}: {error}") from None
-        return join_rows(*letters, 0, 0, b"", local=self.oracle.mode == "local")
+        x, z = letters
+        return join_rows(x, z, 0, 0, b"", local=self.oracle.mode == "local")
 
     def align_kbest(self, pair: Any, k: Any) -> list[Any]:
         """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""

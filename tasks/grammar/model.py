@@ -90,7 +90,7 @@ class GrammarModel(TaskModel):
         return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
 
     def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any, parser: Any) -> Any:
-        trees = []
+        trees: list[Any] = []
         for i, sentence in enumerate(sentences, start=first):
             if is_nothing(sentence):
                 trees.append(None)
