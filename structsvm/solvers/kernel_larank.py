@@ -97,13 +97,13 @@ class KernelLaRank(KernelSolver):
 
     def validate(self) -> None:
         super().validate()
-        number = Interval(Real, 0.0)
+        number = Interval(Real, 0.0, 1e6, closed="both")
         if isinstance(self.schedule, (tuple, list)) and not (
             len(self.schedule) == 2 and all(number.accepts(n) for n in self.schedule)
         ):
             raise ValueError(
                 f"The 'schedule' parameter of {type(self).__name__}, if it is a pair, must be two floats in the range "
-                f"[0.0, inf). Got {self.schedule!r} instead."
+                f"[0.0, 1e6]. Got {self.schedule!r} instead."
             )
 
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:

@@ -62,7 +62,9 @@ def test_the_finishing_step_of_lasvm():
         run.certify()
 
 
-@pytest.mark.parametrize("pair", [(1.0,), (1.0, 2.0, 3.0), (-1.0, 1.0), (1.0, np.inf), [1.0, "2"], (True, 1.0)])
+@pytest.mark.parametrize(
+    "pair", [(1.0,), (1.0, 2.0, 3.0), (-1.0, 1.0), (1.0, np.inf), (1e308, 1.0), [1.0, "2"], (True, 1.0)]
+)
 def test_a_schedule_that_is_no_pair_of_numbers(pair):
     with pytest.raises(ValueError, match="'schedule' parameter of KernelLaRank, if it is a pair, must be two floats"):
         KernelLaRank(schedule=pair).validate()
