@@ -29,7 +29,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def campaign(*args, code=None):
-    command = [sys.executable, *(["-c", code] if code else []), CAMPAIGN, *map(str, args)]
+    command = [sys.executable, "-P", *(["-c", code] if code else []), CAMPAIGN, *map(str, args)]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=1200, check=False)
 

@@ -79,9 +79,8 @@ else:
 def outcome(case, *arguments):
     code = CHILD.replace("{case}", textwrap.dedent(case))
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=False, env=environment
-    )
+    command = [sys.executable, "-P", "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, (arguments, done.returncode, done.stdout, done.stderr[-2000:])
     return done.stdout.strip()
 

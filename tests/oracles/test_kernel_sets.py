@@ -38,13 +38,13 @@ def results(tmp_path_factory):
 def test_the_set_in_use():
     assert available()[0] == "baseline"
     assert instruction_set() == (os.environ.get(VARIABLE) or available()[-1])
-    done = run("", "-c", "import structsvm; print(structsvm.instruction_set())")
+    done = run("", "-P", "-c", "import structsvm; print(structsvm.instruction_set())")
     assert done.stdout.strip() == available()[-1]
 
 
 @pytest.mark.parametrize("name", ["neon", "AVX2", *sorted(set(SETS) - set(available()))])
 def test_sets_that_the_processor_has_not_are_refused(name):
-    done = run(name, "-c", "from structsvm.oracles import _viterbi")
+    done = run(name, "-P", "-c", "from structsvm.oracles import _viterbi")
     assert done.returncode != 0
     assert f"ImportError: STRUCTSVM_KERNELS must be one of {', '.join(available())}" in done.stderr
     assert done.stderr.strip().endswith(f"got {name!r}")

@@ -565,7 +565,7 @@ def run(code, path):
         "from structsvm.model_file import write_model\n"
         "path = sys.argv[1]; big = {'a': np.ones(1 << 20)}\n"
     )
-    return subprocess.run([sys.executable, "-c", start + code, str(path)], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-P", "-c", start + code, str(path)], capture_output=True, text=True)
 
 
 @posix_only

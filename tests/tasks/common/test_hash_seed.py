@@ -71,7 +71,7 @@ def folders(tmp_path_factory):
     made = []
     for seed in ("1", "2"):
         folder = tmp_path_factory.mktemp(f"seed{seed}")
-        command = [sys.executable, "-c", SCRIPT, str(folder)]
+        command = [sys.executable, "-P", "-c", SCRIPT, str(folder)]
         done = subprocess.run(command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         made.append(folder)
