@@ -42,9 +42,8 @@ def test_nothing_is_lost():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_nothing_is_lost_in_many_trials(seed):
-    done = campaign("--count", 160, "--seed", seed)
+def test_nothing_is_lost_in_many_trials():
+    done = campaign("--count", 96, "--seed", 1)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
