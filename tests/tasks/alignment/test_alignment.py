@@ -459,7 +459,7 @@ def test_costs_that_cannot_be():
     for costs, options, message in [
         ((IDENTITY, 1.0, -1.0), {"mode": "local"}, "gap_open must not be positive in local mode"),
         ((IDENTITY, -1.0, 0.5), {"mode": "local"}, "gap_extend must not be positive in local mode"),
-        ((IDENTITY, np.nan, -1.0), {}, "gap_open must be finite"),
+        ((IDENTITY, np.nan, -1.0), {}, "gap_open must be a finite number, got nan"),
         ((IDENTITY, -1.0, -1.0), {"prior_gap_open": np.nan}, "The 'prior_gap_open' parameter"),
         (("BLOSUM99", -1.0, -1.0), {}, "there is no substitution matrix 'BLOSUM99'"),
     ]:
