@@ -120,7 +120,12 @@ cdef class Aligner:
             raise IndexError(f"pairs of strings lie in {pairs.min()}..{pairs.max()}, expected 0..{len(strings) - 1}")
         lengths = np.diff(strings.offsets)
         layers = np.broadcast_to(layers, len(pairs))
-        self.reserve(np.unique(np.column_stack([lengths[pairs], layers]), axis=0), traceback)
+        # Each once; np.unique of rows compares structures, and turns a Ctrl-C in the middle of that into a TypeError.
+        sizes = np.column_stack([lengths[pairs], layers])
+        sizes = sizes[np.lexsort(sizes.T)]
+        is_new = np.ones(len(sizes), dtype=bool)
+        is_new[1:] = (sizes[1:] != sizes[:-1]).any(axis=1)
+        self.reserve(sizes[is_new], traceback)
 
     cdef reserve(self, sizes, traceback):
         """Memory for pairs of these lengths and layers, allocated once."""
