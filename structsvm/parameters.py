@@ -84,6 +84,8 @@ class Kind:
 
 
 POSITIVE = Interval(Real, 0.0, closed="neither")
+# ProcessOld, or what stands for it, per example: more would never end.
+N_REPROCESS = Interval(Real, 0.0, 1e6, closed="both")
 CHECKPOINT = (Kind((str, os.PathLike), "a path"), Options(None))
 N_JOBS = (Interval(Integral, 1), Options(None, -1))
 FLAG = Kind((bool, np.bool_), "a bool")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
-from structsvm.parameters import Interval, Kind, Options
+from structsvm.parameters import N_REPROCESS, Interval, Kind, Options
 from structsvm.solvers.kernel import KernelSolver
 
 # The least slope that is worth a step: in the first pass, from pass to pass, and at last. Steps on pairs that are
@@ -60,7 +60,7 @@ class KernelLaRank(KernelSolver):
             Options("decode-once", "fixed", "adaptive", "working-set"),
             Kind((tuple, list), "a pair of floats"),
         ),
-        "n_reprocess": Interval(Real, 0.0, 1e6, closed="both"),
+        "n_reprocess": N_REPROCESS,
         "selection": Options("random", "gain"),
     }
 
@@ -97,9 +97,8 @@ class KernelLaRank(KernelSolver):
 
     def validate(self) -> None:
         super().validate()
-        number = Interval(Real, 0.0, 1e6, closed="both")
         if isinstance(self.schedule, (tuple, list)) and not (
-            len(self.schedule) == 2 and all(number.accepts(n) for n in self.schedule)
+            len(self.schedule) == 2 and all(N_REPROCESS.accepts(n) for n in self.schedule)
         ):
             raise ValueError(
                 f"The 'schedule' parameter of {type(self).__name__}, if it is a pair, must be two floats in the range "

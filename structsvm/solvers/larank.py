@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import N_REPROCESS, Interval, Options
 from structsvm.solvers.base import DualSolver
 
 
@@ -56,7 +56,7 @@ class LaRank(DualSolver):
     _constraints = DualSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
-        "n_reprocess": Interval(Real, 0.0, 1e6, closed="both"),
+        "n_reprocess": N_REPROCESS,
     }
 
     def __init__(

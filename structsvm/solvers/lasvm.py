@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
-from structsvm.parameters import FLAG, POSITIVE, Interval, Options
+from structsvm.parameters import FLAG, N_REPROCESS, POSITIVE, Interval, Options
 from structsvm.result import ConvergenceWarning, relative_gap
 from structsvm.solvers.kernel import TWO_CLASSES, KernelDualRun, KernelSolver
 
@@ -88,7 +88,7 @@ class LaSVM(KernelSolver):
 
     _constraints = KernelSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
-        "n_reprocess": Interval(Real, 0.0, 1e6, closed="both"),
+        "n_reprocess": N_REPROCESS,
         "delta_max": (POSITIVE, Options(None)),
         "selection": Options(*SELECTIONS),
         "max_visits": (Interval(Integral, 1), Options(None)),

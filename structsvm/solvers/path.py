@@ -258,7 +258,6 @@ def part(data: Any, indices: Any) -> Any:
 
 # ---- its checkpoint -------------------------------------------------------------------------------
 
-
 # The trainings of a search: one per C of the path, and the last one.
 WALK, REFIT = "walk", "refit"
 

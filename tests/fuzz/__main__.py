@@ -11,6 +11,8 @@ import time
 import warnings
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
+
 from kinds import KINDS
 from runner import mutant, run
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from stored_data import decoded
 
 import structsvm
-from structsvm.features.columns import read_columns
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
@@ -48,23 +48,6 @@ class Original:
 
 
 # ---- seeds --------------------------------------------------------------------------------------
-
-
-def decoded(value: Any) -> Any:
-    """The inverse of `encoded` in `tests/data/make_models.py`."""
-    if isinstance(value, list):
-        return [decoded(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return np.array(value["array"])
-    if "tuple" in value:
-        return tuple(decoded(value["tuple"]))
-    if "set" in value:
-        return set(value["set"])
-    if "columns" in value:
-        return read_columns(value["columns"].splitlines())
-    return {k: decoded(v) for k, v in value.items()}
 
 
 def seeds() -> list[Original]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stored_data import decoded
 
 import structsvm
-from structsvm.features.columns import read_columns
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
 
@@ -22,23 +22,6 @@ RECORDS = {name: record for name, record in STORED["records"].items() if not nam
 pytestmark = pytest.mark.filterwarnings(
     "ignore::structsvm.ConvergenceWarning", "ignore:a letter against a gap:UserWarning"
 )
-
-
-def decoded(value):
-    """The inverse of `encoded` in `make_models.py`."""
-    if isinstance(value, list):
-        return [decoded(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return np.array(value["array"])
-    if "tuple" in value:
-        return tuple(decoded(value["tuple"]))
-    if "set" in value:
-        return set(value["set"])
-    if "columns" in value:
-        return read_columns(value["columns"].splitlines())
-    return {k: decoded(v) for k, v in value.items()}
 
 
 def datum(record, name):
