@@ -306,13 +306,14 @@ cdef class Aligner:
         return int(end.i), int(end.j), np.array(self.path[at:self.task.m + self.task.n]), float(score)
 
     def table(self, w, Py_ssize_t x, Py_ssize_t z):
-        """The scores of all cells' states, array (3, m + 1, n + 1), and those of the operations.
+        """The scores of all cells' states, and those of the operations.
 
         Returns
         -------
-        table : ndarray
+        table : ndarray of shape (3, m + 1, n + 1)
             -inf where no alignment leads.
-        pair : ndarray of shape (m, n)
+        pair : ndarray of shape (m, n_symbols)
+            What a letter of x paired with each symbol scores.
         gap_x, gap_z : ndarrays of shape (2, m) and (2, n)
             What the first and the further letters of a gap score.
         """
@@ -321,13 +322,13 @@ cdef class Aligner:
         if 24 * (m + 1) * (n + 1) > MAX_BYTES:
             raise ValueError(f"a table of all cells of strings of {m} and {n} letters takes more than {MAX_BYTES} "
                              "bytes; only the best alignment can be had")
-        cdef double[:, :, ::1] table = np.full((3, m + 1, n + 1), -np.inf)
+        cdef double[:, :, ::1] table = np.empty((3, m + 1, n + 1))
         with nogil:
             KERNELS.align_table(&self.task, &table[0, 0, 0])
         a, b = self.strings[x], self.strings[z]
         pair = np.asarray(self.pair).reshape(self.n_symbols, -1)
         gaps = np.asarray(self.gaps)
-        return np.asarray(table), pair[np.ix_(a, b)], gaps[:, a], gaps[:, b]
+        return np.asarray(table), pair[a], gaps[:, a], gaps[:, b]
 
     def histogram(self, Py_ssize_t x, Py_ssize_t z, Py_ssize_t i, Py_ssize_t j, const uint8_t[::1] codes):
         """The joint feature of an alignment, dense float64."""

@@ -317,7 +317,7 @@ class SmithWatermanOracle(Oracle):
         Lazy: each one takes time proportional to the lengths, but all cells stay in memory (24 bytes each).
         """
         table, pair, gap_x, gap_z = self._aligner_of(x).table(w, 0, 1)
-        return alignments_by_score(table, pair, gap_x, gap_z, self.mode)
+        return alignments_by_score(table, pair, self.encode(x[1]), gap_x, gap_z, self.mode)
 
 
 def _count(name: str, value: Any, least: int) -> int:

@@ -45,8 +45,8 @@ class _Ways:
 
 
 class _Search:
-    def __init__(self, table: Any, pair: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
-        self.table, self.pair, self.gap_x, self.gap_z, self.mode = table, pair, gap_x, gap_z, mode
+    def __init__(self, table: Any, pair: Any, z: Any, gap_x: Any, gap_z: Any, mode: str) -> None:
+        self.table, self.pair, self.z, self.gap_x, self.gap_z, self.mode = table, pair, z, gap_x, gap_z, mode
         self.ways: dict[Cell, _Ways] = {}
 
     def into(self, cell: Cell) -> _Ways:
@@ -63,7 +63,7 @@ class _Search:
         steps: list[tuple[int, float]]
         if state == PAIR:
             i, j = i - 1, j - 1
-            own, steps = float(self.pair[i, j]), [(PAIR, 0.0), (SKIP_X, 0.0), (SKIP_Z, 0.0)]
+            own, steps = float(self.pair[i, self.z[j]]), [(PAIR, 0.0), (SKIP_X, 0.0), (SKIP_Z, 0.0)]
         elif state == SKIP_X:
             i -= 1
             steps = [(PAIR, float(self.gap_x[0, i])), (SKIP_X, float(self.gap_x[1, i]))]
@@ -122,12 +122,13 @@ class _Search:
 def alignments_by_score(
     table: NDArray[np.float64],
     pair: NDArray[np.float64],
+    z: NDArray[np.integer[Any]],
     gap_x: NDArray[np.float64],
     gap_z: NDArray[np.float64],
     mode: str,
 ) -> Iterator[tuple[float, Alignment]]:
-    """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments."""
-    search, tickets = _Search(table, pair, gap_x, gap_z, mode), count()
+    """Yield ``(score, Alignment)``, best first; see `Aligner.table` for the arguments, z: the letters' symbols."""
+    search, tickets = _Search(table, pair, z, gap_x, gap_z, mode), count()
     ends = _ends(table, mode)
     heap: list[Any] = []
     _push_end(heap, ends, tickets)
@@ -147,25 +148,50 @@ def alignments_by_score(
 def _ends(table: NDArray[np.float64], mode: str) -> Iterator[tuple[float, Cell | None]]:
     """Yield ``(score, cell)`` of the possible ends of an alignment, best first; None is the empty one's."""
     m, n = table.shape[1] - 1, table.shape[2] - 1
-    mask = np.zeros(table.shape, dtype=bool)
-    if mode == "local":
-        mask[PAIR] = True
-    elif mode == "semi_global":
-        mask[:, m, :] = mask[:, :, n] = True
-    else:
-        mask[:, m, n] = True
-    places = np.flatnonzero(mask & (table > -np.inf))
-    scores = table.ravel()[places]
-    order = np.argsort(-scores, kind="stable")
-    empty = mode == "local"
-    for k in order:
-        if empty and scores[k] <= 0.0:
+    flat, empty = table.ravel(), mode == "local"
+    for place in _by_score(flat, _end_lines(m, n, mode)):
+        if empty and flat[place] <= 0.0:
             empty = False
             yield 0.0, None
-        state, i, j = (int(c) for c in np.unravel_index(places[k], table.shape))
-        yield float(scores[k]), (state, i, j)
+        state, i, j = (int(c) for c in np.unravel_index(place, table.shape))
+        yield float(flat[place]), (state, i, j)
     if empty:
         yield 0.0, None
+
+
+def _end_lines(m: int, n: int, mode: str) -> Iterator[NDArray[np.int64]]:
+    """The cells where an alignment may end, as places in the flat table; many come a row at a time."""
+    cells = (m + 1) * (n + 1)
+    if mode == "local":
+        for i in range(m + 1):
+            yield PAIR * cells + i * (n + 1) + np.arange(n + 1)
+    elif mode == "semi_global":
+        column = np.arange(m) * (n + 1) + n
+        for state in range(3):
+            yield state * cells + np.concatenate([column, m * (n + 1) + np.arange(n + 1)])
+    else:
+        yield (np.arange(3) + 1) * cells - 1
+
+
+def _by_score(flat: NDArray[np.float64], lines: Iterator[NDArray[np.int64]]) -> Iterator[int]:
+    """Yield the places of all lines, highest score first, the earlier of equal ones first; -inf not at all.
+
+    A line is sorted when its best is due: the whole table never is.
+    """
+    heap: list[Any] = []
+    for number, line in enumerate(lines):
+        best = flat[line].max(initial=-np.inf)
+        if best > -np.inf:
+            heapq.heappush(heap, (-best, number, -1, line))
+    while heap:
+        _, number, rank, line = heapq.heappop(heap)
+        if rank < 0:
+            line = line[np.argsort(-flat[line], kind="stable")]
+        else:
+            yield int(line[rank])
+        rank += 1
+        if rank < len(line) and flat[line[rank]] > -np.inf:
+            heapq.heappush(heap, (-flat[line[rank]], number, rank, line))
 
 
 def _push_end(heap: list[Any], ends: Iterator[tuple[float, Cell | None]], tickets: Iterator[int]) -> None:

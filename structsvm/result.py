@@ -31,7 +31,8 @@ class Result:
     ----------
     primal, dual, gap : float
         Objectives and their difference, recomputed at the end by one exact pass of the oracle. NaN where
-        nothing is claimed: no dual for a perceptron, no primal and gap with an inexact oracle.
+        nothing is claimed: no dual for a perceptron, no primal and gap with an inexact oracle or after Ctrl-C, where
+        the dual is the sum of the steps' gains so far.
     n_iter : int
         Complete passes over the data.
     n_argmax : int

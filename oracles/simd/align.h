@@ -281,6 +281,10 @@ static int align_forward(const align_task *s, align_end *ends) {
 static int align_table(const align_task *s, double *table) {
     int64_t cells = s->m + ALIGN_MARGIN, size = (s->m + 1) * (s->n + 1), work = 0;
     align_row row[3];
+    for (int64_t k = 0; k < 3 * size; k += s->n + 1) {
+        for (int64_t j = 0; j <= s->n; j++) table[k + j] = -INFINITY;
+        if (stop_count(&work, s->n + 1) < 0) return -1;
+    }
     for (int r = 0; r < 3; r++) row[r] = align_at(s, s->rows + r * 4 * cells, cells, 2);
     for (int64_t k = 0; k < 12 * cells; k++) s->rows[k] = -INFINITY;
     for (int64_t d = 0; d <= s->m + s->n; d++) {

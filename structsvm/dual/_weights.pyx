@@ -125,7 +125,9 @@ cdef class WeightState(State):
             return self.weights.copy()
         if self.averaging == AVERAGE_LINEAR:
             t *= 0.5 * (t + 1.0)
-        return (self.weights - self.average_sum / t).astype(self.weights.dtype, copy=False)
+        average = self.average_sum / -t
+        average += self.weights
+        return average
 
     def get_state(self):
         """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""

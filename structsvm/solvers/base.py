@@ -133,7 +133,7 @@ class Run:
 
     def result(self) -> Result:
         """Return the `Result` as of now."""
-        primal_norm, dual_norm = self.norms()
+        primal_norm, dual_norm = (np.nan, np.nan) if self.status == "interrupted" else self.norms()
         return Result(
             primal=self.primal,
             dual=self.dual,
@@ -391,7 +391,7 @@ class Solver(Parameters):
             run.status = "interrupted"
             run.primal = np.nan
             if run.has_dual:
-                run.dual = run.state.settle()
+                run.dual = run.state.dual
             run.record()
         finally:
             monitor.close()

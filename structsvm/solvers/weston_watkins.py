@@ -108,8 +108,11 @@ class WestonWatkins(KernelSolver):
 
     def solve(self, problem: Any, **options: Any) -> Any:
         run = super().solve(problem, **options)
-        run.state.recompute()
-        run.certify()
+        if run.status == "interrupted":
+            run.state.programme.solve(run.state.F)
+        else:
+            run.state.recompute()
+            run.certify()
         return run
 
 
