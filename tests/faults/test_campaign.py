@@ -41,12 +41,6 @@ def test_nothing_is_lost():
     assert done.stdout.count("\n") == 1 and done.stderr == ""
 
 
-@pytest.mark.slow
-def test_nothing_is_lost_in_many_trials():
-    done = campaign("--count", 96, "--seed", 1)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_files_that_are_written_in_place_are_found():
     done = campaign("--count", 6, "--only", "tracking", code=IN_PLACE)
     assert done.returncode == 1, done.stdout + done.stderr

@@ -23,9 +23,9 @@ CASES = {
         def work():
             SequenceLabeler(max_iter=1, random_state=0).fit(X, y).predict(X)
         """,
-    "20,000 labels": """
+    "10,000 labels": """
         from structsvm.tasks import TaxonomyClassifier
-        X, y = np.random.default_rng(0).normal(size=(20_000, 30)), [f"n{k}" for k in range(20_000)]
+        X, y = np.random.default_rng(0).normal(size=(10_000, 30)), [f"n{k}" for k in range(10_000)]
         def work():
             TaxonomyClassifier(max_iter=1, random_state=0).partial_fit(X[:100], y[:100], classes=y).predict(X[:100])
         """,
@@ -37,10 +37,10 @@ CASES = {
             LaRankClassifier(kernel="rbf", max_iter=1, random_state=0).fit(X, y).predict(X)
             CrammerSingerClassifier(kernel="rbf", max_iter=2, tol=0.5, random_state=0).fit(X, y)
         """,
-    "an alignment of 6,000 x 6,000": """
+    "an alignment of 4,000 x 4,000": """
         from structsvm.tasks import SequenceAligner
         rng = np.random.default_rng(0)
-        x, z = ("".join(rng.choice(list("ACGT"), 6000)) for _ in range(2))
+        x, z = ("".join(rng.choice(list("ACGT"), 4000)) for _ in range(2))
         def work():
             SequenceAligner(max_iter=1, random_state=0).fit([(x, z)], [(x, z)]).predict([(x, z)])
         """,
@@ -89,6 +89,6 @@ def outcome(case, *arguments):
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_too_little_memory_is_an_error(case):
     need = int(outcome(case, 0))
-    outcomes = [outcome(case, share, need) for share in (0.05, 0.3, 0.7, 1.5)]
+    outcomes = [outcome(case, share, need) for share in (0.05, 0.5, 1.5)]
     assert outcomes[0].startswith("MemoryError")
     assert outcomes[-1] == "done"
