@@ -108,11 +108,9 @@ class WestonWatkins(KernelSolver):
 
     def solve(self, problem: Any, **options: Any) -> Any:
         run = super().solve(problem, **options)
-        if run.status == "interrupted":
-            run.state.programme.solve(run.state.F)
-        else:
+        if run.status != "interrupted":
             run.state.recompute()
-            run.certify()
+        run.certify()
         return run
 
 
