@@ -85,8 +85,11 @@ class RoundSchedule:
             self.gap = max(self.primal - self.state.dual, 0.0) if np.isfinite(self.primal) else 0.0
 
     def optimize(self) -> None:
-        gap = self.gap if self.solver.tol is not None else 0.0
-        enough = self.solver.qp_tol * (gap or self.state.dual)
+        gap, dual = self.gap if self.solver.tol is not None else 0.0, self.state.dual
+        enough = self.solver.qp_tol * (gap or dual)
+        if self.solver.penalty is None:
+            # The gap says little while a constraint is violated by nearly its b = 1, which `enough` bounds as well.
+            enough = self.solver.qp_tol * min(dual, 1.0) * (min(gap / dual, 1.0) if gap and dual else 1.0)
         self.is_optimal = self.sets.optimize(enough, self.solver.max_sweeps) <= enough
 
     def join(self, answers: Any) -> Any:
