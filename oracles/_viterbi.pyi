@@ -12,6 +12,9 @@ class Chain(LabelDecoder):
     def kbest(
         self, w: ArrayLike, i: int, k: int, allowed: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]: ...
+    def expect(
+        self, w: ArrayLike, i: int, allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]: ...
     def max_marginals(self, w: ArrayLike, i: int) -> NDArray[np.float64]: ...
 
 class ChainProblem(Problem):

@@ -52,6 +52,14 @@ cdef extern from "kernels.h" nogil:
                          int64_t* back, int64_t* heads, int32_t* paths, float* totals) except -1 nogil
         int (*max_marginals)(const chain_scores* s, const float* E, int64_t T, const float* V, float* B,
                              float* out) except -1 nogil
+        int (*expect)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* R, float* tops,
+                      float* work, float* moments, int64_t n_edges, int has_end, double* out) except -1 nogil
+        int64_t (*spread)(const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
+                          int64_t stride, const float* moments, int32_t* slot, int32_t* list,
+                          float* rows) noexcept nogil
+        double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
+        void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
+                         float coef) noexcept nogil
         double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -81,6 +89,9 @@ cdef class Chain(LabelDecoder):
     cdef float[::1] V
     cdef float[::1] sums
     cdef int32_t[::1] path
+    cdef Py_ssize_t n_edges             # rows of transition weights
+    cdef float[::1] tops                # what `expect` needs beside V; empty before the first call
+    cdef float[::1] work
 
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
@@ -96,6 +107,8 @@ cdef class Chain(LabelDecoder):
         self.V = np.empty(max(self.longest, 1) * G * self.stride, dtype=np.float32)
         self.sums = np.empty(P + 8, dtype=np.float32)
         self.path = np.empty(max(self.longest, 1), dtype=np.int32)
+        self.n_edges = structure.n_rows - structure.n_token_features
+        self.tops = self.work = np.empty(0, dtype=np.float32)
 
     cdef int prepare(self, const float* w) except -1 nogil:
         """Point the scores at w's transition rows; with a mask, or for order 2, at combined tables."""
@@ -160,6 +173,42 @@ cdef class Chain(LabelDecoder):
                      path, &score)
         return score
 
+    cdef int sum_up(self, Py_ssize_t i, const int32_t* gold, float* moments, double* out) except -1 nogil:
+        """Expectations over all labellings (see chain_expect.h); the lattice is filled."""
+        if self.tops.shape[0] == 0:
+            with gil:
+                self.tops = np.empty(max(self.longest, 1), dtype=np.float32)
+                self.work = np.empty((4 * self.scores.G + self.n_edges) * self.stride, dtype=np.float32)
+        return KERNELS.expect(&self.scores, &self.E[0], gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
+                              &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
+
+    def expect(self, w, Py_ssize_t i, allowed=None):
+        """Sums over all labellings of sequence i, under the distribution proportional to the exponentials of their scores.
+
+        Returns
+        -------
+        log_sum : float
+            Of the exponentials; -inf where `allowed` leaves no labelling.
+        labels : ndarray of shape (length, K), float64
+            The probability of each label at each token.
+        transitions : ndarray of shape (n_rows - n_token_features, stride), float64
+            The expected counts of the transition weights, in their rows.
+        """
+        cdef ndarray weights = self.structure.check_weights(w)
+        cdef Py_ssize_t T = self.length(i)
+        cdef float[:, ::1] moments = np.zeros((T + self.n_edges, self.stride), dtype=np.float32)
+        cdef const float[:, ::1] rows
+        cdef double out[3]
+        rows = np.asarray(self.row)[None, :] if allowed is None else self.structure.allowed_rows(allowed, T, i)
+        with nogil:
+            self.prepare(<const float*>array_data(weights))
+            self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
+            self.sum_up(i, NULL, &moments[0, 0], out)
+        if out[0] != out[0]:
+            out[0] = -INFINITY
+        sums = np.asarray(moments).astype(np.float64)
+        return out[0], sums[:T, :self.K], sums[T:]
+
     def kbest(self, w, Py_ssize_t i, Py_ssize_t k, allowed=None):
         """The k best labellings of sequence i, as ``(paths (m, length) int32, scores (m,) float64)``, m <= k."""
         cdef ndarray weights = self.structure.check_weights(w)
@@ -215,6 +264,12 @@ cdef class ChainProblem(Problem):
     cdef Py_ssize_t at_hand         # the sequence whose whole lattice stands in chain.E, or -1
     cdef int64_t[::1] filled        # otherwise: the rows filled by call number `serial` of c_dots
     cdef int64_t serial
+    cdef int32_t[::1] slot          # what `spread` needs: see chain_expect.h; empty before the first call
+    cdef int32_t[::1] features
+    cdef float[::1] rows
+    cdef Py_ssize_t n_spread
+
+    offers = frozenset({"constraints", "expectations"})
 
     def __init__(self, structure, tokens, labels, *, rescaling="margin", penalty="linear"):
         self.chain = Chain(structure, tokens)
@@ -246,6 +301,7 @@ cdef class ChainProblem(Problem):
         self.edge_sum = np.zeros((structure.n_rows - structure.n_token_features) * structure.stride)
         self.at_hand = -1
         self.filled = np.zeros(max(longest, 1), dtype=np.int64)
+        self.slot = np.empty(0, dtype=np.int32)
 
     # ---- the most violated labelling ------------------------------------------------------------
 
@@ -485,6 +541,73 @@ cdef class ChainProblem(Problem):
                 else:
                     total += x * (row[g] - row[y])
         return total
+
+    # ---- expectations ---------------------------------------------------------------------------
+    # Moments are T rows of label probabilities and the expected counts of the transition weights, less the true ones.
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return (self.chain.offsets[i + 1] - self.chain.offsets[i] + self.chain.n_edges) * self.chain.stride
+
+    cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
+        cdef const float* w = <const float*>weights
+        cdef double out[3]
+        self.at_hand = -1
+        self.chain.prepare(w)
+        self.chain.fill(i, w, &self.chain.row[0], 0)
+        self.at_hand = i
+        self.chain.sum_up(i, &self.gold[self.chain.offsets[i]], m, out)
+        loss[0], entropy[0] = out[1], out[2]
+        return 0
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride, T = self.chain.offsets[i + 1] - self.chain.offsets[i]
+        return KERNELS.dot(&self.chain.E[0], m, T * stride) + KERNELS.dot(
+            <const float*>weights + self.chain.n_emission * stride, m + T * stride, self.chain.n_edges * stride)
+
+    cdef Py_ssize_t spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
+        """The emission part of F_i(m) as rows of distinct features; returns how many."""
+        cdef Py_ssize_t first = self.chain.offsets[i], most
+        if self.slot.shape[0] == 0:
+            with gil:
+                most = min(self.chain.n_emission, np.diff(self.chain.tokens.indptr[self.chain.offsets]).max(initial=1))
+                self.slot = np.full(self.chain.n_emission, -1, dtype=np.int32)
+                self.features = np.empty(most, dtype=np.int32)
+                self.rows = np.empty(most * self.chain.stride, dtype=np.float32)
+        return KERNELS.spread(self.chain.indptr + first, self.chain.indices, self.chain.values,
+                              self.chain.offsets[i + 1] - first, self.chain.stride, m, &self.slot[0], &self.features[0],
+                              &self.rows[0])
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride
+        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
+        self.n_spread = self.spread_moments(i, m)
+        return KERNELS.dot(&self.rows[0], &self.rows[0], self.n_spread * stride) + KERNELS.dot(
+            edges, edges, self.chain.n_edges * stride)
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* weights) except -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride, k
+        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
+        cdef float* w = <float*>weights
+        if not again:
+            self.n_spread = self.spread_moments(i, m)
+        KERNELS.add_rows(w, stride, &self.features[0], self.n_spread, &self.rows[0], <float>coef)
+        w += self.chain.n_emission * stride
+        for k in range(self.chain.n_edges * stride):
+            w[k] += <float>(coef * edges[k])
+        return 0
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
+        cdef Py_ssize_t stride = self.chain.stride, n = self.spread_moments(i, m), k, c
+        cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
+        cdef double* row
+        for k in range(n):
+            row = w + self.features[k] * stride
+            for c in range(stride):
+                row[c] += coef * self.rows[k * stride + c]
+        w += self.chain.n_emission * stride
+        for k in range(self.chain.n_edges * stride):
+            w[k] += coef * edges[k]
+        return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t

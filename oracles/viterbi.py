@@ -26,8 +26,9 @@ class ViterbiOracle(LabelChain):
     end : bool, default=False
         Whether the last label has a score of its own. (The first always has: the transition from
         the absent label, as in the thesis.)
-    loss : {"hamming", "zero_one"}, default="hamming"
-        Number of wrong labels, or 1 for any wrong labelling.
+    loss : {"hamming", "zero_one", "log"}, default="hamming"
+        Number of wrong labels, or 1 for any wrong labelling. "log": as "hamming" where a loss is asked for, but for
+        solvers of the log loss alone: `rescalings` is empty.
     label_costs : array-like of shape (n_labels,), optional
         Loss of a wrong label, by the true label. Default: 1. With costs `rescalings` and `penalties` hold margin
         rescaling and the linear penalty alone, and with ``loss="zero_one"`` not even those.
@@ -68,9 +69,9 @@ class ViterbiOracle(LabelChain):
     ) -> None:
         if order not in (1, 2):
             raise ValueError(f"The 'order' parameter of ViterbiOracle must be 1 or 2. Got {order!r} instead.")
-        if loss not in ("hamming", "zero_one"):
+        if loss not in ("hamming", "zero_one", "log"):
             raise ValueError(
-                f"The 'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'. Got {loss!r} instead."
+                f"The 'loss' parameter of ViterbiOracle must be 'hamming', 'zero_one' or 'log'. Got {loss!r} instead."
             )
         triples = (n_labels + 1) * n_labels if order == 2 else 0
         super().__init__(
@@ -85,7 +86,9 @@ class ViterbiOracle(LabelChain):
             allowed_last,
         )
         self.end = end
-        if self.label_costs is not None:
+        if loss == "log":
+            self.rescalings = ()
+        elif self.label_costs is not None:
             self.rescalings, self.penalties = ("margin",) if loss == "hamming" else (), ("linear",)
 
     def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:
@@ -140,3 +143,13 @@ class ViterbiOracle(LabelChain):
             return self.chain(as_tokens(x, self.n_token_features, single=True)).decode(w)
         x = as_tokens(x, self.n_token_features, single=True)
         return self.bind(x, [y_true], rescaling=rescaling).most_violated(0, w)
+
+    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        x = as_tokens(x, self.n_token_features, single=True)
+        log_sum, labels, transitions = self.chain(x).expect(w, 0)
+        psi = np.zeros((self.n_rows, self.stride))
+        values = np.ones(len(x.indices)) if x.values is None else x.values
+        at = np.repeat(np.arange(x.n_tokens), np.diff(x.indptr))
+        np.add.at(psi[:, : self.n_labels], x.indices, values[:, None] * labels[at])
+        psi[self.n_token_features :] = transitions
+        return log_sum, psi.ravel()

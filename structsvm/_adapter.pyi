@@ -11,6 +11,9 @@ def sparse_feature(psi: Any, n_features: int, where: str) -> tuple[NDArray[np.in
 def feature_arrays(
     psi: Any, n_features: int, where: Callable[[], str]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+def checked_expect(
+    answer: Any, n_features: int, where: Callable[[], str]
+) -> tuple[float, tuple[NDArray[np.int32], NDArray[np.float64]]]: ...
 def check_numbers(indices: NDArray[Any], values: NDArray[Any], n_features: int, where: str) -> None: ...
 
 class PythonProblem(Problem):

@@ -16,6 +16,7 @@ import numpy as np
 
 from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
 from structsvm._arrays cimport array_data, ndarray
+from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport look
 
 from structsvm.checksum import checksum
@@ -81,6 +82,22 @@ def check_numbers(indices, values, Py_ssize_t n_features, where):
     if indices.size and not 0 <= indices.min() <= indices.max() < n_features:
         raise OracleError(f"{where} returned indices in {indices.min()}..{indices.max()}, "
                           f"expected 0..{n_features - 1} (n_features is {n_features})")
+
+
+def checked_expect(answer, Py_ssize_t n_features, where):
+    """Return what `expect` returned as ``(log_sum, (indices int32, values float64))``; see `sparse_feature`.
+
+    Raises `OracleError`, beginning with `where` (a callable that returns text), unless it keeps the protocol.
+    """
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise OracleError(f"{where()} returned {answer!r:.80}, expected (log_sum, expectation)")
+    try:
+        log_sum = float(answer[0])
+    except (TypeError, ValueError):
+        log_sum = np.nan
+    if not isfinite(log_sum):
+        raise OracleError(f"{where()} returned the log-sum {answer[0]!r:.80}, expected a finite number")
+    return log_sum, sparse_feature(answer[1], n_features, where())
 
 
 def _numbers(values, where):
@@ -230,14 +247,18 @@ cdef class PythonProblem(Problem):
                 error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
                 raise
 
-    cdef int ask(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1:
-        cdef double score
-        cdef Py_ssize_t n
+    cdef int look_at(self, const void* w) except -1:
         if self.viewed != w:
             # The view owns a share of the array, so that an oracle may keep what it was given.
             self.view = self.lent[<uintptr_t>w].view()
             self.view.flags.writeable = False
             self.viewed = w
+        return 0
+
+    cdef int ask(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1:
+        cdef double score
+        cdef Py_ssize_t n
+        self.look_at(w)
         if self.rescaling == RESCALE_NONE:
             y = self.oracle.argmax(self.X[i], self.view)
         else:
@@ -266,6 +287,44 @@ cdef class PythonProblem(Problem):
             raise OracleError(
                 f"{self._where('argmax', i)} returned an output that scores {-violation[0]:.6g} worse than the "
                 "true one in the loss-augmented problem; an exact oracle cannot (set is_exact = False if it searches)")
+        return 0
+
+    @property
+    def offers(self):
+        return frozenset({"constraints", "expectations"} if self.oracle.has_expect else {"constraints"})
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
+        with gil:
+            try:
+                self.ask_expect(i, w, m, loss, entropy)
+                return look()
+            except OracleError:
+                raise
+            except Exception as error:
+                error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
+                raise
+
+    cdef int ask_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1:
+        cdef double score, true_score
+        self.look_at(w)
+        where = partial(self._where, "expect", i)
+        log_sum, expectation = checked_expect(self.oracle.expect(self.X[i], self.view), self.n_features, where)
+        if self.true_features[i] is None:
+            self.true_features[i] = self._true_feature(i, partial(self._where, "joint_feature", i))
+        indices, values = self.true_features[i]
+        check_numbers(indices, values, self.n_features, self._where("joint_feature", i))
+        true_score, score = values @ self.view[indices], expectation[1] @ self.view[expectation[0]]
+        loss[0], entropy[0] = log_sum - true_score, log_sum - score
+        for below, what in ((loss[0], "the true output's score"), (entropy[0], "the expected score")):
+            if not isfinite(below) or below < -SLACK * (1.0 + abs(log_sum) + abs(log_sum - below)):
+                raise OracleError(f"{where()} returned the log-sum {log_sum:.6g}, and {what} is {log_sum - below:.6g}; "
+                                  "the sum over all outputs cannot be less")
+        loss[0], entropy[0] = max(loss[0], 0.0), max(entropy[0], 0.0)
+        if m != NULL:
+            moments = np.zeros(self.n_features)
+            moments[expectation[0]] = expectation[1]
+            np.subtract.at(moments, indices, values)
+            np.asarray(<float32_t[:self.n_features]>m)[:] = moments
         return 0
 
     def fingerprint(self):

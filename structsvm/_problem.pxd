@@ -5,7 +5,7 @@ A *problem* is an oracle together with its training examples. A *cut* is one con
 words of a cut is the problem's own affair: solvers store the words, compare them, and hand them back.
 """
 
-from structsvm._typedefs cimport float64_t, int32_t, int64_t
+from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 
 
 cdef enum Rescaling:
@@ -81,3 +81,28 @@ cdef class Problem(BoundProblem):
 
     # What separate(i) costs, in units of one weight read: the clock of the adaptive schedule.
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil
+
+    # ---- of problems that offer "expectations": the log loss ----
+    #
+    # Under the distribution p(y) ~ exp <w, Psi(x_i, y)> over all outputs an example has *moments* m, of which
+    #     E_p[Psi(x_i, y)] - Psi(x_i, y_i) = F_i(m)
+    # is a linear function: `c_moments(i)` numbers in the problem's own encoding, such as the probabilities of labels at
+    # tokens less the true labels. Those of the true output are all 0; a mixture of distributions has the mixture of their
+    # moments. Solvers store them, mix them, and hand them back. By default they are F_i(m) itself, n_features numbers: then
+    # `c_expect` is all that a subclass has to write.
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil
+
+    # Fill m with the moments of example i under w, `loss` with log Z - <w, Psi(x_i, y_i)> >= 0 and `entropy` with that of
+    # p; if m is NULL, the loss alone. Polls as `c_separate` does. Scores that overflow give a loss that is not a number.
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil
+
+    # <w, F_i(m)>, called right after c_expect(i, w).
+    cdef double c_moments_dot(self, Py_ssize_t i, const float32_t* m, const void* w) except? -1 nogil
+
+    # |F_i(m)|^2
+    cdef double c_moments_square(self, Py_ssize_t i, const float32_t* m) except? -1 nogil
+
+    # w += coef * F_i(m), in w's own type, and in float64 for exact sums. `again`: m are those of the last call of
+    # c_moments_square(i, m).
+    cdef int c_moments_add(self, Py_ssize_t i, const float32_t* m, double coef, bint again, void* w) except -1 nogil
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float32_t* m, double coef, float64_t* w) except -1 nogil

@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
-from structsvm._typedefs cimport float64_t, int32_t
+from structsvm._typedefs cimport float32_t, float64_t, int32_t
 
 from structsvm.checksum import checksum
 
@@ -60,6 +60,20 @@ cdef void add(const Cut* cut, double coef, real* w) noexcept nogil:
         w[indices[e]] += <real>(coef * values[e])
 
 
+cdef double moments_dot(const float32_t* m, const real* w, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    cdef double total = 0.0
+    for k in range(n):
+        total += <double>m[k] * w[k]
+    return total
+
+
+cdef void add_moments(const float32_t* m, double coef, real* w, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        w[k] += <real>(coef * m[k])
+
+
 cdef class BoundProblem:
     """Training examples as solvers see them, and what they offer: the base of all problems.
 
@@ -74,7 +88,8 @@ cdef class BoundProblem:
     formulation : dict
         The ``rescaling`` and the ``penalty`` of the constraints.
     offers : frozenset of str
-        What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"kernel"`` (a kernel and labels),
+        What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"expectations"`` (`Problem.expect`),
+        ``"kernel"`` (a kernel and labels),
         ``"feature rows"`` (rows of features and labels; ``"dense rows"``: as a float64 array), and, with labels,
         ``"two classes"``, ``"zero-one loss"``, ``"independent labels"``; or what a task's own solver knows. A
         solver's ``needs`` must be among them.
@@ -222,6 +237,31 @@ cdef class Problem(BoundProblem):
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>self.n_features
 
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return self.n_features
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} does not implement c_expect")
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float32_t* m, const void* w) except? -1 nogil:
+        return moments_dot(m, <const float*>w, self.n_features) if self.single else \
+            moments_dot(m, <const double*>w, self.n_features)
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float32_t* m) except? -1 nogil:
+        return moments_dot(m, m, self.n_features)
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float32_t* m, double coef, bint again, void* w) except -1 nogil:
+        if self.single:
+            add_moments(m, coef, <float*>w, self.n_features)
+        else:
+            add_moments(m, coef, <double*>w, self.n_features)
+        return 0
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float32_t* m, double coef, float64_t* w) except -1 nogil:
+        add_moments(m, coef, w, self.n_features)
+        return 0
+
     def separate(self, Py_ssize_t i, w):
         """Return the most violated constraint of example `i` under `w`.
 
@@ -243,12 +283,44 @@ cdef class Problem(BoundProblem):
         cdef double violation
         cdef ndarray weights = self._check_weights(w)
         cdef ndarray psi = np.zeros(self.n_features)
-        if not 0 <= i < self.n_samples:
-            raise IndexError(f"example {i} is out of range for {self.n_samples} examples")
+        self._check_example(i)
         self.lend(weights)
         self.c_separate(i, array_data(weights), &cut, &violation)
         self.c_accumulate(i, &cut, 1.0, <float64_t*>array_data(psi))
         return cut.b, psi
+
+    def expect(self, Py_ssize_t i, w):
+        """Return what example `i` adds to the log loss under `w`, and its gradient.
+
+        Parameters
+        ----------
+        i : int
+            Index of the example, ``0 <= i < n_samples``.
+        w : ndarray of shape (n_features,)
+            Weights; converted to `weight_dtype`.
+
+        Returns
+        -------
+        loss : float
+            ``log sum_y exp <w, Psi(x_i, y)> - <w, Psi(x_i, y_i)>``, >= 0.
+        entropy : float
+            That of the distribution proportional to ``exp <w, Psi(x_i, y)>``.
+        gradient : ndarray of shape (n_features,), float64
+            The expectation of Psi(x_i, y) under it, less Psi(x_i, y_i).
+        """
+        cdef double loss, entropy
+        cdef ndarray weights = self._check_weights(w)
+        cdef ndarray gradient = np.zeros(self.n_features)
+        self._check_example(i)
+        cdef ndarray moments = np.zeros(self.c_moments(i), dtype=np.float32)
+        self.lend(weights)
+        self.c_expect(i, array_data(weights), <float32_t*>array_data(moments), &loss, &entropy)
+        self.c_moments_accumulate(i, <float32_t*>array_data(moments), 1.0, <float64_t*>array_data(gradient))
+        return loss, entropy, gradient
+
+    def _check_example(self, i):
+        if not 0 <= i < self.n_samples:
+            raise IndexError(f"example {i} is out of range for {self.n_samples} examples")
 
     def _check_weights(self, w):
         weights = np.require(w, dtype=self.weight_dtype, requirements="CA")

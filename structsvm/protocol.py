@@ -1,4 +1,4 @@
-"""What a user writes for a new structure: an oracle, three verbs on plain objects.
+"""What a user writes for a new structure: an oracle, three verbs on plain objects, and a fourth for probabilities.
 
 The order of the words here is the whole contract; `structsvm.testing.check_oracle` tries it on data.
 """
@@ -71,6 +71,19 @@ class Oracle(ABC):
         given, slack   Delta(y_true, y) * (1 - <w, Psi(x, y_true)> + <w, Psi(x, y)>)
         =============  =====================================================================
         """
+
+    def expect(self, x: Any, w: NDArray[np.float64]) -> tuple[float, Any]:
+        """Return ``(log_sum, expectation)`` over all outputs y of x; optional, for the log loss and for probabilities.
+
+        ``log_sum = log sum_y exp <w, Psi(x, y)>``, and its gradient, the expectation of Psi(x, y) under the
+        distribution proportional to ``exp <w, Psi(x, y)>``, in one of the forms of `joint_feature`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement expect, the verb for probabilities")
+
+    @property
+    def has_expect(self) -> bool:
+        """Whether the class implements `expect`."""
+        return type(self).expect is not Oracle.expect
 
     def bind(
         self,

@@ -71,7 +71,7 @@ class Result:
     def certificate(self) -> str:
         """One line of text: the claim that this result makes, and nothing more."""
         passes = f"{self.n_iter} {'pass' if self.n_iter == 1 else 'passes'}"
-        counts = [] if np.isnan(self.dual) else [f"{self.n_support} support vectors"]
+        counts = [] if np.isnan(self.dual) or not self.n_support else [f"{self.n_support} support vectors"]
         counts += [f"{self.n_argmax} argmax calls"] * (self.n_argmax > 0) + [f"{self.seconds:.2f} s"]
         if np.isinf(self.primal):
             claim = f"dual {self.dual:.6g}; no weights that keep every margin were found"

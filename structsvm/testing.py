@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm._adapter import sparse_feature
+from structsvm._adapter import checked_expect, sparse_feature
 from structsvm._problem import Problem
 from structsvm._warnings import warn
 from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling
@@ -39,6 +39,8 @@ def check_oracle(
     - `argmax` does not modify the weights, is deterministic, and, unless ``is_exact = False``,
       no other output found has a higher score: in plain inference, and in the loss-augmented problem of every
       rescaling and penalty that the oracle declares;
+    - `expect`, if the class implements it, returns the same each time, a log-sum that is not below that of the outputs
+      found, and an expectation that lies between the log-sum's finite differences in random directions;
     - the oracle can be pickled (a warning if not: saving and parallel work need it).
 
     Parameters
@@ -142,6 +144,9 @@ class _Trial:
                     f"{self.where('argmax')} returned an output that a later call has changed: return a new object "
                     "each time"
                 )
+        if self.oracle.has_expect:
+            for k, w in enumerate(all_weights):
+                self.compare_expectation(w, all_weights[k - 1])
         if not self.oracle.is_exact:
             return
         for w, mode, answer in answers:
@@ -213,6 +218,48 @@ class _Trial:
                 f"{where} returned two different outputs for the same weights: break ties in one fixed way"
             )
         return answers[0]
+
+    def expect(self, w: NDArray[np.float64]) -> tuple[float, Feature]:
+        given = w.copy()
+        log_sum, expectation = checked_expect(
+            self.oracle.expect(self.x, given), self.oracle.n_features, lambda: self.where("expect")
+        )
+        if not np.array_equal(given, w):
+            raise OracleError(
+                f"{self.where('expect')} modified the weights: work on a copy (solvers hand out a read-only view)"
+            )
+        return log_sum, expectation
+
+    def compare_expectation(self, w: NDArray[np.float64], other: NDArray[np.float64]) -> None:
+        """The log-sum L is convex: L(w + d) >= L(w) + <E, d>, for +d and -d, holds for its gradient alone as d -> 0."""
+        where = self.where("expect")
+        log_sum, expectation = self.expect(w)
+        again = self.expect(w)
+        if again[0] != log_sum or not _equal(again[1], expectation):
+            raise OracleError(f"{where} returned two different answers for the same weights")
+        scored = [_score(feature, w) for _, feature in self.distinct()]
+        best = max(score for score, _ in scored)
+        known = best + float(np.log(sum(np.exp(score - best) for score, _ in scored)))
+        size = max(size for _, size in scored) + _score(expectation, w)[1]
+        if known - log_sum > ROUNDING * (1.0 + size):
+            raise OracleError(
+                f"{where} returned the log-sum {log_sum:.6g}, but the outputs found alone have {known:.6g}: "
+                "the sum is over all outputs"
+            )
+        step = np.sqrt(ROUNDING * (1.0 + size)) / (1.0 + np.abs(other).max())
+        for d in (step * other, -step * other):
+            rise, slope = self.expect(w + d)[0] - log_sum, _score(expectation, d)[0]
+            if slope - rise > ROUNDING * (1.0 + size):
+                raise OracleError(
+                    f"{where} returned an expectation that is not the log-sum's gradient: in some direction it says that "
+                    f"the log-sum changes by at least {slope:.6g}, and it changes by {rise:.6g}"
+                )
+
+    def distinct(self) -> list[Output]:
+        """One of the outputs found for each joint feature."""
+        return list(
+            {(feature[0].tobytes(), feature[1].tobytes()): (loss, feature) for loss, feature in self.outputs}.values()
+        )
 
     def value(self, w: NDArray[np.float64], mode: Rescaling | None, output: Output) -> tuple[float, float]:
         """The objective of argmax, and the size of the terms in it."""

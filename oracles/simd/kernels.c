@@ -8,6 +8,7 @@
 /* KERNELS is the name of the instruction set this file is being compiled for. */
 const kernels NAMED(KERNELS) = {
     QUOTED(KERNELS), chain_fill, chain_best, chain_count, chain_count_path, chain_kbest, chain_max_marginals,
+    chain_expect, chain_spread, chain_dot, chain_add_rows,
     greedy_score, greedy_decode, rows_token_dot, align_forward, align_walk, align_table, align_is_hit, cky_inside,
 };
 

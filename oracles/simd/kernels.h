@@ -10,7 +10,7 @@
 #define STRUCTSVM_KERNELS_H
 
 #include "align.h"
-#include "chain.h"
+#include "chain_expect.h"
 #include "cky_inside.h"
 #include "greedy.h"
 #include "stop.h"
@@ -28,6 +28,12 @@ typedef struct {
     int64_t (*kbest)(const chain_scores *s, const float *E, int64_t T, int64_t k, float *score,
                      int64_t *back, int64_t *heads, int32_t *paths, float *totals);
     int (*max_marginals)(const chain_scores *s, const float *E, int64_t T, const float *V, float *B, float *out);
+    int (*expect)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *R, float *tops,
+                  float *work, float *moments, int64_t n_edges, int has_end, double *out);
+    int64_t (*spread)(const int64_t *indptr, const int32_t *indices, const float *values, int64_t T, int64_t stride,
+                      const float *moments, int32_t *slot, int32_t *list, float *rows);
+    double (*dot)(const float *a, const float *b, int64_t n);
+    void (*add_rows)(float *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, float coef);
     void (*greedy_score)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
                          const int32_t *index, const float *values, int64_t n, const int32_t *labels,
                          int64_t t, const float *init, int32_t *rows, float *out);

@@ -90,3 +90,19 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
     finally:
         free(words)
     return np.asarray(violation), np.asarray(terms), np.asarray(bounds), np.asarray(out)
+
+
+def losses(Problem problem not None, weights):
+    """What each example adds to the log loss: float64 array (n_samples,)."""
+    cdef ndarray array = lent(problem, weights)
+    cdef const void* w = array_data(array)
+    cdef float64_t[::1] out = np.empty(problem.n_samples)
+    cdef double entropy
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(problem.n_samples):
+            problem.c_expect(i, w, NULL, &out[i], &entropy)
+            poll(<int64_t>problem.c_cost(i))
+            if out[i] != out[i]:
+                overflow(problem.first + i)
+    return np.asarray(out)

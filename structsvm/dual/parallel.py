@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.dual._rounds import collect, violations
+from structsvm.dual._rounds import collect, losses, violations
 from structsvm.execution._stop import Job
 
 N_SHARDS = 16
@@ -74,9 +74,16 @@ class Rounds:
 
     def violations(self, w: Any) -> Any:
         """As `structsvm.dual._rounds.violations`, of all examples."""
+        return self._of_all(violations, w)
+
+    def losses(self, w: Any) -> Any:
+        """As `structsvm.dual._rounds.losses`, of all examples."""
+        return self._of_all(losses, w)
+
+    def _of_all(self, function: Any, w: Any) -> Any:
         if self._alone():
-            return violations(self.problem, w)
-        return np.concatenate(self._map(violations, w, [()] * len(self.shards)))
+            return function(self.problem, w)
+        return np.concatenate(self._map(function, w, [()] * len(self.shards)))
 
     def collect(self, w: Any, start: float = 0.0, stop: float = 1.0) -> Any:
         """The most violated constraints of a part of each shard, as a list of ``(first example, outcome of collect)``.

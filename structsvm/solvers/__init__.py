@@ -1,6 +1,7 @@
 """Solvers: schedules of steps on one shared state. None of them knows any structure."""
 
 from structsvm.solvers.base import Run, Solver
+from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.crammer_singer import CrammerSinger
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import FrankWolfe
@@ -17,6 +18,7 @@ from structsvm.solvers.weston_watkins import WestonWatkins
 
 __all__ = [
     "SGDQN",
+    "ConditionalLikelihood",
     "CrammerSinger",
     "CuttingPlane",
     "FrankWolfe",

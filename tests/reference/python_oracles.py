@@ -73,6 +73,15 @@ class Multiclass(structsvm.Oracle):
         ]
 
 
+class Logistic(Multiclass):
+    """With the fourth verb."""
+
+    def expect(self, x, w):
+        scores = w.reshape(self.n_classes, self.n_inputs) @ x
+        p = np.exp(scores - scores.max())
+        return scores.max() + np.log(p.sum()), np.outer(p / p.sum(), x).ravel()
+
+
 class Data:
     """A small random problem."""
 

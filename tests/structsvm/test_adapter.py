@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 import scipy.sparse as sp
-from python_oracles import FORMS, Data, Multiclass
+from python_oracles import FORMS, Data, Logistic, Multiclass
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, OracleError, Perceptron, UnsupportedFormulation
 from structsvm._adapter import sparse_feature
@@ -336,3 +336,47 @@ def test_outputs_and_inputs_may_be_anything():
     )
     assert run.status == "converged"
     assert Words().argmax("e", run.weights) == {"odd"} and Words().argmax("f", run.weights) == {"even"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (None, r"returned None, expected \(log_sum, expectation\)"),
+        ((np.nan, np.zeros(12)), "returned the log-sum nan, expected a finite number"),
+        ((1.0, np.zeros(11)), r"returned an array of shape \(11,\), expected \(12,\)"),
+        ((1.0, ([12], [1.0])), "returned indices in 12..12"),
+        ((1.0, np.full(12, np.nan)), "returned a value that is not finite"),
+        ((-1e6, np.zeros(12)), r"returned the log-sum -1e\+06, and the true output's score is .*cannot be less"),
+        ((1e3, np.full(12, 1e6)), r"returned the log-sum 1000, and the expected score is .*cannot be less"),
+    ],
+    ids=str,
+)
+def test_expectations_are_checked(answer, message):
+    data = Data(0)
+    w = np.ones(12)
+    oracle = type("Wrong", (Logistic,), {"expect": lambda self, x, w: answer})(3, 4)
+    problem = oracle.bind(data.X, data.Y, rescaling=None)
+    with pytest.raises(OracleError, match=rf"Wrong.expect \(example 2\) {message}"):
+        problem.expect(2, w)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_expectations_are_copied(form):
+    """An oracle may return the same arrays again, filled anew."""
+
+    class Same(Logistic):
+        buffer = np.zeros(12)
+
+        def expect(self, x, w):
+            log_sum, self.buffer[:] = super().expect(x, w)
+            return log_sum, self.buffer
+
+    data, w = Data(0, form=form), np.random.default_rng(0).normal(size=12)
+    problem = Same(3, 4, form=form).bind(data.X, data.Y, rescaling=None)
+    outcomes = [problem.expect(i, w) for i in range(7)]
+    for i, (loss, entropy, gradient) in enumerate(outcomes):
+        log_sum, expectation = Logistic(3, 4).expect(data.X[i], w)
+        true = problem.oracle.dense(data.X[i], data.Y[i])
+        assert loss == pytest.approx(log_sum - true @ w)
+        assert entropy == pytest.approx(log_sum - expectation @ w)
+        assert gradient == pytest.approx(expectation - true, abs=1e-6)

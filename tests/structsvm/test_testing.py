@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from python_oracles import FORMS, Data, Multiclass
+from python_oracles import FORMS, Data, Logistic, Multiclass
 
 import structsvm
 from structsvm import OracleError
@@ -217,3 +217,57 @@ def test_an_oracle_that_does_not_pickle_warns():
     with pytest.warns(UserWarning, match="Sound cannot be pickled"):
         check_oracle(oracle, Data(0).X, Data(0).Y)
     assert issubclass(structsvm.OracleError, ValueError)
+
+
+def scaled(log_sum=1.0, expectation=1.0, shift=0.0):
+    def expect(self, x, w):
+        found = Logistic.expect(self, x, w)
+        return log_sum * found[0] + shift, expectation * found[1]
+
+    return expect
+
+
+def modifies_expect(self, x, w):
+    w[0] += 1.0
+    return Logistic.expect(self, x, w)
+
+
+def fickle_expect(self, x, w):
+    self.calls.append(w)
+    log_sum, expectation = Logistic.expect(self, x, w)
+    return log_sum + 1e-12 * len(self.calls), expectation
+
+
+@pytest.mark.parametrize(
+    ("expect", "message"),
+    [
+        (scaled(shift=-1.5), r"returned the log-sum .*, but the outputs found alone have"),
+        (scaled(expectation=0.9), r"an expectation that is not the log-sum's gradient"),
+        (scaled(expectation=-1.0), r"an expectation that is not the log-sum's gradient"),
+        (scaled(log_sum=1.2, shift=100.0), r"an expectation that is not the log-sum's gradient"),
+        (modifies_expect, "modified the weights"),
+        (fickle_expect, "two different answers for the same weights"),
+        (lambda self, x, w: 1.0, r"returned 1.0, expected \(log_sum, expectation\)"),
+        (lambda self, x, w: ("a", w), "returned the log-sum 'a', expected a finite number"),
+        (lambda self, x, w: (np.inf, w), "returned the log-sum inf, expected a finite number"),
+        (lambda self, x, w: (1e3, w[1:]), r"returned an array of shape \(11,\), expected \(12,\)"),
+        (lambda self, x, w: (1e3, w * np.nan), "a value that is not finite"),
+    ],
+    ids=str,
+)
+def test_expectations_that_are_wrong(expect, message):
+    oracle = type("Broken", (Logistic,), {"expect": expect})(3, 4)
+    oracle.penalties = ("linear",)
+    data = Data(0)
+    with pytest.raises(OracleError, match=rf"Broken.expect \(example \d\).*{message}"):
+        check_oracle(oracle, data.X, data.Y)
+
+
+def test_sound_expectations():
+    oracle = Logistic(3, 4)
+    oracle.penalties = ("linear",)
+    check_oracle(oracle, Data(0).X, Data(0).Y)
+    assert oracle.has_expect
+    assert not Multiclass(3, 4).has_expect
+    with pytest.raises(NotImplementedError, match="Multiclass does not implement expect"):
+        Multiclass(3, 4).expect(None, None)

@@ -1,0 +1,16 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm._problem import Problem
+from structsvm.dual._weights import WeightState
+
+MAX_BYTES: int
+
+class ExpectationState(WeightState):
+    def __init__(
+        self, problem: Problem, C: NDArray[np.float64], *, seed: int = 0, base: ArrayLike | None = None
+    ) -> None: ...
+    def settle(self) -> float: ...
+    def primal(self, w: NDArray[Any], losses: NDArray[np.float64]) -> float: ...

@@ -1,0 +1,143 @@
+"""The dual of the log loss: a distribution over the outputs of each example, kept as its moments.
+
+    P(w) = 1/2 |w - w0|^2 + sum_i C_i (log Z_i(w) - <w, Psi(x_i, y_i)>)
+    D(p) = sum_i C_i H(p_i) - <w0, u> - 1/2 |u|^2,    u = - sum_i C_i F_i(m_i),    w = w0 + u,
+
+where m_i are the moments of p_i (see `Problem`). At p_i = p_w, the distribution under w itself, an example adds
+
+    C_i gap_i,    gap_i = log Z_i(w) - <w, E_p[Psi]> - H(p_i) = loss_i(w) - <w, F_i(m_i)> - H(p_i) >= 0,
+
+to P - D, and nothing else does. p_w is the corner that Frank-Wolfe steps to: it maximises H(q) - <w, F_i(m(q))>, the dual
+linearised in u alone. Of the mixture of p_i and p_w the entropy is not known (it would take the marginals of all pairs),
+but it is at least the mixture of theirs: with h_i <= H(p_i) in the place of H(p_i), every D here is a lower bound on
+the true dual, the step of length g gains g C gap - g^2 / 2 C^2 |F(m_w - m)|^2, and h_i tends to H(p_i) as steps are
+repeated. (Lacoste-Julien and others 2013, algorithm 4, with soft corners; Le Priol, Piche and Lacoste-Julien 2018.)
+"""
+
+import numpy as np
+
+from structsvm._arrays cimport array_data, ndarray
+from structsvm._problem cimport Problem
+from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
+from structsvm.dual._weights cimport WeightState, overflow, sum_of_products
+from structsvm.execution._stop cimport poll
+
+from structsvm.dual._weights import checked_array, half_norm
+
+# What the moments of all examples may take; beyond this they are refused.
+MAX_BYTES = 16 << 30
+
+
+cdef class ExpectationState(WeightState):
+    """Distributions over the outputs of each example, as moments, and w.
+
+    Parameters
+    ----------
+    problem : Problem
+        Which offers expectations.
+    C : ndarray of shape (n_samples,), float64
+        Weight of each example's loss.
+    seed : int
+    base : ndarray of shape (n_features,), optional
+        w0.
+    """
+
+    kind = "expectations"
+    steps = frozenset({"corner_step"})
+
+    cdef object base
+    cdef const double[::1] C
+    cdef int64_t[::1] offsets       # where the moments of each example begin
+    cdef float32_t[::1] moments
+    cdef float64_t[::1] entropy     # h_i
+    cdef float32_t[::1] corner      # the moments of p_w, and the way there
+
+    def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, base=None):
+        cdef Py_ssize_t i
+        super().__init__(problem, seed=seed, base=base)
+        self.base = None if base is None else np.array(base, dtype=np.float64)
+        self.C = C
+        self.offsets = np.zeros(problem.n_samples + 1, dtype=np.int64)
+        for i in range(problem.n_samples):
+            self.offsets[i + 1] = self.offsets[i] + problem.c_moments(i)
+        size = 4 * int(self.offsets[problem.n_samples])
+        if size > MAX_BYTES:
+            raise ValueError(f"the moments of {problem.n_samples} examples of this {type(problem).__name__} would take "
+                             f"{size} bytes, more than {MAX_BYTES}: train on fewer, or by partial_fit")
+        self.moments = np.zeros(size // 4, dtype=np.float32)
+        self.entropy = np.zeros(problem.n_samples)
+        self.corner = np.empty(np.diff(self.offsets).max(initial=0), dtype=np.float32)
+
+    cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
+        """Step from p_i towards p_w by the length that gains most; returns what the example had added to the gap."""
+        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0
+        cdef float32_t* m = &self.moments[self.offsets[i]]
+        cdef float32_t* corner = &self.corner[0]
+        cdef Py_ssize_t k, n = self.offsets[i + 1] - self.offsets[i]
+        self.n_argmax += 1
+        self.problem.c_expect(i, self.w, corner, &loss, &entropy)
+        self.n_visits += 1
+        if loss != loss:
+            overflow(self.problem.first + i)
+        gap = loss - self.problem.c_moments_dot(i, m, self.w) - self.entropy[i]
+        if gap <= 0.0 or C == 0.0:
+            return 0.0
+        for k in range(n):
+            corner[k] -= m[k]
+        curvature = C * self.problem.c_moments_square(i, corner)
+        if gap < curvature:
+            length = gap / curvature
+        self.dual += C * length * (gap - 0.5 * length * curvature)
+        self.problem.c_moments_add(i, corner, -C * length, True, self.w)
+        self.entropy[i] += length * (entropy - self.entropy[i])
+        for k in range(n):
+            m[k] += <float32_t>length * corner[k]
+        self.n_updates += 1
+        return C * gap
+
+    def settle(self):
+        """Recompute w and the dual objective from the moments in float64; returns the dual (a lower bound on it)."""
+        cdef Py_ssize_t i
+        cdef double linear = 0.0
+        cdef ndarray exact = np.zeros(self.problem.n_features)
+        cdef float64_t* u = <float64_t*>array_data(exact)
+        with nogil:
+            for i in range(self.problem.n_samples):
+                linear += self.C[i] * self.entropy[i]
+                if self.C[i] > 0.0:
+                    self.problem.c_moments_accumulate(i, &self.moments[self.offsets[i]], -self.C[i], u)
+                    poll(4 * (self.offsets[i + 1] - self.offsets[i]))
+        self.dual = linear - 0.5 * sum_of_products(exact, exact)
+        if self.base is not None:
+            self.dual -= sum_of_products(self.base, exact)
+            exact += self.base
+        self.weights[:] = exact
+        return self.dual
+
+    def primal(self, w, losses):
+        """The primal objective at `w`, where the examples have these losses."""
+        return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum())
+
+    def _vectors(self):
+        return {}       # w follows from the moments, bit for bit after `settle`
+
+    def _set_vectors(self, state, adapt):
+        pass
+
+    def get_state(self):
+        state = super().get_state() | {"moments": np.array(self.moments), "entropy": np.array(self.entropy)}
+        return state if self.base is None else state | {"base": self.base.copy()}
+
+    def set_state(self, state, *, adapt=False):
+        """Restore the arrays returned by `get_state`; those of a run with another C fit as they are."""
+        moments = checked_array(state, "moments", np.float32, (len(self.moments),))
+        entropy = checked_array(state, "entropy", np.float64, (self.n_samples,))
+        if (entropy < 0.0).any():
+            raise ValueError("array 'entropy' of the training state has numbers below 0")
+        base = state.get("base")
+        if base is not None:
+            base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
+        super().set_state(state, adapt=adapt)
+        self.base = base
+        np.asarray(self.moments)[:], np.asarray(self.entropy)[:] = moments, entropy
+        self.settle()

@@ -1,0 +1,113 @@
+"""Maximum conditional likelihood: the log loss of conditional random fields."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from structsvm.dual._expectations import ExpectationState
+from structsvm.dual._schedules import FrankWolfeSchedule
+from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
+from structsvm.protocol import OracleError
+from structsvm.solvers.base import DualRun, DualSolver, Solver
+
+
+class LikelihoodRun(DualRun):
+    """A run on distributions over the outputs of each example."""
+
+    n_support = 0  # every output has a part in the weights
+
+    def primal_at(self, w: Any) -> Any:
+        """The primal objective at weights `w`, by one round of the oracle."""
+        self.state.count_argmax(self.problem.n_samples)
+        return self.state.primal(w, self.rounds.losses(w))
+
+    def contradiction(self, what: str) -> Exception:
+        return OracleError(
+            f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
+            "protocol leads to. Likely causes: expect returns a sum over some of the outputs only, or an expectation "
+            "that is not the log-sum's gradient. structsvm.testing.check_oracle finds which"
+        )
+
+
+class ConditionalLikelihood(DualSolver):
+    """Conditional random fields: the log loss on any oracle that has `expect`.
+
+    Minimises ``1/2 |w|^2 + C sum_i (log sum_y exp <w, Psi(x_i, y)> - <w, Psi(x_i, y_i)>)``, minus the log of the
+    conditional likelihood of the true outputs and of a normal prior of variance C, in the dual.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the sum of losses. CRFsuite's ``c2`` is 1 / (2 C), the C of CRF++ is this one.
+    sampling : {"uniform", "gap"}, default="uniform"
+        Which examples a pass visits; as for `FrankWolfe`.
+    max_iter : int, optional
+        Passes over the data. None: 15; with `tol`, as many as it takes, up to 1000.
+    tol : float, optional
+        Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
+    random_state : int, RandomState or None
+        Seeds the order of examples.
+    n_jobs : int, optional
+        Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores.
+    checkpoint, checkpoint_every
+        As for `LaRank`.
+
+    Notes
+    -----
+    Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) whose corner is the distribution over all
+    outputs under the present weights, not the best output; no step length to choose. The dual that it maximises takes
+    the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol and
+    others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
+    What is stored are each example's moments: for a chain, a number for each label of each token.
+    """
+
+    average = False
+    rescaling = None  # type: ignore[assignment]
+    penalty = "linear"
+    needs = frozenset({"expectations"})
+    run_type = LikelihoodRun
+
+    _constraints = Solver._constraints | {
+        "C": POSITIVE,
+        "sampling": Options("uniform", "gap"),
+        "max_iter": (Interval(Integral, 1), Options(None)),
+        "tol": (Interval(Real, 0.0, closed="neither"), Options(None)),
+        "n_jobs": N_JOBS,
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        sampling: str = "uniform",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
+        self.C = C
+        self.sampling = sampling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    @property
+    def n_passes(self) -> int:
+        if self.max_iter is not None:
+            return self.max_iter
+        return 15 if self.tol is None else 1000
+
+    def state_on(self, problem: Any, C: Any, base: Any) -> Any:
+        return ExpectationState(problem, C, seed=seed_from(self.random_state), base=base)
+
+    def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
+        return FrankWolfeSchedule(state, gap_sampling=self.sampling == "gap")

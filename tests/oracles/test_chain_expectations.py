@@ -1,0 +1,182 @@
+"""Sums and expectations over all labellings of a chain, against their enumeration."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structures_table import Chains
+
+from structsvm.execution._stop import look_every
+from structsvm.oracles.viterbi import ViterbiOracle
+
+CLOSE = {"rel": 2e-5, "abs": 2e-5}  # the chains' scores are float32
+
+
+class Case(Chains):
+    """One sequence, weights, and all of its labellings with their probabilities."""
+
+    def __init__(self, seed, K, T, order, end, ones, masks, scale=1.0, allowed=None):
+        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks)
+        self.T, (self.x,), (self.reference,) = T, self.X, self.references
+        self.reference.allowed = allowed
+        self.w = (scale * self.weights(seed)).astype(np.float32).astype(float)
+        self.ys = np.array(self.reference.labellings()).reshape(-1, T)
+        self.psi = np.array([self.reference.joint_feature(y) for y in self.ys])
+        self.scores = np.array([self.reference.score(self.w, y) for y in self.ys])
+        if len(self.ys):
+            best = self.scores.max()
+            self.log_sum = best + np.log(np.exp(self.scores - best).sum())
+            self.p = np.exp(self.scores - self.log_sum)
+
+    @property
+    def entropy(self):
+        return -float(self.p @ np.log(np.maximum(self.p, 1e-300)))
+
+    @property
+    def marginals(self):
+        return np.array([[self.p[self.ys[:, t] == c].sum() for c in range(self.K)] for t in range(self.T)])
+
+
+@st.composite
+def cases(draw, **options):
+    seed = draw(st.integers(0, 2**32 - 1))
+    K, T = draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    order = draw(st.sampled_from([1, 2]))
+    end, ones, masks = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    return Case(seed, K, T, order, end, ones, masks, draw(st.sampled_from([0.0, 0.1, 1.0, 5.0])), **options)
+
+
+@given(cases())
+def test_sums_and_expectations(case):
+    log_sum, labels, transitions = case.oracle.chain(case.tokens).expect(case.w, 0)
+    assert log_sum == pytest.approx(case.log_sum, **CLOSE)
+    assert labels == pytest.approx(case.marginals, **CLOSE)
+    expected = (case.p @ case.psi).reshape(case.oracle.n_rows, -1)
+    assert transitions == pytest.approx(expected[case.F :], **CLOSE)
+    assert case.oracle.expect(case.x, case.w)[1] == pytest.approx(expected.ravel(), **CLOSE)
+
+
+@given(cases(), st.integers(0, 2**32 - 1))
+def test_the_loss_and_its_gradient(case, seed):
+    gold = case.ys[np.random.default_rng(seed).integers(len(case.ys))]
+    problem = case.oracle.bind(case.tokens, [gold], rescaling=None)
+    loss, entropy, gradient = problem.expect(0, case.w)
+    true = case.reference.joint_feature(gold)
+    assert 0.0 <= loss == pytest.approx(case.log_sum - case.w @ true, **CLOSE)
+    assert 0.0 <= entropy == pytest.approx(case.entropy, **CLOSE)
+    assert gradient == pytest.approx(case.p @ case.psi - true, **CLOSE)
+    # The loss is convex: its differences on both sides hold the gradient between them.
+    d = 0.02 * case.weights(seed)
+    for way in (d, -d):
+        assert problem.expect(0, case.w + way)[0] - loss >= gradient @ way - 1e-4 * (1.0 + abs(case.log_sum))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(("K", "T"), [(7, 3), (8, 3), (9, 3), (16, 2), (17, 2), (24, 2), (25, 2), (33, 2), (40, 1)])
+def test_widths_of_rows(K, T, order):
+    for seed in range(2):
+        case = Case(seed, K, T, order, True, False, seed == 1)
+        log_sum, labels, _ = case.oracle.chain(case.tokens).expect(case.w, 0)
+        assert log_sum == pytest.approx(case.log_sum, **CLOSE)
+        assert labels == pytest.approx(case.marginals, **CLOSE)
+
+
+@given(cases(), st.integers(0, 2**32 - 1))
+def test_labels_allowed_by_token(case, seed):
+    allowed = np.random.default_rng(seed).random((case.T, case.K)) < 0.6
+    some = case.reference
+    some.allowed = allowed
+    ys = some.labellings()
+    log_sum, labels, _ = case.oracle.chain(case.tokens).expect(case.w, 0, allowed=allowed)
+    if not ys:
+        assert log_sum == -np.inf
+        return
+    scores = np.array([some.score(case.w, y) for y in ys])
+    best = scores.max()
+    expected = best + np.log(np.exp(scores - best).sum())
+    assert log_sum == pytest.approx(expected, **CLOSE)
+    p = np.exp(scores - expected)
+    marginals = [[p[[y[t] == c for y in ys]].sum() for c in range(case.K)] for t in range(case.T)]
+    assert labels == pytest.approx(np.array(marginals), **CLOSE)
+    assert (labels[~allowed] == 0.0).all()
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 2]), st.booleans(), st.sampled_from([1e2, 1e3, 1e4]))
+def test_great_weights(seed, order, masks, scale):
+    """Of weights up to 1e4 the best labelling takes all, unless another is near."""
+    case = Case(seed, 3, 4, order, True, False, masks, scale)
+    log_sum, labels, _ = case.oracle.chain(case.tokens).expect(case.w, 0)
+    assert log_sum == pytest.approx(case.log_sum, rel=1e-5, abs=1e-6 * scale)
+    assert labels.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+    gaps = np.sort(case.scores)[::-1]
+    if len(gaps) == 1 or gaps[0] - gaps[1] > 50.0:
+        assert labels == pytest.approx(case.marginals, abs=1e-5)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_paths_that_a_scaled_sum_would_lose(masked):
+    """At each token label 0 is ahead by 60, and at the end only label 1 may stand, which follows label 0
+    never, or at a price."""
+    transitions = np.array([[True, not masked], [True, True]])
+    oracle = ViterbiOracle(2, 1, end=True, allowed_transitions=transitions)
+    w = np.zeros((oracle.n_rows, oracle.stride))
+    w[0, 0] = 60.0
+    w[1, 1] = 0.0 if masked else -1000.0
+    w[4, 0] = -1e4
+    T = 40
+    log_sum, labels, _ = oracle.chain([np.ones((T, 1))]).expect(w.ravel(), 0)
+    assert labels[-1, 1] == pytest.approx(1.0, abs=1e-6)
+    assert labels[:-1, 1] == pytest.approx(1.0 if masked else 0.0, abs=1e-6)
+    assert log_sum == pytest.approx(0.0 if masked else 60.0 * (T - 1) - 1000.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_long_sequence(order):
+    """100,000 tokens: the sum by a matrix product in float64, and the counts of transitions by the label marginals."""
+    rng = np.random.default_rng(order)
+    K, T = 3, 100_000
+    oracle = ViterbiOracle(K, 2, order=order)
+    x = rng.normal(size=(T, 2)).astype(np.float32)
+    w = rng.normal(size=oracle.n_features).astype(np.float32)
+    log_sum, labels, transitions = oracle.chain([x]).expect(w, 0)
+    assert labels.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+    counts = transitions[:K, :K]
+    assert counts.sum() == pytest.approx(T - 1, rel=1e-6)
+    assert counts.sum(axis=0) == pytest.approx(labels[1:].sum(axis=0), rel=1e-5)
+    assert counts.sum(axis=1) == pytest.approx(labels[:-1].sum(axis=0), rel=1e-5)
+    if order == 1:
+        rows = w.astype(float).reshape(oracle.n_rows, -1)[:, :K]
+        emission, alpha, total = x.astype(float) @ rows[:2], np.exp(rows[2 + K]), 0.0
+        for t in range(T):
+            alpha = (alpha if t == 0 else alpha @ np.exp(rows[2 : 2 + K])) * np.exp(emission[t])
+            total += np.log(alpha.sum())
+            alpha /= alpha.sum()
+        assert log_sum == pytest.approx(total, rel=1e-6)
+    y = oracle.chain([x]).decode(w)
+    loss, entropy, gradient = oracle.bind([x], [y], rescaling=None).expect(0, w)
+    assert loss == pytest.approx(log_sum - w.astype(float) @ oracle.joint_feature(x, y), rel=1e-4)
+    assert entropy == pytest.approx(log_sum - w.astype(float) @ oracle.expect(x, w)[1], rel=1e-4)
+    assert np.isfinite(gradient).all()
+
+
+def test_long_sums_are_left_at_ctrl_c():
+    class Stop(Exception):
+        pass
+
+    def stop():
+        raise Stop
+
+    oracle = ViterbiOracle(30, 1, order=2)
+    chain = oracle.chain([np.ones((3000, 1))])
+    look_every(1, stop)
+    try:
+        with pytest.raises(Stop):
+            chain.expect(np.zeros(oracle.n_features), 0)
+    finally:
+        look_every()
+
+
+def test_scores_that_overflow_are_no_loss():
+    oracle = ViterbiOracle(2, 1)
+    problem = oracle.bind([np.full((3, 1), 1e30)], [[0, 1, 0]], rescaling=None)
+    assert np.isnan(problem.expect(0, np.full(oracle.n_features, 1e30))[0])

@@ -1,0 +1,221 @@
+"""The log loss: its optimum, its certificate, and a run that is resumed, interrupted, weighted and moved."""
+
+import numpy as np
+import pytest
+from chain_reference import ReferenceChain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from python_oracles import Logistic, Multiclass
+from scipy.optimize import minimize
+
+from structsvm import ConvergenceWarning, OracleError, StructuredSVM
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.progress import Monitor
+from structsvm.solvers import ConditionalLikelihood, Perceptron
+
+
+def logistic_data(seed=0, n=12, n_classes=3, n_inputs=4):
+    rng = np.random.default_rng(seed)
+    return Logistic(n_classes, n_inputs), rng.normal(size=(n, n_inputs)), rng.integers(0, n_classes, n).tolist()
+
+
+def chain_data(seed=0, n=10, K=3, F=4, T=4, **options):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, T + 1, n)
+    X = [rng.normal(size=(t, F)).astype(np.float32) for t in lengths]
+    return ViterbiOracle(K, F, **options), X, [rng.integers(0, K, t) for t in lengths]
+
+
+def bound(data):
+    oracle, X, Y = data
+    return oracle.bind(X, Y, **ConditionalLikelihood().formulation())
+
+
+def optimum(n_features, spaces, C, base=0.0):
+    """The least ``1/2 |w - base|^2 + sum_i C_i loss_i`` by scipy; `spaces` hold psi of all outputs, the true one first."""
+
+    def objective(w):
+        value, gradient = 0.5 * ((w - base) ** 2).sum(), w - base
+        for weight, psi in zip(C, spaces, strict=True):
+            scores = psi @ w
+            best = scores.max()
+            total = np.exp(scores - best).sum()
+            value += weight * (best + np.log(total) - scores[0])
+            gradient = gradient + weight * (np.exp(scores - best) / total @ psi - psi[0])
+        return value, gradient
+
+    found = minimize(
+        objective, np.zeros(n_features), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}
+    )
+    return found.fun, found.x
+
+
+def spaces_of(data):
+    oracle, X, Y = data
+    if isinstance(oracle, Logistic):
+        return [
+            np.array([oracle.dense(x, z) for z in sorted(range(oracle.n_classes), key=lambda z: z != y)])
+            for x, y in zip(X, Y, strict=True)
+        ]
+    references = [ReferenceChain(x, oracle.n_labels, order=oracle.order, end=oracle.end) for x in X]
+    return [
+        np.array([r.joint_feature(z) for z in sorted(r.labellings(), key=lambda z: z != tuple(y))])
+        for r, y in zip(references, Y, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "gap"])
+@given(seed=st.integers(0, 10**6), C=st.sampled_from([0.05, 1.0, 10.0]))
+@settings(max_examples=5)
+def test_the_optimum_of_an_independent_solver(sampling, seed, C):
+    data = logistic_data(seed)
+    run = ConditionalLikelihood(C, sampling=sampling, tol=1e-6, max_iter=5000, random_state=0).solve(bound(data))
+    assert run.status == "converged"
+    expected, w = optimum(12, spaces_of(data), np.full(12, C))
+    assert run.dual <= expected * (1 + 1e-9) <= run.primal * (1 + 2e-9)
+    assert run.primal == pytest.approx(expected, rel=2e-6)
+    assert run.weights == pytest.approx(w, abs=3e-3 * np.abs(w).max())
+
+
+@pytest.mark.parametrize("options", [{}, {"order": 2}, {"end": True}, {"order": 2, "end": True}], ids=str)
+def test_the_optimum_of_small_chains(options):
+    data = chain_data(n=5, K=2, F=3, T=3, **options)
+    weight = np.array([1.0, 2.0, 0.0, 0.5, 1.0])
+    expected, _ = optimum(data[0].n_features, spaces_of(data), 0.7 * weight)
+    run = ConditionalLikelihood(0.7, tol=1e-4, random_state=0).solve(bound(data), sample_weight=weight)
+    assert run.status == "converged"
+    assert run.dual <= expected * (1 + 1e-5) and expected <= run.primal * (1 + 1e-5)
+    assert run.primal == pytest.approx(expected, rel=1e-4)
+    # The weights of the padding stay 0.
+    assert not run.weights.reshape(data[0].n_rows, -1)[:, 2:].any()
+
+
+def test_around_other_weights():
+    data = logistic_data(3)
+    base = np.random.default_rng(1).normal(size=12)
+    run = ConditionalLikelihood(0.5, tol=1e-6, random_state=0).solve(bound(data), base=base)
+    expected, _ = optimum(12, spaces_of(data), np.full(12, 0.5), base)
+    assert run.primal == pytest.approx(expected, rel=2e-6)
+
+
+def test_the_gap_of_the_marginals_is_half_the_squared_gradient():
+    """At p_w the dual point is u = w - grad P, and P - D = |grad P|^2 / 2."""
+    oracle, X, Y = data = chain_data(n=6)
+    problem, C = bound(data), 0.3
+    w = np.random.default_rng(0).normal(size=oracle.n_features).astype(np.float32).astype(float)
+    outcomes = [problem.expect(i, w) for i in range(6)]
+    primal = 0.5 * w @ w + C * sum(loss for loss, _, _ in outcomes)
+    gradient = w + C * sum(g for _, _, g in outcomes)
+    u = w - gradient
+    dual = C * sum(entropy for _, entropy, _ in outcomes) - 0.5 * u @ u
+    assert primal - dual == pytest.approx(0.5 * gradient @ gradient, rel=1e-4)
+
+
+class Watch(Monitor):
+    def __init__(self):
+        self.duals = []
+
+    def tick(self, run):
+        self.duals.append(run.state.dual)
+
+
+def test_the_dual_never_falls_and_is_the_dual_recomputed():
+    data = chain_data(n=600)
+    for sampling in ("uniform", "gap"):
+        watch = Watch()
+        run = ConditionalLikelihood(2.0, sampling=sampling, random_state=0).start(bound(data))
+        for _ in range(4):
+            while not run.advance(1e-9):
+                watch.tick(run)
+            before = run.state.dual
+            assert run.state.settle() == pytest.approx(before, rel=1e-5)
+        assert all(b >= a - 1e-5 * abs(a) for a, b in zip(watch.duals, watch.duals[1:]))
+        assert len(watch.duals) > 30
+
+
+def test_the_number_of_oracle_calls_is_true():
+    oracle, X, Y = logistic_data()
+    calls = []
+
+    class Counting(Logistic):
+        def expect(self, x, w):
+            calls.append(1)
+            assert not w.flags.writeable
+            return super().expect(x, w)
+
+    run = ConditionalLikelihood(max_iter=3, random_state=0).solve(bound((Counting(3, 4), X, Y)))
+    assert run.state.n_argmax == len(calls) == 4 * len(X)
+    with pytest.warns(ConvergenceWarning):
+        run = ConditionalLikelihood(max_iter=3, tol=1e-12, random_state=0).solve(bound((oracle, X, Y)))
+    assert run.result().n_argmax == 6 * len(X)
+    assert "support vectors" not in run.result().certificate()
+
+
+@pytest.mark.parametrize("data", [chain_data(n=30), logistic_data()], ids=["chains", "python"])
+def test_resumed_runs_and_jobs_change_no_bit(data, tmp_path):
+    whole = ConditionalLikelihood(0.5, max_iter=6, random_state=3).solve(bound(data))
+    first = ConditionalLikelihood(0.5, max_iter=3, random_state=3).solve(bound(data))
+    second = ConditionalLikelihood(0.5, max_iter=3, random_state=9).start(bound(data))
+    second.set_state(first.get_state())
+    second = second.solver.solve(second.problem, run=second)
+    path = tmp_path / "checkpoint"
+    options = {"random_state": 3, "checkpoint": path}
+    ConditionalLikelihood(0.5, max_iter=4, **options).solve(bound(data))
+    third = ConditionalLikelihood(0.5, max_iter=6, n_jobs=3, **options).solve(bound(data))
+    for run in (second, third):
+        assert np.array_equal(run.weights, whole.weights)
+        assert (run.primal, run.dual) == (whole.primal, whole.dual)
+
+
+def test_another_C_goes_on_from_the_same_distributions():
+    data = chain_data(n=30)
+    before = ConditionalLikelihood(0.1, tol=1e-4, random_state=0).solve(bound(data))
+    run = ConditionalLikelihood(0.2, tol=1e-4, random_state=0).start(bound(data))
+    run.set_state(before.get_state(), adapt=True)
+    run.n_iter = 0
+    fresh = ConditionalLikelihood(0.2, tol=1e-4, random_state=0).solve(bound(data))
+    warm = run.solver.solve(run.problem, run=run)
+    assert warm.primal == pytest.approx(fresh.primal, rel=2e-4)
+    assert warm.n_iter < fresh.n_iter
+
+
+def test_damaged_states_are_refused():
+    data = chain_data(n=4)
+    run = ConditionalLikelihood(max_iter=1, random_state=0).solve(bound(data))
+    state = run.get_state()
+    for name, array, message in (
+        ("moments", state["moments"][:-1], "'moments' of the training state has dtype float32 and shape"),
+        ("moments", state["moments"] * np.nan, "'moments' .* not finite"),
+        ("entropy", state["entropy"] - 100.0, "'entropy' .* below 0"),
+        ("kind", Perceptron(max_iter=1).solve(bound(data)).get_state()["kind"], "is of kind 'weights'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run.set_state(state | {name: array})
+        assert np.array_equal(run.get_state()["moments"], state["moments"])
+
+
+def test_what_it_needs_is_asked_for_before_the_run():
+    oracle, X, Y = chain_data()
+    with pytest.raises(
+        ValueError, match="ConditionalLikelihood needs a problem with expectations; this GreedyProblem does not offer"
+    ):
+        ConditionalLikelihood().solve(bound((GreedyOracle(3, 4), X, Y)))
+    with pytest.raises(ValueError, match="this PythonProblem does not offer expectations"):
+        StructuredSVM(Multiclass(3, 4), ConditionalLikelihood()).fit(*logistic_data()[1:])
+    with pytest.raises(ValueError, match=r"solves .*'rescaling': None.*bound with"):
+        ConditionalLikelihood().solve(oracle.bind(X, Y))
+
+
+def test_an_expectation_that_is_no_gradient_is_found_by_the_certificate():
+    class Wrong(Logistic):
+        def expect(self, x, w):
+            log_sum, expectation = super().expect(x, w)
+            return log_sum + 5.0, expectation
+
+    data = logistic_data()
+    with pytest.raises(OracleError, match=r"above the primal.*expect returns a sum over some"):
+        run = ConditionalLikelihood(tol=1e-3, random_state=0).start(bound((Wrong(3, 4), *data[1:])))
+        run.advance()
+        run.problem.oracle.__class__ = Logistic
+        run.checked_certify()
