@@ -21,6 +21,9 @@ ATTRIBUTES = ("ancestors", "normalized", "flat")
 
 Indices = NDArray[np.integer[Any]]
 
+# Of nodes with several parents, which are looked at one by one: some seconds of work.
+MAX_ANCESTORS = 10_000_000
+
 
 class TaxonomyOutputs:
     """Nodes of a taxonomy as outputs, their losses and attributes.
@@ -322,11 +325,19 @@ def _attributes(taxonomy: Taxonomy, outputs: NDArray[np.int32], attributes: Any)
 
 def _ancestor_attributes(taxonomy: Taxonomy, outputs: NDArray[np.int32], *, normalized: bool) -> OutputAttributes:
     """Node k > 0 is attribute k - 1. The base of a node is its parent with most ancestors; the node adds the rest."""
-    base, lists, count = [0], [np.empty(0, dtype=np.int64)], [0]
+    base, lists, count, looked = [0], [np.empty(0, dtype=np.int64)], [0], 0
     for node in taxonomy.nodes[1:]:
         parents = taxonomy.parents(node)
         chosen = max(parents, key=lambda p: count[taxonomy.number(p)])
-        rest = taxonomy.ancestors(node) - taxonomy.ancestors(chosen) if len(parents) > 1 else {node}
+        rest = {node}
+        if len(parents) > 1:
+            rest = (ancestors := taxonomy.ancestors(node)) - taxonomy.ancestors(chosen)
+            looked += len(ancestors)
+            if looked > MAX_ANCESTORS:
+                raise ValueError(
+                    f"the taxonomy's nodes of several parents have more than {MAX_ANCESTORS} ancestors in all, up to "
+                    f"node {node!r:.80}"
+                )
         base.append(taxonomy.number(chosen) + 1)
         lists.append(np.sort([taxonomy.number(a) - 1 for a in rest]))
         count.append(count[taxonomy.number(chosen)] + len(rest))

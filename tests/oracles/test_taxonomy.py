@@ -136,3 +136,12 @@ def test_bad_documents():
     documents.indices[:] = [1, 0, 0, 1]
     with pytest.raises(ValueError, match="features that ascend"):
         oracle.decoder(documents)
+
+
+def test_ancestors_are_bounded(monkeypatch):
+    """A chain whose nodes have the two before them as parents: the ancestors grow with the square of the nodes."""
+    taxonomy = Taxonomy([(k, k + d) for d in (1, 2) for k in range(30 - d)])
+    assert TaxonomyOracle(taxonomy, 1).n_features >= 29
+    monkeypatch.setattr("structsvm.oracles.taxonomy.MAX_ANCESTORS", 400)
+    with pytest.raises(ValueError, match="nodes of several parents have more than 400 ancestors in all, up to node"):
+        TaxonomyOracle(taxonomy, 1)
