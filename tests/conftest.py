@@ -1,5 +1,6 @@
 """The references are modules that tests share; nothing of the package is imported here."""
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -14,3 +15,8 @@ settings.load_profile("structsvm")
 
 # A shell that runs the tests in the background may have them, and every process they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_setup():
+    """Python loses a KeyboardInterrupt that comes in a callback of the garbage collector; hypothesis has one, for times."""
+    gc.callbacks.clear()
