@@ -18,5 +18,5 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup():
-    """Python loses a KeyboardInterrupt that comes in a callback of the garbage collector; hypothesis has one, for times."""
+    """Python loses a KeyboardInterrupt in a callback of the garbage collector; hypothesis has one, for times."""
     gc.callbacks.clear()
