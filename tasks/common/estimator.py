@@ -154,6 +154,11 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         return label_array(self._fitted().labels)
 
     @property
+    def temperature_(self) -> float | None:
+        """What scores are divided by for probabilities; None: there are none."""
+        return self._fitted().temperature
+
+    @property
     def result_(self) -> Any:
         """The outcome of the last training."""
         return self._fitted().result

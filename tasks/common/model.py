@@ -39,6 +39,8 @@ class TaskModel:
         The estimator's parameters; a model file stores what it can hold of them.
     estimator : str
         Name of the estimator's class.
+    temperature : float or None
+        Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
         What scikit-learn wants known of X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
     """
@@ -50,6 +52,7 @@ class TaskModel:
     result: Any = None
     state: dict[str, np.ndarray] | None = None
     fingerprint: int = 0
+    temperature: float | None = None
 
     def __init__(self, *, params: Any = None) -> None:
         self.params = {} if params is None else params
@@ -113,20 +116,33 @@ class TaskModel:
         """
         solver.validate()
         problem, weight = self.bind(data, solver, sample_weight)
-        run = base = None
+        run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
             base = self.prior()
         else:
             if passes is None:
-                run = resumed(solver, problem, self.state, self.fingerprint, sample_weight=weight)
+                run = resumed(solver, problem, self.state_for(problem), self.fingerprint, sample_weight=weight)
             if run is None:
+                before = self.again()
                 problem, weight, base = self.around(problem, weight, solver)
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
         self.learn(run)
         self.result = run.result()
         self.state = self.state_after(run, passes)
         self.fingerprint = problem.fingerprint() if passes is None else 0
+        self.finish(solver, run, weight, before)
         return run
+
+    def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
+        """Learn what does not come from the run itself, such as a temperature.
+
+        `before` is the model that other data have met, a batch of a stream say; None if there was none, or if it was
+        trained on the same data. Where Ctrl-C ends this, the run's status becomes "interrupted".
+        """
+
+    def state_for(self, problem: Any) -> Any:
+        """The stored training state, as a problem takes it."""
+        return self.state
 
     def state_after(self, run: Any, passes: int | None) -> Any:
         """The training state to store after a run, or after so many passes over a batch of a stream."""
@@ -193,6 +209,7 @@ class TaskModel:
             "feature_names": None if names is None else [str(name) for name in names],
             "fingerprint": self.fingerprint,
             "result": None if self.result is None else self.result.to_dict(),
+            "temperature": self.temperature,
         }
         write_model(path, self.kind, header, arrays | matrices | result_arrays(self.result, self.state))
 
@@ -216,6 +233,7 @@ class TaskModel:
                 if len(names) != model.columns.get("n_features_in_"):
                     raise ValueError(f"{len(names)} names of features")
                 model.columns["feature_names_in_"] = np.array(names, dtype=object)
+            model.temperature = stored_temperature(header)
             if header["result"] is None:
                 model.state = file.under("state.") or None
             else:
@@ -223,3 +241,11 @@ class TaskModel:
             if model.state is not None:
                 model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
         return model
+
+
+def stored_temperature(header: dict[str, Any]) -> float | None:
+    """The temperature of a header, which those of older files have not; ValueError for one that is not positive."""
+    value = header.get("temperature")
+    if value is not None and not (type(value) is float and 0.0 < value < np.inf):
+        raise ValueError(f"a temperature {value!r:.80}")
+    return value

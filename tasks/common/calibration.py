@@ -1,0 +1,224 @@
+"""Probabilities from scores: a softmax at a temperature that is fitted to examples which were not trained on.
+
+With class scores s a model says ``P(y | x) = exp(s_y / T) / sum_z exp(s_z / T)``. Scores of a margin-trained machine
+are measured in margins, whatever the noise; T > 0 is the unit in which they are log-odds. It changes no order, so the
+most probable class is the predicted one. (Two classes with one score f: a softmax over 0 and f, Platt's sigmoid without
+an offset.)
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.tasks.common.model import TaskModel
+
+# Held out at once are a fifth of the examples and no more than LARGEST, with no more than VALUES scores; with fewer
+# than FEW examples all of them are in turn.
+FEW, FOLDS, LARGEST, VALUES = 500, 5, 2000, 1 << 20
+
+# Temperatures lie in exp(-LIMIT) .. exp(LIMIT): scores that tell everything, or nothing, have no finite one.
+LIMIT = 20.0
+PRECISION = 1e-3
+
+# Examples of a stream after which half of the temperature is that of the last batch.
+STREAM = 500
+
+
+def fit_temperature(loss: Callable[[float], tuple[float, float]]) -> float:
+    """The temperature of least loss.
+
+    Parameters
+    ----------
+    loss : callable
+        Takes beta = 1 / T > 0 and returns a negative log-likelihood and its derivative by beta. For each example the
+        first is ``log sum_y exp(beta s_y) - beta s_true``, and so the second ``E_beta[s] - s_true``: convex in beta,
+        for class scores as for chains and trees, whose sum runs over all labellings.
+
+    Returns
+    -------
+    float
+        T, to about a thousandth.
+    """
+
+    def slope(log_beta: float) -> float:
+        return loss(math.exp(log_beta))[1]
+
+    # A bracket of the slope's zero, and false position in it (Illinois).
+    at, step = 0.0, 1.0
+    here = slope(at)
+    if here == 0.0:
+        return 1.0
+    direction = -1.0 if here > 0.0 else 1.0
+    while True:
+        there = at + direction * step
+        if abs(there) > LIMIT:
+            return math.exp(-direction * LIMIT)
+        found = slope(there)
+        if (found > 0.0) != (here > 0.0):
+            break
+        at, here, step = there, found, 2.0 * step
+    a, b, slope_a, slope_b = at, there, here, found
+    while abs(b - a) > PRECISION and slope_b != 0.0:
+        middle = b - slope_b * (b - a) / (slope_b - slope_a)
+        found = slope(middle)
+        if (found > 0.0) != (slope_b > 0.0):
+            a, slope_a = b, slope_b
+        else:
+            slope_a *= 0.5
+        done = abs(middle - b) < PRECISION / 4
+        b, slope_b = middle, found
+        if done:
+            break
+    return math.exp(-b)
+
+
+def softmax_loss(scores: Any, known: Any, weight: Any = None) -> Callable[[float], tuple[float, float]]:
+    """The loss of `fit_temperature` for class scores.
+
+    One more example, of average scores and a class that is not known, keeps the temperature finite where all
+    predictions are right.
+
+    Parameters
+    ----------
+    scores : array of shape (n_samples, n_classes)
+    known : bool array of shape (n_samples, n_classes)
+        Which classes each example may have: its own, or those of its bag.
+    weight : array of shape (n_samples,), optional
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    scores = scores - scores.max(axis=1, keepdims=True)
+    right = np.where(known, scores, -np.inf)
+    best = right.max(axis=1, keepdims=True)
+    right = np.where(known, scores - best, 0.0)
+    weight = np.ones(len(scores)) if weight is None else np.asarray(weight, dtype=np.float64)
+    share = weight / weight.sum()
+    centre = scores.mean(axis=1)
+
+    def loss(beta: float) -> tuple[float, float]:
+        p = np.exp(beta * scores)
+        total = p.sum(axis=1)
+        q = np.exp(beta * right) * known
+        inside = q.sum(axis=1)
+        log_total, mean = np.log(total), (p * scores).sum(axis=1) / total
+        mean_right = (q * right).sum(axis=1) / inside + best[:, 0]
+        value = weight @ (log_total - np.log(inside) - beta * best[:, 0]) + share @ (log_total - beta * centre)
+        return float(value), float(weight @ (mean - mean_right) + share @ (mean - centre))
+
+    return loss
+
+
+def probabilities(scores: Any, temperature: float) -> NDArray[np.float64]:
+    """Class probabilities, float64 array of the shape of `scores`, rows of which sum to 1."""
+    p = np.asarray(scores, dtype=np.float64) / temperature
+    p -= p.max(axis=1, keepdims=True)
+    np.exp(p, out=p)
+    p /= p.sum(axis=1, keepdims=True)
+    return p
+
+
+def held_out(n_samples: int, n_classes: int) -> Iterator[NDArray[np.intp]]:
+    """The examples to hold out, in one part or in several turns; the same ones whatever the seed of training."""
+    order = np.random.default_rng(0).permutation(n_samples)
+    if n_samples < FEW:
+        yield from np.array_split(order, min(FOLDS, n_samples))
+    else:
+        yield np.sort(order[: max(min(n_samples // FOLDS, LARGEST, VALUES // n_classes), FEW // FOLDS)])
+
+
+class Calibrated(TaskModel):
+    """Base of the models of classifiers: a temperature, fitted after training.
+
+    Some examples are taken out of what was learnt, one more pass over the others lets these take their place, and the
+    scores of those that were taken out tell the temperature. Where there are no multipliers to set to 0, another model
+    is trained without them. Of a stream, each batch is scored before it is trained on.
+
+    Attributes
+    ----------
+    calibrates : bool
+        Whether it is fitted.
+    resumes : bool
+        Whether examples can be taken out of what was learnt; otherwise another model is trained without them.
+    """
+
+    calibrates: bool = True
+    resumes: bool = True
+    labels: Any
+
+    def class_scores(self, X: Any) -> Any:
+        """Scores of all labels for encoded examples: array (n_samples, n_labels)."""
+        raise NotImplementedError
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
+        raise NotImplementedError
+
+    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
+        if not self.calibrates or run.status == "interrupted":
+            self.temperature = None
+            return
+        problem = run.problem
+        try:
+            if before is None:
+                turns = [(self.without(chosen, solver, run, weight), chosen) for chosen in self.held_out(problem)]
+            else:
+                turns = [(before, np.arange(getattr(problem, "n_before", 0), problem.n_samples))]
+            found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
+        except KeyboardInterrupt:
+            self.temperature, run.status = None, "interrupted"
+            return
+        scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        if not weights.any():
+            return
+        temperature = fit_temperature(softmax_loss(scores, known, weights))
+        if before is not None and before.temperature is not None:
+            # Batches that were small say little: halfway, in logarithms, after STREAM examples.
+            share = len(scores) / (len(scores) + STREAM)
+            temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(before.temperature))
+        self.temperature = temperature
+
+    def held_out(self, problem: Any) -> Iterator[Any]:
+        first = getattr(problem, "n_before", 0)
+        return (first + chosen for chosen in held_out(problem.n_samples - first, len(self.labels)))
+
+    def _scored(self, model: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:
+        X, known = self.examples_of(problem, chosen)
+        return model.class_scores(X), known, np.ones(len(chosen)) if weight is None else weight[chosen]
+
+    def without(self, chosen: Any, solver: Any, run: Any, weight: Any) -> Any:
+        """The model as it were had it not been trained on some examples."""
+        weight = np.ones(run.problem.n_samples) if weight is None else np.array(weight)
+        weight[chosen] = 0.0
+        solver = copy.copy(solver)
+        solver.checkpoint, solver.random_state = None, 0
+        other = self.run_without(chosen, solver, run.problem, weight)
+        last = solver.n_passes
+        if other.has_dual and self.resumes:
+            other.set_state(run.get_state(), adapt=True)
+            last = other.n_iter + 1
+        while other.n_iter < last:
+            other.advance()
+        return self.so_far(other)
+
+    def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+        """A fresh run of a solver on a problem in which some examples weigh nothing."""
+        return solver.start(problem, sample_weight=weight)
+
+    def proba(self, scores: Any) -> NDArray[np.float64]:
+        """Probabilities of labels from their scores; ValueError if there is no temperature."""
+        if self.temperature is None:
+            raise ValueError(
+                "the model has no temperature, which probabilities need: it is of an older version, its training was "
+                "interrupted, or did without probability=True (structsvm train: --probability); train it again"
+            )
+        return probabilities(scores, self.temperature)
+
+
+def one_hot(label_ids: Any, n_labels: int) -> NDArray[np.bool_]:
+    """Which label each example has: bool array (n_samples, n_labels)."""
+    return np.asarray(label_ids)[:, None] == np.arange(n_labels)
