@@ -2,6 +2,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import Problem
+from structsvm.features.dense import DenseRows
 from structsvm.oracles.ambiguous import AmbiguousOracle, SparseRows
 
 def decision_scores(rows: SparseRows, n_labels: int, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -10,15 +11,17 @@ class AmbiguousProblem(Problem):
     @property
     def oracle(self) -> AmbiguousOracle: ...
     @property
-    def rows(self) -> SparseRows: ...
+    def rows(self) -> SparseRows | DenseRows: ...
     @property
     def bags(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...
     def __init__(
         self,
         oracle: AmbiguousOracle,
-        rows: SparseRows,
+        rows: SparseRows | DenseRows,
         bags: tuple[NDArray[np.int64], NDArray[np.int32]],
         *,
         rescaling: str | None = "margin",
         penalty: str | None = "linear",
     ) -> None: ...
+    def to_oracle(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def from_oracle(self, w: NDArray[np.float64]) -> NDArray[np.float64]: ...

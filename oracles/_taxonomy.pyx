@@ -19,11 +19,12 @@ A cut is written as the number of its output.
 
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
@@ -31,15 +32,33 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
 from structsvm.checksum import checksum
+from structsvm.features.dense import DenseRows, by_attributes, by_features, padded
 from structsvm.structures._lattice import NODE_LOSSES
 
 cdef extern from "kernels.h" nogil:
     ctypedef struct kernels:
         void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                      const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
+        void (*dense_products)(const float* W, int64_t width, const float* x, int64_t n, float* out) noexcept nogil
+        double (*dense_dot)(const float* w, const float* x, int64_t width) noexcept nogil
+        void (*dense_add)(float* w, const float* x, float amount, int64_t width) noexcept nogil
+        void (*dense_accumulate)(double* w, const float* x, double amount, int64_t width) noexcept nogil
+        void (*dense_positions)(const float* U, const float* bias, const int32_t* base, const int32_t* first,
+                                const int32_t* attribute, const float* value, int64_t n_positions,
+                                float* S) noexcept nogil
+        int64_t (*dense_violator)(const double* scores, const float* losses, int64_t n,
+                                  double true_score) noexcept nogil
+        void (*dense_tops)(const float* S, const int32_t* position, const float* scale, int64_t n_outputs,
+                           int32_t* out) noexcept nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
+cdef extern from "dense.h" nogil:
+    enum: DENSE_TILE
+
 cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+
+# Up to so many outputs, the losses of each pair are stored.
+cdef Py_ssize_t TABLED = 2048
 
 cdef fused real:
     float
@@ -71,29 +90,55 @@ cdef class OutputAttributes:
     cdef const float[::1] value
     cdef const float[::1] scale
     cdef const int32_t[::1] position
+    # Positions without attributes, before all others; -1 unless those are an attribute each, in this order.
+    cdef Py_ssize_t bare
+    cdef const int32_t[::1] only        # the attribute of each output whose vector is 1 there and 0 elsewhere, else -1
 
     def __init__(self, base, first, attribute, value, scale, position, Py_ssize_t n_attributes):
         self.arrays = (base, first, attribute, value, scale, position)
         self.base, self.first, self.attribute, self.value, self.scale, self.position = self.arrays
         self.n_attributes, self.n_positions, self.n_outputs = n_attributes, len(base), len(position)
+        count = np.diff(first)
+        bare = int(np.flatnonzero(np.append(count, 1))[0])
+        is_flat = (not len(value) and np.array_equal(count[bare:], np.ones(len(base) - bare))
+                   and np.array_equal(attribute, np.arange(n_attributes)) and (base <= bare).all())
+        self.bare = bare if is_flat else -1
+        single = (count == 1) & (base <= bare) & (scale == 1.0) & (not len(value))
+        self.only = np.where(single, np.append(attribute, -1)[first[:-1]], -1)[position].astype(np.int32)
 
     def __reduce__(self):
         return OutputAttributes, (*self.arrays, self.n_attributes)
 
     cdef void scores(self, const float* u, float* s) noexcept nogil:
         """s[z + 1] of all positions, before the scale."""
+        cdef const int32_t* base = &self.base[0]
+        cdef const int32_t* first = &self.first[0]
+        cdef const int32_t* attribute = &self.attribute[0]
+        cdef const float* value = NULL if self.value.shape[0] == 0 else &self.value[0]
         cdef Py_ssize_t z, e
         cdef float total
+        if self.bare >= 0:
+            memset(s, 0, (self.bare + 1) * sizeof(float))
+            memcpy(s + self.bare + 1, u, (self.n_positions - self.bare) * sizeof(float))
+            return
         s[0] = 0.0
         for z in range(self.n_positions):
-            total = s[self.base[z]]
-            for e in range(self.first[z], self.first[z + 1]):
-                total += u[self.attribute[e]] if self.value.shape[0] == 0 else self.value[e] * u[self.attribute[e]]
+            total = s[base[z]]
+            for e in range(first[z], first[z + 1]):
+                total += u[attribute[e]] if value == NULL else value[e] * u[attribute[e]]
             s[z + 1] = total
 
     cdef inline double score(self, Py_ssize_t k, const float* s) noexcept nogil:
         cdef Py_ssize_t z = self.position[k]
         return <double>self.scale[z] * s[z + 1]
+
+    cdef void of_outputs(self, const float* s, double* out) noexcept nogil:
+        """The scores of all outputs."""
+        cdef const int32_t* position = &self.position[0]
+        cdef const float* scale = &self.scale[0]
+        cdef Py_ssize_t k, n = self.n_outputs
+        for k in range(n):
+            out[k] = <double>scale[position[k]] * s[position[k] + 1]
 
     cdef Py_ssize_t add(self, Py_ssize_t k, double sign, double* sums, char* there, int32_t* touched,
                         Py_ssize_t n) noexcept nogil:
@@ -125,13 +170,55 @@ cdef class OutputAttributes:
         return np.asarray(sums)[:self.n_attributes]
 
 
-cdef class TaxonomyDecoder:
-    """Scores of documents, and the best output of each. One thread's object."""
+cdef class Scorer:
+    """Scores of documents under weights, and how these change. One thread's object.
+
+    A subclass knows how documents and weights lie in memory.
+    """
 
     cdef readonly object structure
     cdef readonly object documents
-    cdef OutputAttributes attributes
     cdef readonly Py_ssize_t n_samples
+    cdef OutputAttributes attributes
+    cdef float[::1] u
+    cdef float[::1] s
+
+    def __init__(self, structure, documents):
+        structure.check_documents(documents)
+        self.structure, self.documents, self.n_samples = structure, documents, len(documents)
+        self.attributes = structure.attributes
+        self.u = np.empty(padded(self.attributes.n_attributes), dtype=np.float32)
+        self.s = np.empty(self.attributes.n_positions + 1, dtype=np.float32)
+
+    cdef int64_t work(self, Py_ssize_t i) noexcept nogil:
+        """What the scores of document i take, in the units of `poll`."""
+        return 0
+
+    cdef double cost(self, Py_ssize_t i) noexcept nogil:
+        """The same, in those of `c_cost`."""
+        return 0.0
+
+    cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
+        """s of document i."""
+
+    cdef double score_of_attribute(self, Py_ssize_t i, int32_t a, const float* w) noexcept nogil:
+        """u[a] of document i alone."""
+        return 0.0
+
+    cdef double mass(self, Py_ssize_t i, int32_t a) noexcept nogil:
+        """Sum of the squares of those of document i's features that have a weight for attribute a."""
+        return 0.0
+
+    cdef void add(self, Py_ssize_t i, int32_t a, double amount, float* w) noexcept nogil:
+        """w += amount x_i (x) e_a."""
+
+    cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
+        """The same in double precision."""
+
+
+cdef class TaxonomyDecoder(Scorer):
+    """Scores of documents, and the best output of each. One thread's object."""
+
     cdef Py_ssize_t stride, n_full
     cdef const int64_t* indptr
     cdef const int32_t* indices
@@ -140,14 +227,12 @@ cdef class TaxonomyDecoder:
     cdef const int64_t[::1] lists       # places in w of each listed row's weights
     cdef const int32_t[::1] listed      # their attributes, from the first listed row's on
     cdef float[::1] zeros
-    cdef float[::1] u
-    cdef float[::1] s
+    cdef double[::1] squares            # of each document's entries with full rows
 
     def __init__(self, structure, documents):
-        structure.check_documents(documents)
-        self.structure, self.documents = structure, documents
-        self.attributes = structure.attributes
-        self.n_samples, self.stride, self.n_full = len(documents), structure.stride, structure.n_full
+        super().__init__(structure, documents)
+        cdef Py_ssize_t i, e
+        self.stride, self.n_full = structure.stride, structure.n_full
         self.indptr = <const int64_t*>array_data(documents.indptr)
         self.indices = <const int32_t*>array_data(documents.indices)
         self.values = NULL if documents.values is None else <const float*>array_data(documents.values)
@@ -155,18 +240,22 @@ cdef class TaxonomyDecoder:
         before = np.concatenate([[0], np.cumsum(documents.indices < self.n_full)])
         self.split = documents.indptr[:self.n_samples] + np.diff(before[documents.indptr])
         self.zeros = np.zeros(self.stride, dtype=np.float32)
-        self.u = np.empty(self.stride, dtype=np.float32)
-        self.s = np.empty(self.attributes.n_positions + 1, dtype=np.float32)
+        self.squares = np.zeros(self.n_samples)
+        for i in range(self.n_samples):
+            for e in range(self.indptr[i], self.split[i]):
+                self.squares[i] += self.x(e) * self.x(e)
 
     cdef inline double x(self, Py_ssize_t e) noexcept nogil:
         return 1.0 if self.values == NULL else self.values[e]
 
     cdef int64_t work(self, Py_ssize_t i) noexcept nogil:
-        """What the scores of document i take, in the units of `poll`."""
         return (self.indptr[i + 1] - self.indptr[i]) * self.stride // 8 + 4 * self.attributes.n_positions
 
+    cdef double cost(self, Py_ssize_t i) noexcept nogil:
+        # Whole vectors of a row, and the pass down.
+        return (0.125 * (self.indptr[i + 1] - self.indptr[i]) + 1.0) * self.stride
+
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
-        """s of document i."""
         cdef int64_t[2] bounds
         cdef Py_ssize_t e, r
         cdef int64_t p
@@ -203,7 +292,6 @@ cdef class TaxonomyDecoder:
         return low + self.lists[0] if low < end and self.listed[low] == a else -1
 
     cdef double score_of_attribute(self, Py_ssize_t i, int32_t a, const float* w) noexcept nogil:
-        """u[a] of document i alone."""
         cdef Py_ssize_t e
         cdef int64_t p
         cdef double total = 0.0
@@ -216,16 +304,14 @@ cdef class TaxonomyDecoder:
         return total
 
     cdef double mass(self, Py_ssize_t i, int32_t a) noexcept nogil:
-        """Sum of the squares of those of document i's listed features that have a weight for attribute a."""
         cdef Py_ssize_t e
         cdef double total = 0.0
         for e in range(self.split[i], self.indptr[i + 1]):
             if self.find(self.indices[e] - self.n_full, a) >= 0:
                 total += self.x(e) * self.x(e)
-        return total
+        return self.squares[i] + total
 
-    cdef void add(self, Py_ssize_t i, int32_t a, double amount, real* w) noexcept nogil:
-        """w += amount x_i (x) e_a."""
+    cdef void add_to(self, Py_ssize_t i, int32_t a, double amount, real* w) noexcept nogil:
         cdef Py_ssize_t e
         cdef int64_t p
         for e in range(self.indptr[i], self.split[i]):
@@ -234,6 +320,12 @@ cdef class TaxonomyDecoder:
             p = self.find(self.indices[e] - self.n_full, a)
             if p >= 0:
                 w[p] += <real>(amount * self.x(e))
+
+    cdef void add(self, Py_ssize_t i, int32_t a, double amount, float* w) noexcept nogil:
+        self.add_to(i, a, amount, w)
+
+    cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
+        self.add_to(i, a, amount, w)
 
     def parts(self, Py_ssize_t size):
         """Decoders of the documents in blocks of `size`."""
@@ -268,10 +360,110 @@ cdef class TaxonomyDecoder:
         return np.asarray(out)
 
 
+cdef class DenseDecoder:
+    """Scores of `DenseRows`, a tile of documents at a time by one matrix product, and the best output of each."""
+
+    cdef readonly object structure
+    cdef readonly object documents
+    cdef OutputAttributes attributes
+
+    def __init__(self, structure, documents):
+        structure.check_documents(documents)
+        self.structure, self.documents, self.attributes = structure, documents, structure.attributes
+
+    def parts(self, Py_ssize_t size):
+        """Decoders of the documents in blocks of `size`."""
+        return [DenseDecoder(self.structure, self.documents[start:start + size])
+                for start in range(0, len(self.documents), size)]
+
+    def tiles(self, w):
+        """For each `DENSE_TILE` documents, those and the scores of positions before their scale, an array from row 1."""
+        table = self.structure.check_weights(w).reshape(-1, self.structure.stride)[:, :self.attributes.n_attributes]
+        values, n_attributes = self.documents.values, self.attributes.n_attributes
+        d = values.shape[1]
+        bias = np.array(table[d] if self.documents.has_intercept else np.zeros(n_attributes), dtype=np.float32)
+        products = np.zeros((n_attributes, DENSE_TILE), dtype=np.float32)
+        scores = np.empty((self.attributes.n_positions + 1, DENSE_TILE), dtype=np.float32)
+        for start in range(0, len(values), DENSE_TILE):
+            X = values[start:start + DENSE_TILE]
+            n = len(X)
+            if n % 8 != 0:      # a product with one vector, and other sums, are left to the library otherwise
+                X = np.concatenate([X, np.zeros((-n % 8, d), dtype=np.float32)])
+            np.matmul(table[:d].T, X.T, out=products[:, :len(X)])
+            self.add_up(products, bias, scores, d)
+            yield slice(start, start + n), scores
+
+    def add_up(self, const float[:, ::1] u, const float[::1] bias, float[:, ::1] s, Py_ssize_t d):
+        """Fill s, the scores of positions, from the products u of `DENSE_TILE` documents with attributes."""
+        cdef OutputAttributes programme = self.attributes
+        cdef const float* value = NULL if programme.value.shape[0] == 0 else &programme.value[0]
+        with nogil:
+            poll(DENSE_TILE * (programme.n_attributes * d // 16 + programme.n_positions))
+            KERNELS.dense_positions(&u[0, 0], &bias[0], &programme.base[0], &programme.first[0],
+                                    &programme.attribute[0], value, programme.n_positions, &s[0, 0])
+
+    def decode(self, w):
+        """The best output of every document: int32 array (n_samples,)."""
+        cdef OutputAttributes programme = self.attributes
+        cdef const float[:, ::1] s
+        cdef int32_t[::1] tops = np.empty(DENSE_TILE, dtype=np.int32)
+        out = np.empty(len(self.documents), dtype=np.int32)
+        for part, s in self.tiles(w):
+            with nogil:
+                KERNELS.dense_tops(&s[0, 0], &programme.position[0], &programme.scale[0], programme.n_outputs,
+                                   &tops[0])
+            out[part] = tops[:part.stop - part.start]
+        return out
+
+    def scores(self, w):
+        """The score of every position for every document: float64 array (n_samples, n_positions)."""
+        scale = self.attributes.arrays[4].astype(np.float64)
+        out = np.empty((len(self.documents), self.attributes.n_positions))
+        for part, s in self.tiles(w):
+            np.multiply(s[1:, :part.stop - part.start].T, scale, out=out[part])
+        return out
+
+
+cdef class DenseScorer(Scorer):
+    """Scores of `DenseRows` under weights that lie attribute by attribute."""
+
+    cdef const float[:, ::1] rows
+    cdef double[::1] squares
+    cdef Py_ssize_t width
+
+    def __init__(self, structure, documents):
+        super().__init__(structure, documents)
+        rows = documents.padded()
+        self.rows, self.width = rows, rows.shape[1]
+        self.squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+    cdef int64_t work(self, Py_ssize_t i) noexcept nogil:
+        return self.u.shape[0] * self.width // 16 + 4 * self.attributes.n_positions
+
+    cdef double cost(self, Py_ssize_t i) noexcept nogil:
+        return (0.0625 * self.width + 1.0) * self.u.shape[0]
+
+    cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
+        KERNELS.dense_products(w, self.width, &self.rows[i, 0], self.u.shape[0], &self.u[0])
+        self.attributes.scores(&self.u[0], &self.s[0])
+
+    cdef double score_of_attribute(self, Py_ssize_t i, int32_t a, const float* w) noexcept nogil:
+        return KERNELS.dense_dot(w + a * self.width, &self.rows[i, 0], self.width)
+
+    cdef double mass(self, Py_ssize_t i, int32_t a) noexcept nogil:
+        return self.squares[i]
+
+    cdef void add(self, Py_ssize_t i, int32_t a, double amount, float* w) noexcept nogil:
+        KERNELS.dense_add(w + a * self.width, &self.rows[i, 0], <float>amount, self.width)
+
+    cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
+        KERNELS.dense_accumulate(w + a * self.width, &self.rows[i, 0], amount, self.width)
+
+
 cdef class TaxonomyProblem(Problem):
     """Documents with their true outputs."""
 
-    cdef readonly TaxonomyDecoder decoder
+    cdef readonly Scorer decoder
     cdef OutputAttributes attributes
     cdef readonly object labels
     cdef const int32_t[::1] gold
@@ -281,7 +473,9 @@ cdef class TaxonomyProblem(Problem):
     cdef const int32_t[::1] node        # of each output
     cdef const float[:, ::1] matrix     # loss of true and predicted output, where that is how it is given
     cdef float[::1] node_losses
-    cdef double[::1] squares            # of each document's entries with full rows
+    cdef float[:, ::1] table            # losses of outputs by the true one, where there is room for all, once computed
+    cdef char[::1] is_tabled
+    cdef double[::1] scores             # of the outputs, in c_separate
     cdef double[::1] sums               # scratch over attributes: zero between two uses, like `there`
     cdef char[::1] there
     cdef int32_t[::1] touched
@@ -294,11 +488,15 @@ cdef class TaxonomyProblem(Problem):
     cdef int64_t serial
 
     def __init__(self, structure, documents, labels, *, rescaling="margin", penalty="linear"):
-        self.decoder = TaxonomyDecoder(structure, documents)
+        is_dense = isinstance(documents, DenseRows)
+        self.decoder = (DenseScorer if is_dense else TaxonomyDecoder)(structure, documents)
         self.attributes = structure.attributes
-        super().__init__(len(documents), structure.n_features, rescaling=rescaling, penalty=penalty,
+        n_features = structure.n_features
+        if is_dense:
+            n_features = padded(self.attributes.n_attributes) * padded(documents.n_features)
+        super().__init__(len(documents), n_features, rescaling=rescaling, penalty=penalty,
                          weight_dtype=np.float32)
-        cdef Py_ssize_t i, e, size = max(structure.attributes.n_attributes, 1)
+        cdef Py_ssize_t size = max(structure.attributes.n_attributes, 1)
         self.labels = self.gold = structure.check_labels(documents, labels)
         self.from_matrix = structure.loss_matrix is not None
         self.matrix = np.empty((0, 0), dtype=np.float32) if structure.loss_matrix is None else structure.loss_matrix
@@ -307,10 +505,10 @@ cdef class TaxonomyProblem(Problem):
         lattice = structure.taxonomy.lattice
         self.lattice = Lattice(lattice.indptr, lattice.parents, lattice.height)
         self.node_losses = np.empty(len(lattice.height), dtype=np.float32)
-        self.squares = np.zeros(self.n_samples)
-        for i in range(self.n_samples):
-            for e in range(self.decoder.indptr[i], self.decoder.split[i]):
-                self.squares[i] += self.decoder.x(e) * self.decoder.x(e)
+        n_outputs = structure.attributes.n_outputs
+        self.table = np.empty((n_outputs if n_outputs <= TABLED else 1, n_outputs), dtype=np.float32)
+        self.is_tabled = np.zeros(n_outputs, dtype=np.int8)
+        self.scores = np.empty(n_outputs)
         self.sums = np.zeros(size)
         self.there = np.zeros(size, dtype=np.int8)
         self.touched = np.empty(size, dtype=np.int32)
@@ -322,59 +520,82 @@ cdef class TaxonomyProblem(Problem):
 
     # ---- the most violated output ----------------------------------------------------------------
 
-    cdef inline double loss(self, Py_ssize_t g, Py_ssize_t k) noexcept nogil:
-        return self.matrix[g, k] if self.from_matrix else self.node_losses[self.node[k]]
+    cdef const float* losses(self, Py_ssize_t g) noexcept nogil:
+        """Losses of all outputs where g is the true one."""
+        cdef Py_ssize_t k, row = g if self.table.shape[0] > 1 else 0
+        if self.from_matrix:
+            return &self.matrix[g, 0]
+        if not self.is_tabled[g]:
+            self.lattice.fill(self.node_loss, self.node[g], &self.node_losses[0])
+            for k in range(self.attributes.n_outputs):
+                self.table[row, k] = self.node_losses[self.node[k]]
+            self.is_tabled[g] = self.table.shape[0] > 1
+        return &self.table[row, 0]
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         """b_y - scale_y (s_g - s_y) for every output y; without rescaling, s_y - s_g."""
-        cdef const float* s = &self.decoder.s[0]
-        cdef Py_ssize_t g = self.gold[i], k, top = -1
-        cdef double true_score, b, value, high = 0.0
+        cdef Py_ssize_t g = self.gold[i], top = -2
+        cdef const float* losses = self.losses(g)
+        cdef double true_score
         poll(self.decoder.work(i))
         self.decoder.fill(i, <const float*>w)
         self.at_hand = i
-        if not self.from_matrix:
-            self.lattice.fill(self.node_loss, self.node[g], &self.node_losses[0])
-        if self.penalty == PENALTY_HARD or self.rescaling == RESCALE_NONE:
-            high = -INFINITY
-        true_score = self.attributes.score(g, s)
+        self.attributes.of_outputs(&self.decoder.s[0], &self.scores[0])
+        true_score = self.scores[g]
         cut.n_words = 0
         cut.alpha = cut.b = violation[0] = 0.0
         cut.scale = 1.0
+        if self.rescaling == RESCALE_MARGIN and self.penalty == PENALTY_LINEAR:
+            top = KERNELS.dense_violator(&self.scores[0], losses, self.attributes.n_outputs, true_score)
+        if top == -2:
+            top = self.violator(g, losses, violation)
+        if top < 0:
+            return 0
+        self.word = <int32_t>top
+        cut.words = &self.word
+        cut.n_words = 1
+        cut_terms(self.rescaling, self.penalty, losses[top], cut)
+        violation[0] = cut.b - cut.scale * (true_score - self.scores[top])
+        return 0
+
+    cdef Py_ssize_t violator(self, Py_ssize_t g, const float* losses, double* violation) noexcept nogil:
+        """The most violated output, in any formulation; -1 if there is none, or a violation that is not a number."""
+        cdef Py_ssize_t k, top = -1
+        cdef double true_score = self.scores[g], b, value, high = 0.0
+        if self.penalty == PENALTY_HARD or self.rescaling == RESCALE_NONE:
+            high = -INFINITY
         for k in range(self.attributes.n_outputs):
             if k == g:
                 continue
             b = 0.0
             if self.rescaling != RESCALE_NONE:
-                b = 1.0 if self.penalty == PENALTY_HARD else self.loss(g, k)
+                b = 1.0 if self.penalty == PENALTY_HARD else losses[k]
                 if self.penalty != PENALTY_LINEAR:
                     b = sqrt(b)
-            value = true_score - self.attributes.score(k, s)
+            value = true_score - self.scores[k]
             value = b - (b * value if self.rescaling == RESCALE_SLACK else value)
             if value != value:          # scores that overflow: the solver says it
                 violation[0] = value
-                return 0
+                return -1
             if value > high:
                 high = value
                 top = k
-        if top < 0 or (self.rescaling == RESCALE_NONE and high < 0.0):
-            return 0
-        self.word = <int32_t>top
-        cut.words = &self.word
-        cut.n_words = 1
-        cut_terms(self.rescaling, self.penalty, self.loss(g, top), cut)
-        violation[0] = cut.b - cut.scale * (true_score - self.attributes.score(top, s))
-        return 0
+        return -1 if self.rescaling == RESCALE_NONE and high < 0.0 else top
 
     # ---- arithmetic on cuts ----------------------------------------------------------------------
 
     cdef Py_ssize_t differ(self, Py_ssize_t i, const Cut* cut, int which) noexcept nogil:
         """L(true) - L(y), its attributes to difference[which] and amounts[which]; returns how many there are."""
         cdef Py_ssize_t t, n = 0, found = 0
-        cdef int32_t y, a
+        cdef int32_t y, a, b
         if cut.n_words == 0:
             return 0
         y = cut.words[0]
+        a, b = self.attributes.only[self.gold[i]], self.attributes.only[y]
+        if a >= 0 and b >= 0 and a != b:
+            self.difference[which, 0], self.difference[which, 1] = a, b
+            self.amounts[which, 0], self.amounts[which, 1] = 1.0, -1.0
+            return 2
         n = self.attributes.add(self.gold[i], 1.0, &self.sums[0], &self.there[0], &self.touched[0], n)
         n = self.attributes.add(y, -1.0, &self.sums[0], &self.there[0], &self.touched[0], n)
         for t in range(n):
@@ -412,17 +633,16 @@ cdef class TaxonomyProblem(Problem):
             out[k] = cuts[k].scale * total
         return 0
 
-    cdef void add_to(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
         cdef Py_ssize_t t, size = self.differ(i, cut, 0)
         for t in range(size):
-            self.decoder.add(i, self.difference[0, t], coef * cut.scale * self.amounts[0, t], w)
-
-    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
-        self.add_to(i, cut, coef, <float*>w)
+            self.decoder.add(i, self.difference[0, t], coef * cut.scale * self.amounts[0, t], <float*>w)
         return 0
 
     cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
-        self.add_to(i, cut, coef, w)
+        cdef Py_ssize_t t, size = self.differ(i, cut, 0)
+        for t in range(size):
+            self.decoder.accumulate(i, self.difference[0, t], coef * cut.scale * self.amounts[0, t], w)
         return 0
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
@@ -435,7 +655,7 @@ cdef class TaxonomyProblem(Problem):
         for t in range(size_b):
             c = self.difference[1, t]
             if self.sums[c] != 0.0:
-                total += self.sums[c] * self.amounts[1, t] * (self.squares[i] + self.decoder.mass(i, c))
+                total += self.sums[c] * self.amounts[1, t] * self.decoder.mass(i, c)
         for t in range(size_a):
             self.sums[self.difference[0, t]] = 0.0
         return a.scale * b.scale * total
@@ -445,9 +665,7 @@ cdef class TaxonomyProblem(Problem):
                 and cut.words[0] != self.gold[i])
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
-        cdef Py_ssize_t entries = self.decoder.indptr[i + 1] - self.decoder.indptr[i]
-        # Whole vectors of a row, and the pass down.
-        return (0.125 * entries + 1.0) * self.decoder.stride
+        return self.decoder.cost(i)
 
     def fingerprint(self):
         losses = np.array([<int>self.node_loss, self.decoder.documents.fingerprint(self.labels)])
@@ -455,6 +673,19 @@ cdef class TaxonomyProblem(Problem):
 
     def structure_fingerprint(self):
         return checksum([np.array([<int>self.node_loss]), self.matrix, *self.attributes.arrays])
+
+    def to_oracle(self, w):
+        """Weights of this problem as its oracle has them."""
+        structure = self.decoder.structure
+        if not isinstance(self.decoder, DenseScorer):
+            return w
+        return by_features(w, structure.n_input_features, self.attributes.n_attributes, structure.stride)
+
+    def from_oracle(self, w):
+        """The inverse."""
+        if not isinstance(self.decoder, DenseScorer):
+            return w
+        return by_attributes(w, self.decoder.structure.n_input_features, self.attributes.n_attributes)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop]

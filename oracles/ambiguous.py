@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
+from structsvm.features.ranges import take_ranges
 from structsvm.oracles._ambiguous import AmbiguousProblem, decision_scores
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 
@@ -42,6 +44,11 @@ class SparseRows:
             raise ValueError("rows are sliced with step 1")
         a, b = self.indptr[start], self.indptr[max(start, stop)]
         return SparseRows(self.indptr[start : stop + 1] - a, self.indices[a:b], self.values[a:b], self.n_features)
+
+    def take(self, rows: Any) -> SparseRows:
+        """The rows of an array of indices."""
+        indptr, entries = take_ranges(self.indptr, rows)
+        return SparseRows(indptr, self.indices[entries], self.values[entries], self.n_features)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
@@ -148,19 +155,48 @@ class AmbiguousOracle(Oracle):
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
     ) -> AmbiguousProblem:
-        """Bind rows and their bags, label ids in any collection (see `Oracle.bind`)."""
+        """Bind rows and their bags, label ids in any collection (see `Oracle.bind`).
+
+        The problem of `DenseRows` has its weights in another order: `AmbiguousProblem.to_oracle` returns them in that
+        of the oracle.
+        """
         if rescaling is None:
             raise UnsupportedFormulation("a bag has no wrong prediction that a perceptron could learn from")
         self.check_formulation(rescaling, penalty)
-        rows, bags = as_rows(X, self.n_input_features), as_bags(Y, self.n_labels)
+        rows = self._checked(X) if isinstance(X, DenseRows) else self.rows(X)
+        bags = as_bags(Y, self.n_labels)
         if len(rows) != len(bags[0]) - 1:
             raise ValueError(f"X has {len(rows)} rows, y has {len(bags[0]) - 1} bags")
         return AmbiguousProblem(self, rows, bags, rescaling=rescaling, penalty=penalty)
 
+    def rows(self, X: Any) -> SparseRows:
+        """X as `SparseRows`; ValueError unless finite and of the right width."""
+        if isinstance(X, DenseRows):
+            X = X.padded()[:, : X.n_features]
+        return as_rows(X, self.n_input_features)
+
+    def _checked(self, rows: DenseRows) -> DenseRows:
+        values = rows.values
+        if rows.n_features != self.n_input_features:
+            raise ValueError(f"X has {rows.n_features} columns, expected {self.n_input_features}")
+        if values.dtype != np.float64 or not values.flags.c_contiguous:
+            raise ValueError("dense rows must be a C-contiguous float64 array")
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = float(np.vdot(values, values))
+        if not np.isfinite(values).all():
+            raise ValueError("X holds NaN or infinity")
+        if not np.isfinite(squares):
+            raise ValueError("the squares of X overflow; scale the features down")
+        return rows
+
     def scores(self, X: Any, w: Any) -> Any:
         """Array (n_rows, n_labels) of the labels' scores."""
         w = np.ascontiguousarray(w, dtype=np.float64)
-        return decision_scores(as_rows(X, self.n_input_features), self.n_labels, w)
+        if isinstance(X, DenseRows):
+            table, d = w.reshape(-1, self.n_labels), self._checked(X).values.shape[1]
+            scores = X.values @ table[:d]
+            return scores + table[d] if X.has_intercept else scores
+        return decision_scores(self.rows(X), self.n_labels, w)
 
     def joint_feature(self, x: Any, y: Any) -> Any:
         psi = np.zeros((self.n_input_features, self.n_labels))

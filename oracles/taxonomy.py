@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import encode_rows, is_sparse
 from structsvm.features.tokens import Tokens
-from structsvm.oracles._taxonomy import OutputAttributes, TaxonomyDecoder, TaxonomyProblem
+from structsvm.oracles._taxonomy import DenseDecoder, OutputAttributes, TaxonomyDecoder, TaxonomyProblem
 from structsvm.protocol import Oracle, Penalty, Rescaling
 from structsvm.structures._lattice import NODE_LOSSES
 from structsvm.structures.taxonomy import Taxonomy
@@ -172,14 +173,15 @@ class TaxonomyOracle(Oracle):
     ) -> TaxonomyProblem:
         """Bind training documents; see `Oracle.bind`.
 
-        X is `Tokens`, a matrix or a list of rows; Y the indices of their outputs.
+        X is `Tokens`, `DenseRows`, a matrix or a list of rows; Y the indices of their outputs. The problem of
+        `DenseRows` has its weights in another order: `TaxonomyProblem.to_oracle` returns them in that of the oracle.
         """
         self.check_formulation(rescaling, penalty)
         return TaxonomyProblem(self, as_documents(X), Y, rescaling=rescaling, penalty=penalty)
 
-    def decoder(self, X: Any) -> TaxonomyDecoder:
-        """Return a `TaxonomyDecoder` for documents without labels."""
-        return TaxonomyDecoder(self, as_documents(X))
+    def decoder(self, X: Any) -> TaxonomyDecoder | DenseDecoder:
+        """Return a decoder for documents without labels."""
+        return DenseDecoder(self, X) if isinstance(X, DenseRows) else TaxonomyDecoder(self, as_documents(X))
 
     # ---- the protocol on single objects ---------------------------------------------------------
 
@@ -208,11 +210,23 @@ class TaxonomyOracle(Oracle):
 
     # ---- checks for the compiled code ----- --------------------------------------------------------
 
-    def check_documents(self, documents: Tokens) -> None:
+    def check_documents(self, documents: Tokens | DenseRows) -> None:
         """Raise ValueError unless the documents have the features of this oracle and one token each."""
-        indptr, indices, values = documents.indptr, documents.indices, documents.values
         if documents.n_features != self.n_input_features:
             raise ValueError(f"the documents have {documents.n_features} features, the oracle {self.n_input_features}")
+        if isinstance(documents, DenseRows):
+            self._check_dense(documents.values)
+        else:
+            self._check_tokens(documents)
+
+    def _check_dense(self, values: NDArray[Any]) -> None:
+        if self.n_full != self.n_input_features:
+            raise ValueError("dense rows need a weight for each feature and attribute, and there are lists")
+        if values.dtype != np.float32 or not values.flags.c_contiguous or not np.isfinite(values).all():
+            raise ValueError("dense rows must be finite, in a C-contiguous float32 array")
+
+    def _check_tokens(self, documents: Tokens) -> None:
+        indptr, indices, values = documents.indptr, documents.indices, documents.values
         sound = (
             np.array_equal(documents.offsets, np.arange(len(indptr)))
             and indptr[0] == 0
@@ -231,7 +245,7 @@ class TaxonomyOracle(Oracle):
         if not sound or (steps <= 0).any():
             raise ValueError("the documents must be Tokens of one token each, with features that ascend")
 
-    def check_labels(self, documents: Tokens, labels: ArrayLike) -> NDArray[np.int32]:
+    def check_labels(self, documents: Tokens | DenseRows, labels: ArrayLike) -> NDArray[np.int32]:
         """Return the labels as an int32 array of output indices; raises ValueError."""
         labels = np.asarray(labels)
         if labels.shape != (len(documents),):
@@ -250,9 +264,12 @@ class TaxonomyOracle(Oracle):
         return weights
 
 
-def as_documents(X: Any) -> Tokens:
-    """Return a matrix, dense or sparse, or a list of rows, as `Tokens` with one token per document."""
-    if isinstance(X, Tokens):
+def as_documents(X: Any) -> Any:
+    """Return a matrix, dense or sparse, or a list of rows, as `Tokens` with one token per document.
+
+    `DenseRows` are returned as they are.
+    """
+    if isinstance(X, (Tokens, DenseRows)):
         return X
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.ndim == 2):
         dense = [x.toarray().ravel() if is_sparse(x) else np.ravel(x) for x in X]

@@ -1,4 +1,4 @@
-/* The compiled kernels of label chains, alignments and the parser's chart, one set per instruction set.
+/* The compiled kernels of label chains, alignments, the parser's chart and dense rows, one set per instruction set.
  *
  * kernels.c is compiled several times, each time under another name (KERNELS), and `kernels_of` returns the one that
  * structsvm/execution/_processor.pyx chose. Where there is no faster set, the baseline serves; for avx512 that of avx2 does: rows
@@ -12,6 +12,7 @@
 #include "align.h"
 #include "chain_expect.h"
 #include "cky_inside.h"
+#include "dense.h"
 #include "greedy.h"
 #include "stop.h"
 
@@ -49,6 +50,17 @@ typedef struct {
     int (*align_table)(const align_task *s, double *table);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
     int (*inside)(cky_chart *h);
+    void (*dense_products)(const float *W, int64_t width, const float *x, int64_t n, float *out);
+    double (*dense_dot)(const float *w, const float *x, int64_t width);
+    void (*dense_add)(float *w, const float *x, float amount, int64_t width);
+    void (*dense_accumulate)(double *w, const float *x, double amount, int64_t width);
+    void (*dense_products_d)(const double *W, int64_t width, const double *x, int64_t n, double *out);
+    double (*dense_dot_d)(const double *w, const double *x, int64_t width);
+    void (*dense_add_d)(double *w, const double *x, double amount, int64_t width);
+    void (*dense_positions)(const float *U, const float *bias, const int32_t *base, const int32_t *first,
+                            const int32_t *attribute, const float *value, int64_t n_positions, float *S);
+    int64_t (*dense_violator)(const double *scores, const float *losses, int64_t n, double true_score);
+    void (*dense_tops)(const float *S, const int32_t *position, const float *scale, int64_t n_outputs, int32_t *out);
 } kernels;
 
 /* The kernels of a set (0 baseline, 1 avx2, 2 avx512), which will call `poll`. */

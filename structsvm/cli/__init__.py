@@ -4,7 +4,7 @@ Each task has a module here, which is imported when its command runs; only that 
 which makes the features of texts. A module has
 
 - ``command``, that of ``structsvm train``, and ``load(path, mmap=...)``, which returns a model;
-- ``predict(model, path, kbest, jobs)``, which yields text;
+- ``predict(model, path, kbest, jobs)``, which yields text, and takes ``confidence`` where there are probabilities;
 - ``evaluate(model, path, jobs)``, which returns the scores for --json, their text, and a function that draws a figure;
 - ``inspect(model, top, only)``, which prints, and ``picture(model)``, a figure of the model;
 - ``demo(seed)``, which prints, and returns a figure;
@@ -18,6 +18,7 @@ import json
 import os
 import sys
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import click
@@ -97,14 +98,20 @@ JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_defa
 @click.option("-o", "--output", type=TEXT, help="File to write to (default: standard output).")
 @click.option("-k", "--kbest", type=click.IntRange(1), help="Write the k best outputs with their scores.")
 @JOBS
+@click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
-def predict(model: Any, input: Any, output: str | None, kbest: int | None, jobs: int, pretty: bool) -> None:
+def predict(
+    model: Any, input: Any, output: str | None, kbest: int | None, jobs: int, confidence: bool, pretty: bool
+) -> None:
     """Label, parse or align INPUT with MODEL."""
     task, model = commands_for(model)
     if pretty and getattr(model, "kind", None) != "grammar":
         raise click.UsageError("--pretty is for models that predict trees")
+    if confidence and "confidence" not in signature(task.predict).parameters:
+        raise click.UsageError("--confidence is for models that have probabilities")
+    given = {name: True for name, value in (("confidence", confidence), ("pretty", pretty)) if value}
     with writing(output) as stream:
-        stream.writelines(task.predict(model, input, kbest, jobs, **({"pretty": True} if pretty else {})))
+        stream.writelines(task.predict(model, input, kbest, jobs, **given))
 
 
 @main.command()

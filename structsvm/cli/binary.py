@@ -39,11 +39,18 @@ def about_labels(path: str, labels: Any) -> str:
     return f"{shorten(repr(labels.tolist()[1]), 40)} is y = 1"
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
-    """The predicted label of each example, with `kbest` and f(x) or -f(x) as the score of both labels."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int, confidence: bool = False) -> Iterator[str]:
+    """The predicted label of each example, with `kbest` and f(x) or -f(x) as the score of both labels.
+
+    With `confidence` its probability, and with `kbest` those of both.
+    """
     X, _ = examples(model, path)
-    f = model.decision_function(X)[:, -1]
-    yield from out.best(model.labels, np.column_stack([-f, f]), kbest)
+    if confidence:
+        scores = model.proba(model.class_scores(X))
+    else:
+        f = model.decision_function(X)[:, -1]
+        scores = np.column_stack([-f, f])
+    yield from out.best(model.labels, scores, kbest, confidence=confidence)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -110,6 +117,7 @@ def demo(seed: int) -> Any:
 @click.option("--t0", type=float, help="Of sgdqn; chosen on a tenth of the examples by default.")
 @click.option("--tol", type=float, help="Of lasvm: stop at this relative duality gap.")
 @click.option("--cache-size", type=float, help="Of lasvm and huller: memory for kernel rows in MB.  [default: 200]")
+@flag("--probability", "Fit what predict --confidence needs, on examples held out.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight's form.
 

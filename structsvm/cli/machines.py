@@ -57,6 +57,7 @@ def train_machine(
         name = trained
     name = name or next(iter(machines))
     machine = machines[name]
+    probability = params.pop("probability", False)
     names = machine.solver().get_params().keys() | (KERNEL.keys() if machine.has_kernel else set())
     unknown = sorted(params.keys() - names - ({"balanced"} if machine.balances else set()))
     if unknown:
@@ -79,6 +80,7 @@ def train_machine(
         model.check_kernel(SimpleNamespace(**params), X)
     else:
         X = X.astype(model.coef.dtype)
+    model.calibrates = probability or model.temperature is not None
     text = f"kernel {kernel_text(model.kernel)}" if machine.has_kernel else "linear"
     job.announce(f"{X.shape[0]} examples, {X.shape[1]} features, {about}, {text}")
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)

@@ -35,11 +35,15 @@ def about_labels(path: str, labels: Any) -> str:
     return f"{len(labels)} classes"
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
-    """The predicted label of each example, or with `kbest` its best labels and their scores."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int, confidence: bool = False) -> Iterator[str]:
+    """The predicted label of each example, or with `kbest` its best labels and their scores.
+
+    With `confidence` its probability, and those of the best labels.
+    """
     X, _ = examples(model, path)
     for _, scores in model.scores(X):
-        yield from out.best(model.labels, scores, kbest)
+        scores = model.proba(scores) if confidence else scores
+        yield from out.best(model.labels, scores, kbest, confidence=confidence)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -90,6 +94,7 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
 @click.option("--selection", type=click.Choice(["random", "gain"]), help="Of larank: which old examples.")
 @click.option("--tol", type=float, help="Stop at this relative duality gap.")
 @click.option("--cache-size", type=float, help="Memory for kernel rows in MB.  [default: 200]")
+@flag("--probability", "Fit what predict --confidence needs, on examples held out.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a multiclass support vector machine with a kernel.
 

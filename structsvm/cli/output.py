@@ -93,11 +93,17 @@ def writing(output: str | None) -> Iterator[Any]:
         yield stream
 
 
-def best(labels: Any, scores: Any, kbest: int | None) -> Iterator[str]:
-    """Lines of the label of highest score for each row of scores, or of the `kbest` best ones with their scores."""
+def best(labels: Any, scores: Any, kbest: int | None, *, confidence: bool = False) -> Iterator[str]:
+    """Lines of the label of highest score for each row of scores, or of the `kbest` best ones with their scores.
+
+    With `confidence` the scores are probabilities, and that of a single label stands in a column behind it.
+    """
     for row in scores:
         order = np.argsort(-row, kind="stable")[: kbest or 1]
-        yield "\t".join(f"{labels[k]}" if kbest is None else f"{labels[k]} {row[k]:.6f}" for k in order) + "\n"
+        if kbest is None and confidence:
+            yield f"{labels[order[0]]}\t{row[order[0]]:.6f}\n"
+        else:
+            yield "\t".join(f"{labels[k]}" if kbest is None else f"{labels[k]} {row[k]:.6f}" for k in order) + "\n"
 
 
 # ---- models as text -----------------------------------------------------------------------------

@@ -21,15 +21,22 @@ from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 load = TaxonomyClassifier.load
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
-    """The predicted node of each document, or with `kbest` its best classes and their scores."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int, confidence: bool = False) -> Iterator[str]:
+    """The predicted node of each document, or with `kbest` its best classes and their scores.
+
+    With `confidence` the probability that the label is the node or lies below it; instead of scores, probabilities.
+    """
     model.set_params(n_jobs=jobs)
     X, _ = documents(model, path)
-    if kbest is None:
+    if kbest is not None:
+        scores = model.model_.label_scores(X if not hasattr(model, "vectorizer_") else model.vectorizer_.transform(X))
+        yield from out.best(model.model_.labels, model.model_.proba(scores) if confidence else scores, kbest)
+    elif confidence:
+        column = {node: k for k, node in enumerate(model.taxonomy_.nodes)}
+        for name, p in zip(model.predict(X).tolist(), model.node_proba(X), strict=True):
+            yield f"{name}\t{p[column[name]]:.6f}\n"
+    else:
         yield from (f"{name}\n" for name in model.predict(X))
-        return
-    scores = model.model_.label_scores(X if not hasattr(model, "vectorizer_") else model.vectorizer_.transform(X))
-    yield from out.best(model.model_.labels, scores, kbest)
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:

@@ -54,6 +54,8 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     classes_ : ndarray of shape (n_classes,)
     coef_ : ndarray of shape (n_classes, n_features)
     intercept_ : ndarray of shape (n_classes,)
+    temperature_ : float or None
+        What scores are divided by for probabilities, fitted on rows held out: to the likelihood of their bags.
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -176,6 +178,19 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         """Return the labels' scores: array (n_samples, n_classes); with two labels (n_samples,), their difference."""
         scores = self._scores(self._fitted(), X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the labels' probabilities, array (n_samples, n_classes).
+
+        A softmax over the scores at the temperature `temperature_`.
+        """
+        model = self._fitted()
+        return model.proba(self._scores(model, X))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Any:
         """Return the label of the highest score for each row: array (n_samples,)."""

@@ -8,18 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
-from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.reordered import ReorderedModel
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 
 
-class AmbiguousModel(TaskModel):
+class AmbiguousModel(Calibrated, ReorderedModel):
     """Labels and a weight for each feature and label, those of an intercept last.
 
     Attributes
@@ -48,9 +50,18 @@ class AmbiguousModel(TaskModel):
         """The oracle bound to ``(rows, bags)``."""
         return self.oracle.bind(*data, **solver.formulation()), sample_weight
 
+    def class_scores(self, X: Any) -> Any:
+        return self.oracle.scores(X, self.weights)
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        indptr, labels = problem.bags
+        known = np.zeros((len(indptr) - 1, len(self.labels)), dtype=bool)
+        known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True
+        return problem.rows.take(chosen), known[chosen]
+
     def scores(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""
-        return self.oracle.scores(rows_of(X, self.has_intercept), self.weights)
+        return self.class_scores(rows_of(X, self.has_intercept))
 
     def stored_params(self) -> Any:
         return self.params | {"fit_intercept": self.has_intercept}
@@ -74,7 +85,7 @@ class AmbiguousModel(TaskModel):
 
 def rows_of(X: Any, has_intercept: Any) -> Any:
     """The rows of X, with an intercept if there is one."""
-    rows = as_rows(X, X.shape[1])
+    rows = DenseRows(np.ascontiguousarray(X)) if is_filled(X) else as_rows(X, X.shape[1])
     return with_intercept(rows) if has_intercept else rows
 
 

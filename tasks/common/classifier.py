@@ -8,14 +8,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
+from structsvm.parameters import FLAG
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
 PART = 512
+
+
+def has_probabilities(estimator: Any) -> bool:
+    """True; AttributeError unless a classifier is or was asked for probabilities."""
+    fitted = getattr(estimator, "model_", None)
+    if estimator.probability if fitted is None else fitted.temperature is not None:
+        return True
+    raise AttributeError("predict_proba is not available unless the classifier was trained with probability=True")
 
 
 class Classifier(ClassifierMixin, TaskEstimator):
@@ -28,13 +38,14 @@ class Classifier(ClassifierMixin, TaskEstimator):
     _solver_class: Any
     _is_binary: ClassVar[bool] = False
     class_weight: Any = None
+    probability: bool
 
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
         raise NotImplementedError
 
     def _allowed(self) -> dict[str, Any]:
-        return self._constraints | self._solver_class._constraints
+        return {"probability": FLAG} | self._constraints | self._solver_class._constraints
 
     def _make_solver(self) -> Any:
         """The solver with those of its parameters that the classifier has."""
@@ -82,7 +93,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         labels = self._labels_of(y, classes, before)
         label_ids = label_ids_of(y, labels)
         model, X = self._start(X, labels, before)
-        model.columns = columns
+        model.columns, model.calibrates = columns, self.probability
         weight = checked_sample_weight(sample_weight, len(label_ids))
         return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
 
@@ -116,6 +127,22 @@ class Classifier(ClassifierMixin, TaskEstimator):
         """The class of highest score for each row: array (n_samples,)."""
         model = self._fitted()
         return self._by_parts(model.predict, self._test(model, X))
+
+    @available_if(has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes: array (n_samples, n_classes).
+
+        A softmax over the scores (of two classes over 0 and the score of the second) at the temperature `temperature_`,
+        which ``probability=True`` fits on examples held out.
+        """
+        model = self._fitted()
+        return model.proba(self._by_parts(model.class_scores, self._test(model, X)))
+
+    @available_if(has_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def _test(self, model: Any, X: Any) -> Any:
         return self._validated(X, before=model, **self._accepted)[0]

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.features.dense import DenseRows
+
 
 def with_intercept(rows: Any) -> Any:
-    """Sparse rows, `Tokens` or `SparseRows`, with one more feature of value 1 behind the others."""
+    """Rows, `Tokens`, `SparseRows` or `DenseRows`, with one more feature of value 1 behind the others."""
+    if isinstance(rows, DenseRows):
+        return replace(rows, has_intercept=True)
     ends, values = rows.indptr[1:], rows.values
     return replace(
         rows,

@@ -101,6 +101,8 @@ def listed(classes: Any) -> list[Any]:
 
 def distinct(labels: Any, name: str) -> Any:
     """Distinct labels, ascending, as an array; ValueError, which begins with `name`, if they have no order."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind != "O":
+        return np.unique(labels)
     unhashable = next((label for label in labels if not is_hashable(label)), None)
     if unhashable is not None:
         raise ValueError(f"{name} holds {unhashable!r:.80}, which is no label")
@@ -157,6 +159,10 @@ def settled_labels(y: Any, classes: Any, labels: Any = None) -> Any:
 
 def label_ids_of(y: Any, labels: Any) -> Any:
     """Ids of labels, int32; ValueError for one that is not settled."""
+    if all(isinstance(a, np.ndarray) and a.dtype.kind == labels.dtype.kind in "USiu" for a in (y, labels)):
+        ids = np.minimum(np.searchsorted(labels, y), len(labels) - 1)
+        if (labels[ids] == y).all():
+            return ids.astype(np.int32)
     try:
         unseen = np.setdiff1d(y, labels).tolist()
     except TypeError:  # y has labels of another type

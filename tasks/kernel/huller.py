@@ -26,6 +26,8 @@ class HullerClassifier(BinaryKernelClassifier):
         Passes over the data.
     cache_size : float, default=200
     random_state : int, RandomState or None
+    probability : bool, default=False
+        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
     verbose : bool, default=False
 
     Attributes
@@ -56,6 +58,7 @@ class HullerClassifier(BinaryKernelClassifier):
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
+        probability: bool = False,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -69,4 +72,5 @@ class HullerClassifier(BinaryKernelClassifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.probability = probability
         self.verbose = verbose

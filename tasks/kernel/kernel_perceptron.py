@@ -52,6 +52,7 @@ class KernelPerceptronClassifier(KernelClassifier):
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
+        probability: bool = False,
         verbose: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -66,4 +67,5 @@ class KernelPerceptronClassifier(KernelClassifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.probability = probability
         self.verbose = verbose

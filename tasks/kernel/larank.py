@@ -43,6 +43,8 @@ class LaRankClassifier(OnlineKernelClassifier):
         As for the solver.
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
+    probability : bool, default=False
+        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -102,6 +104,7 @@ class LaRankClassifier(OnlineKernelClassifier):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
         random_state: int | np.random.RandomState | None = None,
+        probability: bool = False,
         verbose: bool = False,
     ) -> None:
         self.C = C
@@ -121,4 +124,5 @@ class LaRankClassifier(OnlineKernelClassifier):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
         self.random_state = random_state
+        self.probability = probability
         self.verbose = verbose

@@ -34,6 +34,8 @@ class LaSVMClassifier(BinaryKernelClassifier):
         Factor on C by class (default 1); "balanced": ``n_samples / (2 * count)``.
     random_state : int, RandomState or None
         Seeds the order of examples and the candidates of a selection.
+    probability : bool, default=False
+        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -88,6 +90,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
+        probability: bool = False,
         verbose: bool = False,
     ) -> None:
         self.C = C
@@ -110,6 +113,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.probability = probability
         self.verbose = verbose
 
     def _stream_solver(self) -> Any:

@@ -6,12 +6,12 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
-from structsvm.tasks.common.model import TaskModel
 
 
-class KernelModel(KernelMachine, TaskModel):
+class KernelModel(KernelMachine, Calibrated):
     """A `KernelMachine` over labels.
 
     Attributes
@@ -21,9 +21,10 @@ class KernelModel(KernelMachine, TaskModel):
 
     kind = "multiclass"
     estimator = "LaRankClassifier"
+    calibrates = False  # unless asked to
 
     def __init__(self, labels: Any, kernel: Any) -> None:
-        TaskModel.__init__(self)
+        Calibrated.__init__(self)
         KernelMachine.__init__(self, len(labels), kernel)
         self.labels = labels
 
@@ -34,6 +35,12 @@ class KernelModel(KernelMachine, TaskModel):
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         problem, weight, base = self.problem_around(problem.gram.rows.data, problem.y, sample_weight, solver.C)
         return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
+
+    def class_scores(self, X: Any) -> Any:
+        return self.decision_function(X)
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def predict(self, X: Any) -> Any:
         """Labels of highest score."""

@@ -67,6 +67,7 @@ class WestonWatkinsClassifier(KernelClassifier):
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
+        probability: bool = False,
         verbose: bool = False,
     ) -> None:
         self.C = C
@@ -83,6 +84,7 @@ class WestonWatkinsClassifier(KernelClassifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.probability = probability
         self.verbose = verbose
 
     def _make_solver(self) -> Any:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
+from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
-from structsvm.tasks.common.model import TaskModel
 
 ARRAYS = {
     "coef": Array("f4 f8", ("n_machines", "n_features")),
@@ -19,7 +19,7 @@ ARRAYS = {
 }
 
 
-class LinearModel(TaskModel):
+class LinearModel(Calibrated):
     """Scores ``<w_y, x> + b_y`` of labels; of two labels, the second one's against 0.
 
     Attributes
@@ -34,6 +34,8 @@ class LinearModel(TaskModel):
 
     kind = "binary"
     estimator = "SGDQNClassifier"
+    calibrates = False  # unless asked to
+    resumes = False
 
     def __init__(self, labels: Any) -> None:
         super().__init__()
@@ -66,6 +68,13 @@ class LinearModel(TaskModel):
     def decision_function(self, X: Any) -> Any:
         """Scores: array (n_samples, n_machines)."""
         return np.asarray(X @ self.coef.T) + self.intercept
+
+    def class_scores(self, X: Any) -> Any:
+        scores = self.decision_function(X)
+        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        return problem.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def predict_ids(self, X: Any) -> NDArray[np.int64]:
         """Ids of the labels of highest score: array (n_samples,)."""

@@ -37,6 +37,8 @@ class SGDQNClassifier(Classifier):
         Threads for prediction, -1 for one per processor; scores do not depend on it. Training takes one.
     checkpoint, checkpoint_every
         As for the solver.
+    probability : bool, default=False
+        Fit a temperature for `predict_proba`, on examples held out: about one more training, of small data five.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -88,6 +90,7 @@ class SGDQNClassifier(Classifier):
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
+        probability: bool = False,
         verbose: bool = False,
     ) -> None:
         self.alpha = alpha
@@ -103,6 +106,7 @@ class SGDQNClassifier(Classifier):
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.probability = probability
         self.verbose = verbose
 
     @with_callbacks

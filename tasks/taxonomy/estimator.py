@@ -108,8 +108,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         What is predicted, sorted: the labels seen in training, and with leaf_only=False all nodes above them. A leaf
         without documents is never predicted.
     nodes_ : ndarray of shape (n_nodes,)
-        Columns of `decision_function`, if there is a taxonomy: its nodes above the labels, the root first (with
-        attributes other than ancestors': `classes_`).
+        Columns of `node_scores`: the labels and the nodes of the taxonomy above them, the root first (with attributes
+        other than ancestors': the labels).
     taxonomy_ : Taxonomy
     coef_ : array or CSR array of shape (n_attributes, n_features)
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
@@ -118,6 +118,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     support_, support_vectors_, dual_coef_
         Where there is a kernel, as `LaRankClassifier` has them: the scores of x are ``L L' dual_coef_ @
         k(support_vectors_, x)``, L the attributes of `classes_`.
+    temperature_ : float or None
+        What scores are divided by for probabilities, fitted on documents held out.
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -284,17 +286,64 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return [list(paths[name]) for name in predicted]
 
     def decision_function(self, X: Any) -> Any:
-        """Return scores, float64.
+        """Return scores, float64 array (n_documents, n_classes), columns as `classes_`.
 
-        With a taxonomy of shape (n_documents, n_nodes), in the order of `nodes_`. Without, of shape (n_documents,
-        n_classes), or (n_documents,) for two classes: the second one's minus the first one's.
+        For two classes (n_documents,): the second one's minus the first one's. Where inner nodes are predicted
+        (leaf_only=False), the predicted one need not be that of the highest score; nodes that attributes other than
+        ancestors' leave without a score have minus infinity.
         """
         model = self._fitted()
         X = self._documents(model, X)
-        if model.taxonomy.root is not None:
-            return model.scores(X)
-        scores = model.label_scores(X)
+        if model.leaf_only:
+            scores = model.label_scores(X, n_jobs=self._threads)
+        else:
+            scores = model.of_classes(model.scores(X, n_jobs=self._threads), model.nodes, -np.inf)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def node_scores(self, X: Any) -> Any:
+        """Return the scores of all `nodes_`, float64 array (n_documents, n_nodes)."""
+        model = self._fitted()
+        return model.scores(self._documents(model, X), n_jobs=self._threads)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability that each class is the label, array (n_documents, n_classes), columns as `classes_`.
+
+        A softmax over the labels' scores at the temperature `temperature_`. A node that is no label has 0; `node_proba`
+        adds up what lies below it.
+        """
+        model = self._fitted()
+        proba = self._label_proba(model, X)
+        return proba if model.leaf_only else model.of_classes(proba, model.labels.tolist(), 0.0)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def node_proba(self, X: Any) -> Any:
+        """Return the probability that the label is each node or lies below it, for the nodes of the taxonomy.
+
+        Array (n_documents, n_nodes), columns as ``taxonomy_.nodes``; 1 for the root, 0 for nodes without documents.
+        """
+        model = self._fitted()
+        part, whole = model.targets.taxonomy, model.taxonomy
+        proba = self._label_proba(model, X) @ model.below()
+        found = np.zeros((len(proba), len(whole)))
+        found[:, [whole.number(node) for node in part.nodes]] = np.minimum(proba, 1.0)
+        return found
+
+    def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Any, float]]]:
+        """Return for each document its k most probable labels and their probabilities, best first."""
+        if not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k must be an integer of at least 1, got {k!r}")
+        model = self._fitted()
+        proba = self._label_proba(model, X)
+        order = np.argsort(-proba, axis=1, kind="stable")[:, :k]
+        labels = model.labels.tolist()
+        return [[(labels[y], float(p[y])) for y in best] for p, best in zip(proba, order.tolist(), strict=True)]
+
+    def _label_proba(self, model: Any, X: Any) -> Any:
+        return model.proba(model.label_scores(self._documents(model, X), n_jobs=self._threads))
 
     def _documents(self, model: Any, X: Any) -> Any:
         if model.vectorizer is not None:

@@ -21,6 +21,7 @@ from structsvm.model_file import under
 from structsvm.oracles._taxonomy import OutputAttributes
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 
@@ -80,6 +81,9 @@ class KernelTaxonomyModel(TaxonomyModel):
         return other
 
     # ---- prediction -----------------------------------------------------------------------------
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def blocks(self, X: Any) -> list[Any]:
         return [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
+from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
@@ -24,7 +27,7 @@ ROWS = {
 }
 
 
-class LinearTaxonomyModel(TaxonomyModel):
+class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
     """Taxonomy, labels, and weights.
 
     Attributes
@@ -80,10 +83,24 @@ class LinearTaxonomyModel(TaxonomyModel):
             documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
         return self.oracle.bind(documents, label_ids, **solver.formulation()), sample_weight
 
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        return problem.decoder.documents.take(chosen), one_hot(problem.labels[chosen], len(self.labels))
+
     # ---- prediction -----------------------------------------------------------------------------
 
-    def blocks(self, X: Any) -> Any:
-        return self.oracle.decoder(self.rows.encode(encoded(X, self.intercept))).parts(BLOCK)
+    def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
+        if isinstance(solver, DualSolver):
+            return super().run_without(chosen, solver, problem, weight)
+        # The perceptron's examples have no weights.
+        rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
+        data = problem.decoder.documents.take(rest), problem.labels[rest]
+        return solver.start(self.oracle.bind(*data, **solver.formulation()))
+
+    def encode(self, X: Any) -> Any:
+        return self.rows.encode(encoded(X, self.intercept))
+
+    def blocks(self, documents: Any) -> Any:
+        return self.oracle.decoder(documents).parts(BLOCK)
 
     def best(self, block: Any) -> Any:
         return block.decode(self.weights)
@@ -138,24 +155,30 @@ class LinearTaxonomyModel(TaxonomyModel):
 
 def encoded(X: Any, has_intercept: Any) -> Any:
     """The rows of X as documents, with an intercept if there is one."""
-    documents = as_documents(X)
+    documents = DenseRows(np.ascontiguousarray(X)) if is_filled(X) else as_documents(X)
     return with_intercept(documents) if has_intercept else documents
 
 
 def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Documents, labels and weights (None: 1) with equal ones put together, in an order that depends on them alone."""
-    bounds, values = documents.indptr.tolist(), documents.values
-    parts = [documents.indices] if values is None else [documents.indices, values]
-    views = [memoryview(part).cast("B") for part in parts]
-    keys = [
-        (label, b"".join(view[4 * a : 4 * b] for view in views))
-        for label, (a, b) in zip(label_ids.tolist(), pairwise(bounds))
-    ]
     total: dict[Any, Any] = {}
-    for i, (key, w) in enumerate(zip(keys, [1.0] * len(keys) if weight is None else weight.tolist())):
+    weights = [1.0] * len(label_ids) if weight is None else weight.tolist()
+    for i, (key, w) in enumerate(zip(zip(label_ids.tolist(), bytes_of(documents)), weights)):
         if w > 0.0:
             first, sum_ = total.get(key, (i, 0.0))
             total[key] = (first, sum_ + w)
     chosen = [total[key] for key in sorted(total)]
     places = np.array([first for first, _ in chosen])
     return documents.take(places), label_ids[places], np.array([w for _, w in chosen])
+
+
+def bytes_of(documents: Any) -> list[bytes]:
+    """For each document, bytes in which equal ones are equal: indices and values of what is not zero."""
+    if isinstance(documents, DenseRows):
+        if documents.values.all():
+            return documents.values.view(f"V{documents.values[0].nbytes}").ravel().tolist()
+        documents = documents.tokens()
+    bounds, values = (4 * documents.indptr).tolist(), documents.values
+    parts = [documents.indices] if values is None else [documents.indices, values]
+    views = [memoryview(part).cast("B") for part in parts]
+    return [b"".join(view[a:b] for view in views) for a, b in pairwise(bounds)]

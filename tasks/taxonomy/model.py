@@ -11,6 +11,7 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
+from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.labels import (
     distinct,
     label_array,
@@ -20,7 +21,6 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
-from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
@@ -36,7 +36,7 @@ ARRAYS = {
 }
 
 
-class TaxonomyModel(TaskModel):
+class TaxonomyModel(Calibrated):
     """Taxonomy and labels. A subclass scores nodes, by weights or by a kernel.
 
     Attributes
@@ -89,8 +89,12 @@ class TaxonomyModel(TaskModel):
 
     # ---- what a subclass scores -----------------------------------------------------------------
 
-    def blocks(self, X: Any) -> Any:
-        """A matrix of documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
+    def encode(self, X: Any) -> Any:
+        """A matrix of documents as the subclass takes them."""
+        return X
+
+    def blocks(self, documents: Any) -> Any:
+        """Encoded documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
         raise NotImplementedError
 
     def best(self, block: Any) -> Any:
@@ -106,7 +110,7 @@ class TaxonomyModel(TaskModel):
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
         decide = self.best if self.leaf_only else self._nearest_safe
-        chosen = parallel_map(decide, list(self.blocks(X)), n_jobs)
+        chosen = parallel_map(decide, list(self.blocks(self.encode(X))), n_jobs)
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
 
     @property
@@ -141,17 +145,38 @@ class TaxonomyModel(TaskModel):
         """Loss of predicting node z, by the true node."""
         return self.targets.taxonomy.lattice.losses(self.loss, z) if isinstance(self.loss, str) else self.loss[:, z]
 
-    def scores(self, X: Any) -> Any:
+    def scores(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""
-        empty = np.empty((0, self.targets.attributes.n_positions))
-        return np.concatenate([empty, *map(self.scores_of, self.blocks(X))])
+        return self._scores(self.encode(X), n_jobs)
 
-    def label_scores(self, X: Any) -> Any:
+    def label_scores(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Scores of the labels alone, float64 array (n_documents, n_labels)."""
-        return self._of_labels(self.scores(X))
+        return self._of_labels(self.scores(X, n_jobs=n_jobs))
+
+    def class_scores(self, X: Any) -> Any:
+        return self._of_labels(self._scores(X, 1))
+
+    def _scores(self, documents: Any, n_jobs: int) -> Any:
+        empty = np.empty((0, self.targets.attributes.n_positions))
+        return np.concatenate([empty, *parallel_map(self.scores_of, list(self.blocks(documents)), n_jobs)])
 
     def _of_labels(self, scores: Any) -> Any:
         return scores[:, self.targets.attributes.arrays[5]]
+
+    def of_classes(self, values: Any, columns: Any, missing: float) -> Any:
+        """Values of labels, or of other names given, by `classes`: those without one have `missing`."""
+        found = np.full((len(values), len(self.classes)), missing)
+        place = {name: k for k, name in enumerate(self.classes.tolist())}
+        found[:, [place[name] for name in columns]] = values
+        return found
+
+    def below(self) -> Any:
+        """Which labels (rows) are each node of the taxonomy above the labels (columns) or below it: bool array."""
+        taxonomy = self.targets.taxonomy
+        table = np.zeros((len(self.labels), len(taxonomy)), dtype=bool)
+        for k, label in enumerate(self.labels.tolist()):
+            table[k, [0, taxonomy.number(label), *map(taxonomy.number, taxonomy.ancestors(label))]] = True
+        return table
 
     @property
     def nodes(self) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from structsvm.features.dense import DenseRows
 from structsvm.features.tokens import Tokens
 
 
@@ -37,7 +38,7 @@ class WeightRows:
 
         Parameters
         ----------
-        documents : Tokens
+        documents : Tokens or DenseRows
         labels : ndarray of shape (n_documents,), int
             Numbers of their outputs.
         attributes : OutputAttributes
@@ -49,6 +50,7 @@ class WeightRows:
             return cls(n_features)
         from scipy.sparse import csr_array
 
+        documents = as_tokens(documents)
         present = np.ones(len(documents.indices), dtype=np.int32)
         occurs = csr_array((present, documents.indices, documents.indptr), shape=(len(documents), n_features))
         used, number = np.unique(labels, return_inverse=True)
@@ -76,6 +78,7 @@ class WeightRows:
         """Documents whose features are rows; features without a row are left out."""
         if self.row is None:
             return documents
+        documents = as_tokens(documents)
         rows = self.row[documents.indices]
         keep = rows >= 0
         owner = np.repeat(np.arange(len(documents)), np.diff(documents.indptr))[keep]
@@ -87,3 +90,8 @@ class WeightRows:
             None if documents.values is None else documents.values[keep][order],
             self.n_rows,
         )
+
+
+def as_tokens(documents: Any) -> Any:
+    """Documents as `Tokens`."""
+    return documents.tokens() if isinstance(documents, DenseRows) else documents

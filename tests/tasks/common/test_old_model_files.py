@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from stored_data import decoded
 
 import structsvm
@@ -45,8 +46,9 @@ def assert_answers(model, record, expected):
     if "scores" in expected:
         if type(model).__name__ == "SequenceAligner":
             scores = model.decision_function([x for x, _ in test], [[z for _, z in test]] * len(test))
-        else:
-            scores = model.decision_function(test)
+        else:  # in 0.1.0 the scores of a taxonomy's nodes were the decision function
+            is_tree = getattr(model, "taxonomy", None) is not None
+            scores = model.node_scores(test) if is_tree else model.decision_function(test)
         for one, other in zip(scores, expected["scores"], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
 
@@ -77,6 +79,8 @@ def test_training_goes_on(name, tmp_path):
     record = RECORDS[name]
     expected = record["next"]
     X, y = datum(record, "X"), datum(record, "y")
+    if name == "ambiguous":  # dense rows are summed in another order than in 0.1.0, and ties fall elsewhere
+        X = sp.csr_array(X)
     opened(FOLDER / f"{name}.model", record).save(tmp_path / "again.model")
     for path in (FOLDER / f"{name}.model", tmp_path / "again.model"):
         model = opened(path, record)

@@ -117,19 +117,26 @@ def test_texts():
 
 def test_all_forms_of_taxonomies_and_matrices_are_one():
     taxonomy = Taxonomy.from_paths(PATHS)
-    scores = fitted().decision_function(X)
+    scores = fitted().node_scores(X)
     for form in (taxonomy, nx.DiGraph(taxonomy.edges), taxonomy.edges):
         model = fitted(form)
         columns = [model.nodes_.tolist().index(z) for z in fitted().nodes_]
-        np.testing.assert_allclose(model.decision_function(X)[:, columns], scores, rtol=1e-5, atol=1e-5)
-    for matrix in (sp.csr_array(X), sp.csc_matrix(X), X.astype(np.float32), X.tolist(), np.asfortranarray(X)):
+        np.testing.assert_allclose(model.node_scores(X)[:, columns], scores, rtol=1e-5, atol=1e-5)
+    for matrix in (X.astype(np.float32), X.tolist(), np.asfortranarray(X)):
         model = TaxonomyClassifier(PATHS, random_state=0).fit(matrix, y.tolist())
-        np.testing.assert_array_equal(model.decision_function(matrix), scores)
+        np.testing.assert_array_equal(model.node_scores(matrix), scores)
+    # Sums over the entries of sparse rows come in another order.
+    sparse = [
+        TaxonomyClassifier(PATHS, random_state=0).fit(form(X), y.tolist()).node_scores(form(X))
+        for form in (sp.csr_array, sp.csc_matrix)
+    ]
+    np.testing.assert_array_equal(*sparse)
+    np.testing.assert_allclose(sparse[0], scores, rtol=1e-3, atol=1e-3)
 
 
 def test_predictions_are_the_best_scores():
     model = fitted()
-    scores = model.decision_function(X)
+    scores = model.node_scores(X)
     nodes = model.nodes_.tolist()
     assert nodes[0] == "ROOT" and set(nodes) == set(Taxonomy.from_paths(PATHS).nodes) and scores.shape == (120, 9)
     leaves = [nodes.index(name) for name in model.classes_]
@@ -142,6 +149,55 @@ def test_predictions_are_the_best_scores():
     assert model.predict_path(X[:9]) == [model.taxonomy_.path(name) for name in model.predict(X[:9])]
     assert model.score(X, y) > 0.85
     assert model.result_.status == "max_iter" and model.n_iter_ == 4
+
+
+def test_scores_of_classes_and_of_nodes():
+    """`decision_function` has the columns of `classes_`, whatever is predicted."""
+    model = fitted()
+    assert model.decision_function(X).shape == (120, len(model.classes_))
+    columns = [model.nodes_.tolist().index(name) for name in model.classes_]
+    np.testing.assert_array_equal(model.decision_function(X), model.node_scores(X)[:, columns])
+    np.testing.assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
+    inner = fitted(leaf_only=False)
+    columns = [inner.nodes_.tolist().index(name) for name in inner.classes_]
+    np.testing.assert_array_equal(inner.decision_function(X), inner.node_scores(X)[:, columns])
+    flat = fitted(leaf_only=False, attributes="flat").decision_function(X)
+    assert np.isneginf(flat).any(axis=0).tolist() == [name not in NAMES for name in inner.classes_]
+    two = fitted().fit(X[np.isin(y, NAMES[:2])], y[np.isin(y, NAMES[:2])])
+    scores = two.decision_function(X)
+    assert scores.shape == (120,) and two.node_scores(X).shape == (120, len(two.nodes_))
+    np.testing.assert_array_equal(two.classes_[(scores > 0.0).astype(int)], two.predict(X))
+
+
+def test_probabilities_of_nodes_are_sums_over_labels():
+    model = fitted()
+    proba, nodes = model.predict_proba(X), model.taxonomy_.nodes
+    of_nodes = model.node_proba(X)
+    assert of_nodes.shape == (120, len(nodes))
+    np.testing.assert_allclose(of_nodes[:, 0], 1.0)
+    for k, name in enumerate(nodes[1:], start=1):
+        below = [name in model.taxonomy_.ancestors(label) for label in model.classes_]
+        np.testing.assert_allclose(of_nodes[:, k], proba[:, below].sum(axis=1), rtol=1e-12)
+    best = model.predict_kbest(X[:5], 2)
+    assert [found[0][0] for found in best] == model.predict(X[:5]).tolist()
+    for found, row in zip(best, proba, strict=False):
+        np.testing.assert_array_equal([p for _, p in found], np.sort(row)[::-1][:2])
+    assert len(model.predict_kbest(X[:1], 99)[0]) == len(model.classes_)
+    for k in (0, 1.5):
+        with pytest.raises(ValueError, match="k must be an integer of at least 1"):
+            model.predict_kbest(X, k)
+
+
+def test_probabilities_where_inner_nodes_are_labels():
+    rng = np.random.default_rng(0)
+    names = np.where(rng.random(len(y)) < 0.3, [Taxonomy.from_paths(PATHS).path(name)[0] for name in y], y)
+    model = TaxonomyClassifier(PATHS, leaf_only=False, random_state=0).fit(X, names)
+    proba = model.predict_proba(X)
+    assert proba.shape == (120, len(model.classes_))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert not proba[:, ~np.isin(model.classes_, names)].any()
+    comp = model.taxonomy_.nodes.index("comp")
+    assert (model.node_proba(X)[:, comp] >= proba[:, model.classes_.tolist().index("comp")]).all()
 
 
 def test_flat_is_crammer_and_singer():
@@ -182,7 +238,7 @@ def test_a_linear_kernel_is_explicit_weights(params):
     ]
     assert models[1].result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
     assert models[1].result_.dual == pytest.approx(models[0].result_.dual, rel=1e-5)
-    scores = [model.decision_function(X) for model in models]
+    scores = [model.node_scores(X) for model in models]
     np.testing.assert_allclose(scores[1], scores[0], atol=0.01)
     assert models[0].nodes_.tolist() == models[1].nodes_.tolist()
     assert np.mean(models[0].predict(X) == models[1].predict(X)) > 0.95  # but for near ties
@@ -223,7 +279,7 @@ def test_kernels_see_what_is_not_linear():
     assert linear.score(rows[200:], names[200:]) < 0.7 < 0.9 < curved.score(rows[200:], names[200:])
     assert len(curved.support_) == len(curved.support_vectors_) == curved.dual_coef_.shape[1] < 200
     sparse = TaxonomyClassifier(PATHS, kernel="rbf", **options).fit(sp.csr_array(rows[:200]), names[:200])
-    np.testing.assert_allclose(sparse.decision_function(rows), curved.decision_function(rows), atol=0.05)
+    np.testing.assert_allclose(sparse.node_scores(rows), curved.node_scores(rows), atol=0.05)
     for name in ("coef_", "intercept_"):
         with pytest.raises(AttributeError, match="kernel"):
             getattr(curved, name)
@@ -278,8 +334,8 @@ def test_matrices_for_loss_and_attributes():
     L = np.array([[z in taxonomy.ancestors(leaf) for z in taxonomy.nodes[1:]] for leaf in leaves], dtype=float)
     model = fitted(loss=delta, attributes=L)
     np.testing.assert_allclose(
-        model.decision_function(X),
-        fitted().decision_function(X)[:, [fitted().nodes_.tolist().index(z) for z in model.nodes_]],
+        model.node_scores(X),
+        fitted().node_scores(X)[:, [fitted().nodes_.tolist().index(z) for z in model.nodes_]],
         rtol=1e-4,
         atol=1e-4,
     )
@@ -320,7 +376,7 @@ def test_labels_may_be_inner_nodes():
         TaxonomyClassifier(PATHS).fit(X, names)
     model = TaxonomyClassifier(PATHS, leaf_only=False, random_state=0).fit(X, names)
     assert set(model.classes_) == set(Taxonomy.from_paths(PATHS).nodes)
-    scores = model.decision_function(X)
+    scores = model.node_scores(X)
     assert (scores[:, 0] == 0.0).all()
     # With the tree loss the best label is always the safest.
     seen = np.unique(names)
@@ -340,7 +396,7 @@ def test_the_safest_node_above_the_best_label(loss):
     given = {"loss": delta if loss == "matrix" else loss}
     model = TaxonomyClassifier(taxonomy, leaf_only=False, random_state=0, **given).fit(X, y)
     test = np.vstack([X, 0.3 * X, 0.0 * X])
-    scores, predicted, stops = model.decision_function(test), model.predict(test), 0
+    scores, predicted, stops = model.node_scores(test), model.predict(test), 0
     columns = [model.nodes_.tolist().index(name) for name in NAMES]
     for s, found in zip(scores[:, columns], predicted.tolist(), strict=True):
         above = {*taxonomy.ancestors(NAMES[s.argmax()]), "ROOT"}
@@ -383,15 +439,15 @@ def test_weights_of_samples_and_classes():
     weighted = TaxonomyClassifier(PATHS, random_state=0).fit(X, y, sample_weight=np.where(y == "mac", 2.0, 1.0))
     by_class = TaxonomyClassifier(PATHS, random_state=0, class_weight={"mac": 2.0}).fit(X, y)
     for model in (weighted, by_class):
-        np.testing.assert_array_equal(model.decision_function(X), copies.decision_function(X))
+        np.testing.assert_array_equal(model.node_scores(X), copies.node_scores(X))
     balanced = TaxonomyClassifier(PATHS, random_state=0, class_weight="balanced").fit(X, y)
-    assert (balanced.decision_function(X) != copies.decision_function(X)).any()
+    assert (balanced.node_scores(X) != copies.node_scores(X)).any()
 
 
 def test_order_makes_no_difference():
     order = np.random.default_rng(0).permutation(len(y))
     model = TaxonomyClassifier(PATHS, random_state=0).fit(X[order], y[order])
-    np.testing.assert_array_equal(model.decision_function(X), fitted().decision_function(X))
+    np.testing.assert_array_equal(model.node_scores(X), fitted().node_scores(X))
 
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"])
@@ -428,7 +484,7 @@ def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
     for again in (model, structsvm.load(tmp_path / "m")):
         again.set_params(max_iter=2).fit(X, y)
         assert again.n_iter_ == 3
-        np.testing.assert_array_equal(again.decision_function(X), whole.decision_function(X))
+        np.testing.assert_array_equal(again.node_scores(X), whole.node_scores(X))
     for other, message in [
         ({"loss": "path"}, "The 'loss' parameter of TaxonomyClassifier is not that"),
         ({"attributes": "flat"}, "The 'attributes' parameter"),
@@ -436,10 +492,10 @@ def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
         ({"kernel": None if "kernel" in params else "rbf", "solver": "larank"}, "The 'kernel' parameter"),
         *([({"gamma": 2.0}, "training began with another kernel")] if "kernel" in params else []),
     ]:
-        before = model.decision_function(X)
+        before = model.node_scores(X)
         with pytest.raises(ValueError, match=message):
             clone_of_fitted(model, **other).fit(X, y)
-        np.testing.assert_array_equal(model.decision_function(X), before)
+        np.testing.assert_array_equal(model.node_scores(X), before)
     with pytest.raises(ValueError, match="the label 'linux', none of the classes"):
         model.fit(X[:2], ["mac", "linux"])
     again = model.fit(X[y != "mac"], y[y != "mac"])  # other data: what was learnt stays
@@ -460,7 +516,7 @@ def test_partial_fit(params):
         assert model.n_iter_ == 1 and model.classes_.tolist() == sorted(NAMES)
         duals.append(model.result_.dual)
     assert model.score(X, y) > 0.75
-    before = model.decision_function(X)
+    before = model.node_scores(X)
     for bad, message in [
         ((X[:2], ["mac", "linux"]), "y has the label 'linux', none of the classes"),
         ((X[:2, :3], y[:2]), "X has 3 features, but TaxonomyClassifier is expecting 6"),
@@ -470,7 +526,7 @@ def test_partial_fit(params):
             model.partial_fit(*bad)
     with pytest.raises(ValueError, match="not the same as on the last call"):
         model.partial_fit(X[:2], y[:2], classes=["mac", "pc"])
-    np.testing.assert_array_equal(model.decision_function(X), before)
+    np.testing.assert_array_equal(model.node_scores(X), before)
     assert model.set_params(warm_start=True, max_iter=1).fit(X, y).score(X, y) > 0.75
     with pytest.raises(ValueError, match="balanced"):
         TaxonomyClassifier(PATHS, class_weight="balanced").partial_fit(X, y)
@@ -515,7 +571,7 @@ def test_rare_features_have_lists():
     row = small.model_.rows.row
     for k, f in zip(*small.coef_.nonzero(), strict=True):
         assert row[f] < small.model_.oracle.n_full or small.nodes_[1:][k] in seen[int(f)]
-    scores = small.decision_function(rows)
+    scores = small.node_scores(rows)
     expected = np.zeros(scores.shape)
     own = (small.coef_ @ rows.T).toarray().T + small.intercept_
     nodes = small.nodes_.tolist()
@@ -577,12 +633,12 @@ def test_files(tmp_path, params):
     model.save(tmp_path / "m")
     for loaded in (structsvm.load(tmp_path / "m"), structsvm.load(tmp_path / "m", mmap=True)):
         assert isinstance(loaded, TaxonomyClassifier)
-        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+        np.testing.assert_array_equal(loaded.node_scores(X), model.node_scores(X))
         np.testing.assert_array_equal(loaded.classes_, model.classes_)
         assert loaded.predict_path(X) == model.predict_path(X)
         assert loaded.result_.primal == model.result_.primal and loaded.n_features_in_ == 6
         assert loaded.leaf_only == model.leaf_only and loaded.taxonomy_ == model.taxonomy_
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).node_scores(X), model.node_scores(X))
 
 
 @pytest.mark.parametrize("vectorizer", [TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2)), CountVectorizer()])
@@ -591,7 +647,7 @@ def test_files_with_texts(tmp_path, vectorizer):
     model = TaxonomyClassifier(PATHS, vectorizer=vectorizer, random_state=0).fit(texts, y)
     model.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
-    np.testing.assert_array_equal(loaded.decision_function(texts), model.decision_function(texts))
+    np.testing.assert_array_equal(loaded.node_scores(texts), model.node_scores(texts))
     assert loaded.vectorizer_.get_params() == model.vectorizer_.get_params()
     assert clone(loaded).fit(texts, y).score(texts, y) == model.score(texts, y)
 
@@ -601,7 +657,7 @@ def test_files_keep_what_the_vectorizer_knows(tmp_path):
     model = TaxonomyClassifier(PATHS, vectorizer=CountVectorizer(vocabulary=NAMES), random_state=0).fit(texts, y)
     model.save(tmp_path / "m")
     again = clone(structsvm.load(tmp_path / "m")).fit(texts, y)
-    np.testing.assert_array_equal(again.decision_function(texts), model.decision_function(texts))
+    np.testing.assert_array_equal(again.node_scores(texts), model.node_scores(texts))
 
 
 def test_what_a_file_cannot_hold(tmp_path):
@@ -656,7 +712,7 @@ def test_patterns_of_ones_own_ask_for_trust(tmp_path):
     with pytest.raises(ModelFileError, match=r"token_pattern='\[a-z\]\+'; if you trust .* trusted=True"):
         structsvm.load(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m", trusted=True)
-    np.testing.assert_array_equal(loaded.decision_function(texts), model.decision_function(texts))
+    np.testing.assert_array_equal(loaded.node_scores(texts), model.node_scores(texts))
     file = read_model(tmp_path / "m")
     file.meta["vectorizer"]["params"]["token_pattern"] = "("
     write_model(tmp_path / "bad", "taxonomy", file.meta, dict(file.arrays))
@@ -738,11 +794,11 @@ def test_damaged_files(tmp_path):
 )
 def test_bad_input(params, labels, message):
     model = fitted()
-    before = model.decision_function(X)
+    before = model.node_scores(X)
     model.set_params(**params)
     with pytest.raises(ValueError, match=message):
         model.fit(X[:, :3], labels)
-    np.testing.assert_array_equal(model.decision_function(X), before)
+    np.testing.assert_array_equal(model.node_scores(X), before)
 
 
 def test_bad_documents():

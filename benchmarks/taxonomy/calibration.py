@@ -1,0 +1,135 @@
+"""Probabilities: how well they are calibrated, beside scikit-learn's, and what they cost."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from common.measure import Clock, repeat
+from common.report import Table, notes, verdict
+from structsvm.tasks import LaRankClassifier, TaxonomyClassifier
+from structsvm.tasks.taxonomy.model import TaxonomyModel
+from taxonomy.data import FEATURES, FETCH, halves, splits
+from taxonomy.dense import GRID
+
+SEED = 0
+BINS = 15
+COLUMNS = {
+    "method": ("method", ""),
+    "C": ("C", "g"),
+    "accuracy": ("acc %", ".2f"),
+    "log_loss": ("log loss", ".4f"),
+    "error": ("calibration error %", ".2f"),
+    "confidence": ("mean confidence %", ".2f"),
+    "train": ("train CPU s", ".2f"),
+    "share": ("of it for probabilities %", ".0f"),
+}
+NOTES = f"""
+trained on the published training and development parts, tested on the test part
+
+{FEATURES}
+
+C: the one of {", ".join(map(str, GRID))} with the least log loss on a third of the training documents
+
+calibration error: documents by their highest probability in {BINS} bins of equal size, the mean distance of its mean
+and the accuracy (expected calibration error); calibrated LinearSVC: CalibratedClassifierCV, 5 folds, one sigmoid per
+class or one temperature, in one model (ensemble=False)
+"""
+
+
+def run(options):
+    for name in FETCH:
+        train, test = splits(name)
+        if options.quick:
+            train = train.take(np.random.default_rng(SEED).permutation(len(train.y))[:1500])
+        made = Table(f"Probabilities on {name}", COLUMNS, notes=notes(NOTES))
+        X, X_test = train.features(test)
+        for method, make in methods(train.taxonomy, is_dense=isinstance(X, np.ndarray)).items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", (ConvergenceWarning, FutureWarning, UserWarning))
+                made.rows.append({"method": method} | measured(make, train, test, X, X_test, options))
+        made.notes += targets(made.rows)
+        yield made
+
+
+def methods(taxonomy, *, is_dense):
+    def calibrated(C, method):
+        return CalibratedClassifierCV(LinearSVC(C=C, random_state=SEED), method=method, ensemble=False)
+
+    made = {
+        "tax Δ": lambda C: TaxonomyClassifier(taxonomy, C=C, random_state=SEED),
+        "flt 0/1": lambda C: TaxonomyClassifier(C=C, random_state=SEED),
+        "LinearSVC, sigmoids": lambda C: calibrated(C, "sigmoid"),
+        "LinearSVC, temperature": lambda C: calibrated(C, "temperature"),
+        "logistic regression": lambda C: LogisticRegression(C=C, max_iter=1000),
+    }
+    if is_dense:
+        made["LaRank, RBF"] = lambda C: LaRankClassifier(C=C, probability=True, random_state=SEED)
+    return made
+
+
+def measured(make, train, test, X, X_test, options):
+    C = chosen(make, train)
+    with Clock() as clock:
+        model = make(C).fit(X, train.y)
+    p = model.predict_proba(X_test)
+    right = model.classes_[p.argmax(axis=1)] == test.y
+    found = {
+        "C": C,
+        "accuracy": 100.0 * right.mean(),
+        "log_loss": loss_of(test.y, p, model.classes_),
+        "error": 100.0 * calibration_error(p.max(axis=1), right),
+        "confidence": 100.0 * p.max(axis=1).mean(),
+        "train": clock.cpu,
+    }
+    if isinstance(model, TaxonomyClassifier):
+        with_it = repeat(lambda: make(C).fit(X, train.y), options.repeat)[1].cpu
+        TaxonomyModel.calibrates = False
+        without = repeat(lambda: make(C).fit(X, train.y), options.repeat)[1].cpu
+        TaxonomyModel.calibrates = True
+        found |= {"train": with_it, "share": 100.0 * (1.0 - without / with_it)}
+    return found
+
+
+def chosen(make, train):
+    """The C with the least log loss on a third of the training documents."""
+    inner, tried = (train.take(places) for places in halves(train.y, np.random.default_rng(SEED)))
+    X_inner, X_tried = inner.features(tried)
+
+    def loss(C):
+        model = make(C).fit(X_inner, inner.y)
+        return loss_of(tried.y, model.predict_proba(X_tried), model.classes_)
+
+    return min(GRID, key=loss)
+
+
+def loss_of(y, p, classes):
+    """The log loss; a label that was not seen in training counts as one of probability 1e-6."""
+    known = np.isin(y, classes)
+    places = np.searchsorted(classes, np.where(known, y, classes[0]))
+    found = np.where(known, p[np.arange(len(y)), places], 0.0)
+    return float(-np.log(np.maximum(found, 1e-6)).mean())
+
+
+def calibration_error(confidence, right):
+    order = np.argsort(confidence, kind="stable")
+    parts = np.array_split(order, BINS)
+    return sum(len(part) * abs(confidence[part].mean() - right[part].mean()) for part in parts) / len(order)
+
+
+def targets(rows):
+    ours = min((row for row in rows if row["method"][:3] in ("tax", "flt")), key=lambda row: row["log_loss"])
+    peer = min((row for row in rows if row["method"].startswith("LinearSVC")), key=lambda row: row["log_loss"])
+    return [
+        verdict(
+            f"{what} no higher than that of calibrated LinearSVC",
+            f"{ours['method']} {ours[key]:.4g}, {peer['method']} {peer[key]:.4g}",
+            ours[key] <= peer[key],
+        )
+        for what, key in (("log loss", "log_loss"), ("calibration error", "error"))
+    ]

@@ -1,0 +1,101 @@
+"""Rows of numbers that are mostly not zero, embeddings say: kept as they are, and multiplied as matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features.tokens import Tokens
+
+LANES = 8  # rows are padded to whole vectors
+# From this share of numbers that are not zero on, products with whole rows are faster than sums over their entries.
+FILLED = 0.25
+LOOK = 64  # rows that tell
+
+
+def is_filled(X: Any) -> bool:
+    """Whether X is an array and not a sparse matrix, of which more than `FILLED` is not zero."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size == 0:
+        return False
+    some = X[:: -(-len(X) // LOOK)]
+    return bool(np.count_nonzero(some) > FILLED * some.size)
+
+
+def padded(n: int) -> int:
+    """n rounded up to whole vectors."""
+    return -(-n // LANES) * LANES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseRows:
+    """Rows of a matrix, one per document.
+
+    Attributes
+    ----------
+    values : array of shape (n_rows, n_columns), float32 or float64
+    has_intercept : bool
+        Whether one more feature, of value 1, stands behind the columns.
+    """
+
+    values: NDArray[Any]
+    has_intercept: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Some rows, ``rows[10:20]``, which are not copied."""
+        return replace(self, values=self.values[rows])
+
+    def take(self, rows: Any) -> Self:
+        """The rows of an array of indices."""
+        return replace(self, values=self.values[rows])
+
+    @property
+    def n_features(self) -> int:
+        return self.values.shape[1] + self.has_intercept
+
+    def padded(self) -> NDArray[Any]:
+        """The rows with the intercept, in whole vectors."""
+        n, d = self.values.shape
+        rows = np.zeros((n, padded(self.n_features)), dtype=self.values.dtype)
+        rows[:, :d] = self.values
+        rows[:, d : self.n_features] = 1.0
+        return rows
+
+    def tokens(self) -> Tokens:
+        """The same rows without their zeros, one token per document."""
+        rows, n = self.padded()[:, : self.n_features], len(self)
+        there = rows != 0.0
+        indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(there, axis=1))]).astype(np.int64)
+        indices, values = np.tile(np.arange(self.n_features, dtype=np.int32), n), rows.ravel()
+        if indptr[-1] < len(values):
+            indices, values = indices[there.ravel()], values[there.ravel()]
+        ones = bool((values == 1.0).all())
+        return Tokens(np.arange(n + 1), indptr, indices, None if ones else values, self.n_features)
+
+    def fingerprint(self, labels: NDArray[np.int32]) -> int:
+        """That of `tokens`."""
+        return self.tokens().fingerprint(labels)
+
+
+def by_attributes(w: Any, n_features: int, n_outputs: int) -> Any:
+    """Weights that lie feature by feature, rows of `n_outputs` or more, as the problems of `DenseRows` have them.
+
+    Those are rows of features, in whole vectors, as many as whole vectors of outputs.
+    """
+    table = w.reshape(n_features, -1)
+    rows = np.zeros((padded(n_outputs), padded(n_features)), dtype=w.dtype)
+    rows[:n_outputs, :n_features] = table[:, :n_outputs].T
+    return rows.ravel()
+
+
+def by_features(w: Any, n_features: int, n_outputs: int, stride: int) -> Any:
+    """The inverse: rows of `stride` weights, one per feature."""
+    rows = w.reshape(padded(n_outputs), -1)
+    table = np.zeros((n_features, stride), dtype=w.dtype)
+    table[:, :n_outputs] = rows[:n_outputs, :n_features].T
+    return table.ravel()

@@ -1,0 +1,177 @@
+"""Temperatures: found where the likelihood is highest, from examples that were not trained on."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
+
+import structsvm
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    CrammerSingerClassifier,
+    HullerClassifier,
+    LaRankClassifier,
+    LaSVMClassifier,
+    SGDQNClassifier,
+    TaxonomyClassifier,
+    TrackingClassifier,
+    WestonWatkinsClassifier,
+)
+from structsvm.tasks.common.calibration import FEW, fit_temperature, held_out, one_hot, probabilities, softmax_loss
+
+
+def noisy(n, K=3, seed=0, flip=0.15):
+    """Points of K clouds, some with another's label."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(7).normal(size=(K, 6)) * 1.2
+    y = rng.integers(0, K, n)
+    X = (centres[y] + rng.normal(size=(n, 6))).astype(np.float32)
+    return X, np.where(rng.random(n) < flip, rng.integers(0, K, n), y)
+
+
+# --- the temperature of scores ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 30.0, 1e4])
+def test_it_is_the_unit_of_the_scores(scale):
+    rng = np.random.default_rng(0)
+    s = rng.normal(size=(5000, 4)) * 2.0
+    y = (np.cumsum(probabilities(s, 1.0), axis=1) < rng.random((5000, 1))).sum(axis=1)
+    assert fit_temperature(softmax_loss(scale * s, one_hot(y, 4))) == pytest.approx(scale, rel=0.05)
+
+
+def test_it_is_where_the_loss_is_least():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        s, y = rng.normal(size=(40, 3)) * rng.exponential(), rng.integers(0, 3, 40)
+        s[np.arange(40), y] += rng.normal()
+        loss = softmax_loss(s, one_hot(y, 3), rng.random(40))
+        T = fit_temperature(loss)
+        least = min(loss(beta)[0] for beta in np.geomspace(1e-6, 1e6, 4000))
+        assert loss(1.0 / T)[0] <= least + 1e-4 * abs(least)
+
+
+@pytest.mark.parametrize("beta", [0.1, 1.0, 3.0])
+def test_the_slope_is_the_derivative(beta):
+    rng = np.random.default_rng(2)
+    s, known = rng.normal(size=(30, 4)), rng.random((30, 4)) < 0.4
+    known[:, 0] = True
+    loss = softmax_loss(s, known, rng.random(30))
+    numeric = (loss(beta + 1e-5)[0] - loss(beta - 1e-5)[0]) / 2e-5
+    assert loss(beta)[1] == pytest.approx(numeric, rel=1e-5, abs=1e-7)
+
+
+def test_scores_that_tell_all_or_nothing():
+    y = np.arange(30) % 3
+    certain = fit_temperature(softmax_loss(10.0 * one_hot(y, 3), one_hot(y, 3)))
+    assert 0.0 < certain < 10.0 and probabilities([[10.0, 0.0, 0.0]], certain)[0, 0] > 0.9
+    assert fit_temperature(softmax_loss(np.zeros((30, 3)), one_hot(y, 3))) == 1.0
+    wrong = fit_temperature(softmax_loss(10.0 * one_hot(y, 3), one_hot((y + 1) % 3, 3)))
+    np.testing.assert_allclose(probabilities([[10.0, 0.0, 0.0]], wrong), 1 / 3, atol=1e-6)
+
+
+def test_few_calls():
+    calls = []
+
+    def loss(beta):
+        calls.append(beta)
+        return (beta - 40.0) ** 2, 2.0 * (beta - 40.0)
+
+    assert fit_temperature(loss) == pytest.approx(1 / 40, rel=2e-3)
+    assert len(calls) < 20
+
+
+@pytest.mark.parametrize("n", [1, 3, 50, FEW - 1, FEW, 5000, 10**6])
+def test_what_is_held_out(n):
+    parts = list(held_out(n, 10))
+    together = np.concatenate(parts)
+    assert len(np.unique(together)) == len(together) and (np.sort(together) < n).all()
+    assert len(together) == n if n < FEW else len(parts) == 1 and FEW // 5 <= len(together) <= min(n // 5, 2000)
+
+
+# --- classifiers --------------------------------------------------------------------------------------
+
+MODELS = {
+    "taxonomy": lambda: TaxonomyClassifier(random_state=0),
+    "taxonomy, perceptron": lambda: TaxonomyClassifier(solver="perceptron", random_state=0),
+    "taxonomy, cutting planes": lambda: TaxonomyClassifier(solver="cutting_plane", max_iter=20, random_state=0),
+    "taxonomy, kernel": lambda: TaxonomyClassifier(kernel="rbf", random_state=0),
+    "ambiguous": lambda: AmbiguousClassifier(random_state=0),
+    "larank": lambda: LaRankClassifier(random_state=0, probability=True),
+    "crammer singer": lambda: CrammerSingerClassifier(random_state=0, probability=True),
+    "weston watkins": lambda: WestonWatkinsClassifier(probability=True),
+    "sgdqn": lambda: SGDQNClassifier(alpha=1e-2, random_state=0, probability=True),
+}
+BINARY = {
+    "lasvm": lambda: LaSVMClassifier(random_state=0, probability=True),
+    "huller": lambda: HullerClassifier(random_state=0, probability=True),
+    "tracking": lambda: TrackingClassifier(random_state=0, probability=True),
+    "sgdqn": lambda: SGDQNClassifier(alpha=1e-2, random_state=0, probability=True),
+    "taxonomy": lambda: TaxonomyClassifier(random_state=0),
+}
+ALL = [(make, 3) for make in MODELS.values()] + [(make, 2) for make in BINARY.values()]
+IDS = [*MODELS, *(f"two classes, {name}" for name in BINARY)]
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+@pytest.mark.parametrize(("make", "K"), ALL, ids=IDS)
+def test_probabilities_are_calibrated(make, K, tmp_path):
+    X, y = noisy(800, K)
+    X_test, y_test = noisy(2000, K, seed=1)
+    model = make().fit(X, y)
+    p = model.predict_proba(X_test)
+    assert p.shape == (2000, K) and (p >= 0.0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X_test))
+    np.testing.assert_allclose(model.predict_log_proba(X_test), np.log(p))
+    # Near to the best that one temperature can do on the test data themselves.
+    scores = model.decision_function(X_test)
+    scores = np.column_stack([0.0 * scores, scores]) if scores.ndim == 1 else scores
+    best = fit_temperature(softmax_loss(scores, one_hot(y_test, K)))
+    assert log_loss(y_test, p) < 1.05 * log_loss(y_test, probabilities(scores, best))
+    model.save(tmp_path / "m")
+    again = structsvm.load(tmp_path / "m")
+    assert again.temperature_ == model.temperature_
+    np.testing.assert_array_equal(again.predict_proba(X_test), p)
+
+
+@pytest.mark.parametrize("make", [LaRankClassifier, SGDQNClassifier])
+def test_probabilities_are_asked_for(make):
+    X, y = noisy(200)
+    plain, asked = make(random_state=0).fit(X, y), make(random_state=0, probability=True).fit(X, y)
+    assert not hasattr(plain, "predict_proba") and plain.temperature_ is None and asked.temperature_ > 0.0
+    assert not hasattr(make(), "predict_proba") and hasattr(make(probability=True), "predict_proba")
+    np.testing.assert_array_equal(plain.decision_function(X), asked.decision_function(X))
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as error:
+        plain.predict_proba(X)
+    assert "probability=True" in str(error.value.__cause__)
+
+
+def test_streams_are_scored_before_they_are_learnt():
+    model = TaxonomyClassifier(random_state=0)
+    X_test, y_test = noisy(2000, seed=9)
+    for k in range(8):
+        model.partial_fit(*noisy(300, seed=k), classes=[0, 1, 2])
+        assert model.temperature_ > 0.0
+    scores = model.decision_function(X_test)
+    best = fit_temperature(softmax_loss(scores, one_hot(y_test, 3)))
+    assert log_loss(y_test, model.predict_proba(X_test)) < 1.1 * log_loss(y_test, probabilities(scores, best))
+
+
+def test_bags_tell_a_temperature_too():
+    X, y = noisy(800, flip=0.0)
+    rng = np.random.default_rng(0)
+    bags = [{int(a), int(b)} for a, b in zip(y, rng.integers(0, 3, len(y)), strict=True)]
+    model = AmbiguousClassifier(random_state=0).fit(X, bags)
+    X_test, y_test = noisy(2000, seed=1, flip=0.0)
+    scores = model.decision_function(X_test)
+    best = fit_temperature(softmax_loss(scores, one_hot(y_test, 3)))
+    assert log_loss(y_test, model.predict_proba(X_test)) < 1.1 * log_loss(y_test, probabilities(scores, best))
+
+
+def test_a_model_without_a_temperature():
+    X, y = make_classification(60, random_state=0)
+    model = TaxonomyClassifier(random_state=0).fit(X, y)
+    model.model_.temperature = None
+    with pytest.raises(ValueError, match="the model has no temperature, which probabilities need"):
+        model.predict_proba(X)
