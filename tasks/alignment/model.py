@@ -167,9 +167,10 @@ class AlignmentModel(TaskModel):
         return self.oracle.bind_references(data, **solver.formulation()), sample_weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        if not problem.references.is_whole:
+        if not problem.references.is_whole:  # which the guide of another training has aligned
             self.guide = self.weights
-            problem, _ = self.bind(problem.references, solver)
+            references = self.oracle.completed(problem.references, self.guide)
+            problem = self.oracle.bind_references(references, **solver.formulation())
         return problem, sample_weight, self.weights
 
     def prior(self) -> Any:
