@@ -39,7 +39,7 @@ class Alignment(NamedTuple):
     @property
     def codes(self) -> NDArray[np.uint8]:
         """The operations as an array of PAIR, SKIP_X and SKIP_Z; raises ValueError for other bytes."""
-        return self.known & (FREE - 1)
+        return self.known & np.uint8(FREE - 1)
 
     @property
     def known(self) -> NDArray[np.uint8]:
@@ -156,7 +156,7 @@ class References:
         strings: Strings,
         pairs: Sequence[Sequence[int]] | NDArray[Any],
         alignments: Sequence[Alignment],
-        decoys: Sequence[Sequence[int]] | None = None,
+        decoys: Sequence[Sequence[int] | Indices] | None = None,
         known: Sequence[NDArray[np.uint8] | None] | None = None,
     ) -> References:
         """From pairs of string indices, with an `Alignment` and (unless None) a list of decoy indices per pair."""
@@ -216,7 +216,7 @@ class References:
             [self.known[k] for k in part],
         )
 
-    def _decoy_lists(self) -> list[NDArray[np.int64]] | None:
+    def _decoy_lists(self) -> list[Indices] | None:
         if len(self.decoys) == 0:
             return None
         return [self.decoys[a:b] for a, b in pairwise(self.decoy_bounds)]

@@ -339,8 +339,8 @@ class SmithWatermanOracle(Oracle):
             return references
         aligner = self.aligner(references.strings, references.pairs)
         alignments = [
-            references.alignment(k) if known is None else Alignment.from_codes(*aligner.complete(w, *pair, known))
-            for k, (pair, known) in enumerate(zip(references.pairs.tolist(), references.known, strict=True))
+            references.alignment(k) if known is None else Alignment.from_codes(*aligner.complete(w, x, z, known))
+            for k, ((x, z), known) in enumerate(zip(references.pairs.tolist(), references.known, strict=True))
         ]
         return references.with_alignments(alignments)
 

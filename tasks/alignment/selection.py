@@ -14,6 +14,7 @@ costs are multiplied by the factor at which their mean hinge loss is least.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -116,8 +117,7 @@ class Selection:
     def _best_gaps(self, found: list[Costs]) -> Costs:
         size = FIRST
         while len(found) > 1 and size < LAST:
-            kept = -(-len(found) // KEPT)
-            found = sorted(found, key=lambda costs, size=size: self.score(costs, size), reverse=True)[:kept]
+            found = sorted(found, key=partial(self.score, size=size), reverse=True)[: -(-len(found) // KEPT)]
             size *= KEPT
         return self._best(found)
 
