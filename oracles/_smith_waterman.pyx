@@ -19,10 +19,12 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
+from structsvm.oracles.alignment import FREE
 from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "kernels.h" nogil:
     enum:
+        ALIGN_GLOBAL
         ALIGN_MARGIN
         ALIGN_PAIR
         ALIGN_SKIP_X
@@ -32,7 +34,7 @@ cdef extern from "kernels.h" nogil:
         double score
         int64_t i, j, state, at
     ctypedef struct align_task:
-        int64_t m, n, mode, low, high, layers, block, width
+        int64_t m, n, begin, end, low, high, layers, block, width
         const double* pair
         const int32_t* x
         const int32_t* z
@@ -59,6 +61,8 @@ cdef extern from "kernels.h" nogil:
 
 cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
+cdef uint8_t IS_FREE = FREE
+
 # What the working memory of one pair may take; beyond this it is refused.
 MAX_BYTES = 2 << 30
 
@@ -83,6 +87,8 @@ cdef class Aligner:
 
     cdef readonly object structure, strings
     cdef readonly Py_ssize_t n_symbols, n_features
+    cdef Py_ssize_t side                # of the table of pairs: the last letter pairs with none
+    cdef int64_t mode
     cdef const int32_t[::1] symbols
     cdef const int64_t[::1] offsets
     cdef const int32_t[:, ::1] pair_features
@@ -107,12 +113,13 @@ cdef class Aligner:
         self.pair_features = structure.pair_features
         self.open_features, self.extend_features = structure.open_features, structure.extend_features
         self.band = np.array(structure.band or (), dtype=np.int64)
-        self.task.mode = ("global", "semi_global", "local").index(structure.mode)
+        self.mode = ("global", "semi_global", "local").index(structure.mode)
         self.task.layers = 1
         self.task.barred.state = -1
         self.task.window = structure.window
         self.task.same_gaps = self.open_features.shape[1] == 1
-        self.pair = np.empty(self.n_symbols**2)
+        self.side = self.n_symbols + 1
+        self.pair = np.full(self.side**2, -np.inf)
         self.gaps = np.empty((2, self.n_symbols))
         self.task.pair = &self.pair[0]
         pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
@@ -152,15 +159,22 @@ cdef class Aligner:
     cdef int64_t layout(self, int64_t m, int64_t n, bint traceback) noexcept nogil:
         """Set lengths, band and blocks of the task; returns the doubles that it needs."""
         cdef align_task* s = &self.task
-        cdef int64_t count = m + n + 1
-        s.m, s.n = m, n
         s.low, s.high = -m, n
         if self.band.shape[0] > 0:
             s.low = max(s.low, min(<int64_t>0, n - m) + self.band[0])
             s.high = min(s.high, max(<int64_t>0, n - m) + self.band[1])
+        return self.blocks(m, n, traceback)
+
+    cdef int64_t blocks(self, int64_t m, int64_t n, bint traceback) noexcept nogil:
+        """Set lengths and blocks of the task in its band; returns the doubles that it and all parts of it need."""
+        cdef align_task* s = &self.task
+        cdef int64_t count = m + n + 1
+        s.m, s.n = m, n
+        s.low, s.high = max(s.low, -m), min(s.high, n)
         s.block = max(SHORTEST_BLOCK, <int64_t>(2.0 * sqrt(<double>count)))
         s.width = min(min(m, n), (s.high - s.low) // 2 + 1) + 6
-        cdef int64_t rows = 12 * s.layers * (m + ALIGN_MARGIN), kept = 5 * s.layers * s.width * ((count - 1) // s.block)
+        # A part, with shorter blocks, may have one more of them than the whole.
+        cdef int64_t rows = 12 * s.layers * (m + ALIGN_MARGIN), kept = 5 * s.layers * s.width * (count // s.block + 1)
         return rows + (kept + self.triangle() if traceback else 0)
 
     cdef int64_t triangle(self) noexcept nogil:
@@ -175,7 +189,7 @@ cdef class Aligner:
         cdef double* memory = &self.memory[0]
         self.layout(m, n, self.traceback)
         for i in range(1, m + 1):
-            self.letters[0, i] = a[i - 1] * <int32_t>self.n_symbols
+            self.letters[0, i] = a[i - 1] * <int32_t>self.side
             self.costs[0, i] = self.gaps[0, a[i - 1]]
             self.costs[1, i] = self.gaps[1, a[i - 1]]
         for i in range(n):
@@ -185,6 +199,7 @@ cdef class Aligner:
         s.x, s.z = &self.letters[0, 0], &self.letters[1, 0]
         s.open_x, s.extend_x, s.open_z, s.extend_z = (
             &self.costs[0, 0], &self.costs[1, 0], &self.costs[2, 0], &self.costs[3, 0])
+        s.begin = s.end = self.mode
         s.n_core = 0
         s.bonus = 0.0
         s.barred.state = -1
@@ -195,13 +210,14 @@ cdef class Aligner:
 
     cdef void prepare(self, const double* w) noexcept nogil:
         """Scores of all operations from the weights."""
-        cdef Py_ssize_t a, e
+        cdef Py_ssize_t a, b, e
         cdef double total
-        for a in range(self.pair.shape[0]):
-            total = 0.0
-            for e in range(self.pair_features.shape[1]):
-                total += w[self.pair_features[a, e]]
-            self.pair[a] = total
+        for a in range(self.n_symbols):
+            for b in range(self.n_symbols):
+                total = 0.0
+                for e in range(self.pair_features.shape[1]):
+                    total += w[self.pair_features[a * self.n_symbols + b, e]]
+                self.pair[a * self.side + b] = total
         for a in range(self.n_symbols):
             self.gaps[0, a] = self.gaps[1, a] = 0.0
             for e in range(self.open_features.shape[1]):
@@ -222,6 +238,16 @@ cdef class Aligner:
         KERNELS.align_walk(&self.task, end, layer, NULL, &self.path[0], &at, NULL)
         return at
 
+    cdef int64_t count_hits(self, const align_end* start, int64_t at, int64_t stop) noexcept nogil:
+        """The number of the task's core pairs among the operations at .. stop of the path."""
+        cdef int64_t i = start.i, j = start.j, k, hits = 0
+        for k in range(at, stop):
+            i += self.path[k] != ALIGN_SKIP_Z
+            j += self.path[k] != ALIGN_SKIP_X
+            if self.path[k] == ALIGN_PAIR:
+                hits += KERNELS.align_is_hit(&self.task, i, j)
+        return hits
+
     cdef double tally(self, Py_ssize_t x, Py_ssize_t z, int64_t i, int64_t j, const uint8_t* operations, int64_t count,
                       double sign, double* sums) noexcept nogil:
         """Add the operations from cell (i, j) on to a histogram, with a sign; returns their score."""
@@ -236,7 +262,7 @@ cdef class Aligner:
                 symbol = a[i] * self.n_symbols + b[j]
                 features = &self.pair_features[symbol, 0]
                 width = self.pair_features.shape[1]
-                score += self.pair[symbol]
+                score += self.pair[a[i] * self.side + b[j]]
                 i += 1
                 j += 1
             else:
@@ -276,6 +302,31 @@ cdef class Aligner:
         self.prepare(<const double*>array_data(weights))
         self.load(x, z)
 
+    def hits(self, w, references):
+        """How many assessed pairs of each reference the best alignment of its strings has, int64 array."""
+        cdef ndarray weights = self.structure.check_weights(w)
+        cdef const int64_t[::1] x = references.x, z = references.z
+        cdef const int32_t[::1] core_x, core_z
+        cdef const int64_t[::1] bounds
+        cdef int64_t[::1] out = np.zeros(len(references), dtype=np.int64)
+        cdef align_task* s = &self.task
+        cdef align_end end
+        cdef int64_t at
+        cdef Py_ssize_t k
+        core_x, core_z, bounds = references.core()
+        for k in range(x.shape[0]):
+            self.check(x[k], z[k])
+        with nogil:
+            self.prepare(<const double*>array_data(weights))
+            for k in range(x.shape[0]):
+                self.load(x[k], z[k])
+                self.forward()
+                end = self.ends[0]
+                at = self.walk(&end, 0, s.m + s.n)
+                s.core_x, s.core_z, s.n_core = &core_x[0] + bounds[k], &core_z[0] + bounds[k], bounds[k + 1] - bounds[k]
+                out[k] = self.count_hits(&end, at, s.m + s.n)
+        return np.asarray(out)
+
     def scores(self, w, const int64_t[:, ::1] pairs):
         """The score of the best alignment of each pair of strings, float64 array."""
         cdef ndarray weights = self.structure.check_weights(w)
@@ -305,6 +356,76 @@ cdef class Aligner:
             at = self.walk(&end, 0, self.task.m + self.task.n)
         return int(end.i), int(end.j), np.array(self.path[at:self.task.m + self.task.n]), float(score)
 
+    def complete(self, w, Py_ssize_t x, Py_ssize_t z, const uint8_t[::1] known):
+        """The best alignment of strings x and z that agrees with what is known of it.
+
+        Known pairs cut the strings into parts that do not depend on each other: the last one first, as `walk` goes.
+
+        Parameters
+        ----------
+        known : uint8 array
+            The operations of both strings, whole; those that need not be kept have FREE added.
+
+        Returns
+        -------
+        x_start, z_start : int
+        codes : uint8 array
+            Of its operations; pairs that are not known ones have FREE added.
+        """
+        self.begin(w, x, z)
+        cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high
+        cdef int64_t i = 0, j = 0, x_stop = m, z_stop = n, at = m + n, k
+        cdef align_end start
+        kinds = np.asarray(known) & (FREE - 1)
+        if (kinds != ALIGN_SKIP_Z).sum() != m or (kinds != ALIGN_SKIP_X).sum() != n:
+            raise ValueError(f"what is known must take all {m} letters of x and {n} of z")
+        if not self.traceback:
+            raise ValueError("this aligner was made for scores only (traceback=False)")
+        with nogil:
+            for k in range(known.shape[0]):
+                if known[k] == ALIGN_SKIP_X:
+                    self.letters[0, i + 1] = <int32_t>(self.n_symbols * self.side)
+                elif known[k] == ALIGN_SKIP_Z:
+                    self.letters[1, n - 1 - j] = <int32_t>self.n_symbols
+                i += (known[k] & 3) != ALIGN_SKIP_Z
+                j += (known[k] & 3) != ALIGN_SKIP_X
+            for k in range(known.shape[0] - 1, -1, -1):
+                if known[k] == ALIGN_PAIR:
+                    at = self.part(i, j, x_stop, z_stop, n, low, high, ALIGN_GLOBAL,
+                                   ALIGN_GLOBAL if at < m + n else self.mode, at, &start) - 1
+                    self.path[at] = ALIGN_PAIR
+                    x_stop, z_stop = i - 1, j - 1
+                i -= (known[k] & 3) != ALIGN_SKIP_Z
+                j -= (known[k] & 3) != ALIGN_SKIP_X
+            at = self.part(0, 0, x_stop, z_stop, n, low, high, self.mode,
+                           ALIGN_GLOBAL if at < m + n else self.mode, at, &start)
+        return int(start.i), int(start.j), np.array(self.path[at:m + n])
+
+    cdef int64_t part(self, int64_t i, int64_t j, int64_t x_stop, int64_t z_stop, int64_t n, int64_t low, int64_t high,
+                      int64_t begin, int64_t end, int64_t at, align_end* start) except -1 nogil:
+        """Fill the path before position `at` with the best alignment of the letters from cell (i, j) to another.
+
+        After `load`; its band is low .. high in the whole. Returns the new position, and sets the start.
+        """
+        cdef align_task* s = &self.task
+        cdef int64_t first, k
+        start.i = start.j = 0
+        if x_stop == i and z_stop == j:
+            return at
+        s.low, s.high = low - j + i, high - j + i
+        self.blocks(x_stop - i, z_stop - j, True)
+        s.begin, s.end = begin, end
+        s.x, s.z = &self.letters[0, i], &self.letters[1, n - z_stop]
+        s.open_x, s.extend_x = &self.costs[0, i], &self.costs[1, i]
+        s.open_z, s.extend_z = &self.costs[2, n - z_stop], &self.costs[3, n - z_stop]
+        self.forward()
+        start[0] = self.ends[0]
+        first = self.walk(start, 0, at)
+        for k in range(first, at):
+            if self.path[k] == ALIGN_PAIR:
+                self.path[k] = ALIGN_PAIR | IS_FREE
+        return first
+
     def table(self, w, Py_ssize_t x, Py_ssize_t z):
         """The scores of all cells' states, and those of the operations.
 
@@ -326,7 +447,7 @@ cdef class Aligner:
         with nogil:
             KERNELS.align_table(&self.task, &table[0, 0, 0])
         a, b = self.strings[x], self.strings[z]
-        pair = np.asarray(self.pair).reshape(self.n_symbols, -1)
+        pair = np.asarray(self.pair).reshape(self.side, -1)
         gaps = np.asarray(self.gaps)
         return np.asarray(table), pair[a], gaps[:, a], gaps[:, b]
 
@@ -438,8 +559,7 @@ cdef class AlignmentProblem(ReferenceProblem):
         core_x, core_z, bounds = references.core()
         self.core_x, self.core_z, self.core_bounds = core_x, core_z, bounds
         layers = np.diff(bounds) + 1 if self.counting else 1
-        pairs = np.column_stack([references.x, references.z])
-        super().__init__(structure, references, Aligner(structure, references.strings, pairs, layers),
+        super().__init__(structure, references, Aligner(structure, references.strings, references.pairs, layers),
                          rescaling, penalty)
 
     def fingerprint(self):
@@ -512,13 +632,7 @@ cdef class AlignmentProblem(ReferenceProblem):
 
     cdef double q_loss(self, int64_t R) noexcept nogil:
         """The share of the reference pairs that the path misses."""
-        cdef int64_t i = self.start.i, j = self.start.j, k, hits = 0
-        for k in range(self.at, self.stop):
-            i += self.aligner.path[k] != ALIGN_SKIP_Z
-            j += self.aligner.path[k] != ALIGN_SKIP_X
-            if self.aligner.path[k] == ALIGN_PAIR:
-                hits += KERNELS.align_is_hit(&self.aligner.task, i, j)
-        return <double>(R - hits) / <double>R
+        return <double>(R - self.aligner.count_hits(&self.start, self.at, self.stop)) / <double>R
 
     cdef int64_t trade(self, int64_t R, double gold) noexcept nogil:
         """The number of hits h whose best alignment has the most violated constraint; -1 where none is violated."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 
-# Codes of the operations b"M", b"X", b"Z", as in align.h.
+# Codes of the operations b"M", b"X", b"Z", as in align.h; FREE is added to those that need not be kept.
 PAIR, SKIP_X, SKIP_Z = range(3)
+FREE = 4
 
 _CODES = np.full(256, 255, dtype=np.uint8)
-_CODES[list(b"MmXZ")] = [PAIR, PAIR, SKIP_X, SKIP_Z]
+_CODES[list(b"MXZmxz")] = [PAIR, SKIP_X, SKIP_Z, PAIR + FREE, SKIP_X + FREE, SKIP_Z + FREE]
 
 
 class Alignment(NamedTuple):
@@ -27,7 +28,8 @@ class Alignment(NamedTuple):
         0 in global alignments.
     operations : bytes
         ``M`` a pair of letters, ``X`` a letter of x against a gap, ``Z`` a letter of z against a gap. In a reference
-        alignment ``m`` is a pair that losses ignore. Between two pairs, X comes before Z.
+        alignment those in lower case are not assessed: losses ignore them, and completions need not keep them. Between
+        two pairs, X comes before Z.
     """
 
     x_start: int
@@ -37,10 +39,20 @@ class Alignment(NamedTuple):
     @property
     def codes(self) -> NDArray[np.uint8]:
         """The operations as an array of PAIR, SKIP_X and SKIP_Z; raises ValueError for other bytes."""
+        return self.known & np.uint8(FREE - 1)
+
+    @property
+    def known(self) -> NDArray[np.uint8]:
+        """`codes`, with FREE added to those that are not assessed."""
         codes = _CODES[np.frombuffer(self.operations, dtype=np.uint8)]
         if (codes == 255).any():
-            raise ValueError(f"operations must be M, m, X or Z, got {self.operations!r:.80}")
+            raise ValueError(f"operations must be M, X, Z, m, x or z, got {self.operations!r:.80}")
         return codes
+
+    @property
+    def is_assessed(self) -> bool:
+        """Whether all operations are."""
+        return self.operations.isupper()
 
     @property
     def assessed(self) -> NDArray[np.bool_]:
@@ -60,7 +72,8 @@ class Alignment(NamedTuple):
 
     @classmethod
     def from_codes(cls, x_start: int, z_start: int, codes: NDArray[np.uint8]) -> Alignment:
-        return cls(int(x_start), int(z_start), np.frombuffer(b"MXZ", dtype=np.uint8)[codes].tobytes())
+        """The inverse of `known`."""
+        return cls(int(x_start), int(z_start), np.frombuffer(b"MXZ?mxz", dtype=np.uint8)[codes].tobytes())
 
 
 def _cells(alignment: Alignment) -> NDArray[np.int64]:
@@ -113,6 +126,8 @@ class References:
         Start of each alignment's operations.
     decoys, decoy_bounds : ndarrays of int64
         Indices of the decoys, and the start of each example's.
+    known : list of (ndarray of uint8, or None)
+        Where columns are not assessed: the operations of both strings, whole, with FREE added to those that are free.
     """
 
     def __init__(
@@ -127,11 +142,13 @@ class References:
         bounds: Indices,
         decoys: Indices,
         decoy_bounds: Indices,
+        known: Sequence[NDArray[np.uint8] | None],
     ) -> None:
         self.strings = strings
         self.x, self.z, self.x_start, self.z_start = x, z, x_start, z_start
         self.codes, self.assessed, self.bounds = codes, assessed, bounds
         self.decoys, self.decoy_bounds = decoys, decoy_bounds
+        self.known = known
 
     @classmethod
     def of(
@@ -139,7 +156,8 @@ class References:
         strings: Strings,
         pairs: Sequence[Sequence[int]] | NDArray[Any],
         alignments: Sequence[Alignment],
-        decoys: Sequence[Sequence[int]] | None = None,
+        decoys: Sequence[Sequence[int] | Indices] | None = None,
+        known: Sequence[NDArray[np.uint8] | None] | None = None,
     ) -> References:
         """From pairs of string indices, with an `Alignment` and (unless None) a list of decoy indices per pair."""
         if len(pairs) != len(alignments):
@@ -159,6 +177,7 @@ class References:
             np.concatenate([[0], np.cumsum([len(a.operations) for a in alignments])]).astype(np.int64),
             np.concatenate([np.empty(0, np.int64), *(np.asarray(d, dtype=np.int64) for d in decoys)]),
             np.concatenate([[0], np.cumsum([len(d) for d in decoys])]).astype(np.int64),
+            [None] * len(pairs) if known is None else known,
         )
 
     def __len__(self) -> int:
@@ -179,21 +198,54 @@ class References:
             self.bounds[start : stop + 1] - a,
             self.decoys[c:d],
             self.decoy_bounds[start : stop + 1] - c,
+            self.known[start:stop],
         )
+
+    def with_alignments(self, alignments: Sequence[Alignment]) -> References:
+        """The same examples with other alignments."""
+        return References.of(self.strings, self.pairs, alignments, self._decoy_lists(), self.known)
+
+    def chosen(self, part: Sequence[int] | Indices) -> References:
+        """The examples of these indices."""
+        decoys = self._decoy_lists()
+        return References.of(
+            self.strings,
+            self.pairs[part],
+            [self.alignment(k) for k in part],
+            None if decoys is None else [decoys[k] for k in part],
+            [self.known[k] for k in part],
+        )
+
+    def _decoy_lists(self) -> list[Indices] | None:
+        if len(self.decoys) == 0:
+            return None
+        return [self.decoys[a:b] for a, b in pairwise(self.decoy_bounds)]
+
+    @property
+    def pairs(self) -> Indices:
+        """The indices of the strings, array (n, 2)."""
+        return np.column_stack([self.x, self.z])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns are assessed."""
+        return all(known is None for known in self.known)
 
     def alignment(self, k: int) -> Alignment:
         """The reference alignment of example k."""
         a, b = self.bounds[k], self.bounds[k + 1]
-        operations = np.frombuffer(b"MXZ", dtype=np.uint8)[self.codes[a:b]]
-        operations = np.where((operations == ord("M")) & ~self.assessed[a:b], np.uint8(ord("m")), operations)
-        return Alignment(int(self.x_start[k]), int(self.z_start[k]), operations.tobytes())
+        free = FREE * ((self.codes[a:b] == PAIR) & ~self.assessed[a:b])
+        return Alignment.from_codes(self.x_start[k], self.z_start[k], self.codes[a:b] + free)
 
     def core(self) -> tuple[NDArray[np.int32], NDArray[np.int32], Indices]:
         """The assessed pairs, counted from 1: ``(letters of x, letters of z, start of each example's)``."""
         bounds = np.concatenate([[0], np.cumsum(self.assessed)])[self.bounds].astype(np.int64)
-        found = [_cells(self.alignment(k))[self.assessed[a:b]] for k, (a, b) in enumerate(pairwise(self.bounds))]
-        cells = np.concatenate([np.empty((0, 2), np.int64), *found]).astype(np.int32)
-        return np.ascontiguousarray(cells[:, 0]), np.ascontiguousarray(cells[:, 1]), bounds
+        cells = []
+        for other, start in ((SKIP_Z, self.x_start), (SKIP_X, self.z_start)):
+            steps = np.concatenate([[0], np.cumsum(self.codes != other)])
+            place = steps[1:] + np.repeat(start - steps[self.bounds[:-1]], np.diff(self.bounds))
+            cells.append(place[self.assessed].astype(np.int32))
+        return cells[0], cells[1], bounds
 
     def check_assessed(self) -> None:
         """Raise ValueError if an example has no assessed pair."""
@@ -207,7 +259,7 @@ class References:
         return np.column_stack([np.repeat(self.x, np.diff(self.decoy_bounds)), self.decoys])
 
     def arrays(self) -> list[NDArray[Any]]:
-        """All arrays that identify these examples."""
+        """All arrays that identify these examples, their completions being settled."""
         return [
             self.strings.symbols,
             self.strings.offsets,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -81,6 +82,12 @@ class LabelChain(Oracle):
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
         rows[:, : self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
         return rows.ravel()
+
+    def without_masks(self) -> Self:
+        """The same oracle, for which all labellings are allowed."""
+        oracle = copy.copy(self)
+        oracle.allowed = (None, None, None)
+        return oracle
 
     def broken_at(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> tuple[int, int] | None:
         """The first ``(sequence, token)`` at which a labelling breaks a mask; None if there is none."""

@@ -311,6 +311,39 @@ class SmithWatermanOracle(Oracle):
             x_start, z_start, codes = self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
         return Alignment.from_codes(x_start, z_start, codes)
 
+    def complete(self, x: tuple[ArrayLike, ArrayLike], known: Alignment, w: ArrayLike) -> Alignment:
+        """The best alignment that agrees with what is known of the true one.
+
+        Parameters
+        ----------
+        x : (array-like, array-like)
+        known : Alignment
+            Of both strings, whole. Its operations in upper case are known: these pairs, and letters that stand against
+            a gap or outside the alignment. Letters of those in lower case may stand anywhere between.
+        w : array-like of shape (n_features,)
+
+        Returns
+        -------
+        Alignment
+            In this mode; pairs that are not known ones are ``m``.
+        """
+        if (known.x_start, known.z_start) != (0, 0):
+            raise ValueError(
+                f"what is known must begin with the first letters, not at {known.x_start}, {known.z_start}"
+            )
+        return Alignment.from_codes(*self._aligner_of(x).complete(w, 0, 1, known.known))
+
+    def completed(self, references: References, w: ArrayLike) -> References:
+        """References with the alignments that `complete` finds where columns are not assessed."""
+        if references.is_whole:
+            return references
+        aligner = self.aligner(references.strings, references.pairs)
+        alignments = [
+            references.alignment(k) if known is None else Alignment.from_codes(*aligner.complete(w, x, z, known))
+            for k, ((x, z), known) in enumerate(zip(references.pairs.tolist(), references.known, strict=True))
+        ]
+        return references.with_alignments(alignments)
+
     def alignments(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> Iterator[tuple[float, Alignment]]:
         """Yield ``(score, Alignment)`` of all alignments of x = (x, z), best first.
 

@@ -11,6 +11,8 @@
  *     global       at (0, 0) and at (m, n);
  *     semi-global  at any cell of the first row or column, and at any of the last;
  *     local        anywhere, with a pair; the empty alignment scores 0 (floor = 0).
+ * How they begin and how they end are set apart: the part of an alignment before a known pair begins as the mode says
+ * and ends at (m, n), the part behind one begins at (0, 0).
  * The cells of an anti-diagonal d = i + j do not depend on each other: its loop over i is whole vectors. Only three
  * diagonals are at hand at a time; every `block`-th is kept, and the way back computes the cells that can lie on the
  * path from there once more (a triangle a block). So memory grows with the 3/2th power of the length, and no
@@ -37,7 +39,7 @@ typedef struct {
 } align_end;
 
 typedef struct {
-    int64_t m, n, mode;
+    int64_t m, n, begin, end;   /* how alignments begin and end: ALIGN_GLOBAL, ... */
     int64_t low, high;      /* the band: low <= j - i <= high */
     int64_t layers;
     int64_t block, width;   /* diagonals in a block; cells kept of each, with one to spare on both sides */
@@ -177,7 +179,7 @@ ALIGN_CELLS(align_cells_same_local, 1, 1)
 /* Diagonal d from the two before it, for i in a..b; cells beside them are set to -inf. */
 ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b, const align_row *two,
                             const align_row *one, const align_row *out) {
-    int local = s->mode == ALIGN_LOCAL;
+    int local = s->begin == ALIGN_LOCAL;
     if (s->n_core > 0) align_hits(s, d, a, b, two);
     for (int64_t h = 0; h < s->layers; h++) {
         int64_t from = h * one->stride, to = h * out->stride, behind = s->n - d;
@@ -185,7 +187,7 @@ ROWS_INLINE void align_step(const align_task *s, int64_t d, int64_t a, int64_t b
         const double *Z1 = one->v[ALIGN_SKIP_Z] + from;
         double *P = out->v[ALIGN_PAIR] + to, *X = out->v[ALIGN_SKIP_X] + to, *Z = out->v[ALIGN_SKIP_Z] + to;
         double *H = out->v[ALIGN_H] + to, floor = local && h == 0 ? 0.0 : -INFINITY;
-        double start = !local && h == 0 && (d == 0 || s->mode == ALIGN_SEMIGLOBAL) ? 0.0 : -INFINITY;
+        double start = !local && h == 0 && (d == 0 || s->begin == ALIGN_SEMIGLOBAL) ? 0.0 : -INFINITY;
         (s->same_gaps ? local ? align_cells_same_local : align_cells_same : local ? align_cells_local : align_cells)(
             align_most(a, 1), align_least(b, d - 1), s->pair, s->x, s->z + behind, s->open_x, s->extend_x,
             s->open_z + behind, s->extend_z + behind, P1, X1, Z1, two->v[ALIGN_H] + from, floor, P, X, Z, H);
@@ -248,7 +250,8 @@ static int align_forward(const align_task *s, align_end *ends) {
     for (int r = 0; r < 3; r++) row[r] = align_at(s, s->rows + r * 4 * s->layers * cells, cells, 2);
     for (int64_t k = 0; k < 12 * s->layers * cells; k++) s->rows[k] = -INFINITY;
     for (int64_t h = 0; h < s->layers; h++) ends[h] = (align_end){-INFINITY, 0, 0, ALIGN_START, 0};
-    if (s->mode == ALIGN_LOCAL) ends[0].score = 0.0;
+    if (s->end == ALIGN_LOCAL) ends[0].score = 0.0;
+    else if (s->begin == ALIGN_LOCAL) ends[0] = (align_end){0.0, s->m, s->n, ALIGN_START, 0};
     for (int64_t d = 0; d < count; d++) {
         const align_row *two = &row[(d + 1) % 3], *one = &row[(d + 2) % 3], *now = &row[d % 3];
         int64_t a = align_first(s, d), b = align_last(s, d);
@@ -264,9 +267,9 @@ static int align_forward(const align_task *s, align_end *ends) {
             }
         }
         align_step(s, d, a, b, two, one, now);
-        if (s->mode == ALIGN_LOCAL) {
+        if (s->end == ALIGN_LOCAL) {
             align_offer_pairs(s, now, d, align_most(a, 1), align_least(b, d - 1), ends);
-        } else if (s->mode == ALIGN_SEMIGLOBAL) {
+        } else if (s->end == ALIGN_SEMIGLOBAL) {
             if (d >= s->n && a == d - s->n) align_offer(s, now, a, s->n, ends);
             if (d >= s->m && b == s->m && d < count - 1) align_offer(s, now, s->m, d - s->m, ends);
         } else if (d == count - 1) {
@@ -347,7 +350,7 @@ static int align_walk(const align_task *s, align_end *end, int64_t layer, const 
             for (int k = 0; k < 3; k++) value[k] = base.v[k][place] + cost[k];
             value[ALIGN_START] = floor;
             if (script != NULL) {
-                int border = s->mode != ALIGN_LOCAL && (i == 0 || j == 0);
+                int border = s->begin != ALIGN_LOCAL && (i == 0 || j == 0);
                 state = *at > 0 ? script[*at - 1] : border ? ALIGN_PAIR : ALIGN_START;
                 for (int k = 0; k < 4; k++)
                     if (k != state && value[k] + suffix > detour->score)
@@ -369,7 +372,7 @@ static int align_walk(const align_task *s, align_end *end, int64_t layer, const 
                 suffix += s->pair[s->x[i] + s->z[s->n - j]];
                 if (layer > 0 && align_is_hit(s, i, j)) layer--;
                 cost[0] = cost[1] = cost[2] = 0.0;
-                if (s->mode == ALIGN_LOCAL && layer == 0) floor = 0.0;
+                if (s->begin == ALIGN_LOCAL && layer == 0) floor = 0.0;
                 i--, j--;
             } else if (state == ALIGN_SKIP_X) {
                 cost[ALIGN_PAIR] = s->open_x[i];

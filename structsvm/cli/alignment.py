@@ -16,6 +16,7 @@ from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.alignment.selection import AUTO, MODES
 from structsvm.tasks.common.solver import make_solver
 
 # Homologues of other examples that are used in place of decoys if a file has none.
@@ -90,9 +91,8 @@ def demo(seed: int) -> Any:
     click.echo("simulating 40 sequences with a homologue and decoys each, and 100 to test on")
     data, test = make_alignment(40, random_state=seed), make_alignment(100, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "mode": "local", "C": 1.0, "tol": 0.01})
-    model = AlignmentModel.of(settings)
     solver = make_solver(settings, DEFAULT_C)
-    references = model.references(data.X, data.y, data.decoys)
+    model, references = AlignmentModel.prepared(settings, data.X, data.y, data.decoys)
     raise_if_interrupted(model.train(references, solver, monitor=Bar(solver.n_passes)))
     click.echo(f"homologue not chosen: {choice_error(model, test.X, test.decoys):.3f} of the test examples")
     click.echo(f"gap: open {model.gap_open:+.4f}, extend {model.gap_extend:+.4f}")
@@ -125,7 +125,7 @@ def picture(model: Any) -> Any:
 
 
 @training(DEFAULT_C, plot="Save training history and matrix as a picture.")
-@choice("--mode", "semi_global", "global", "local")
+@choice("--mode", AUTO, *MODES)
 @choice("--gaps", "affine", "linear")
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
 @flag("--letter-gaps", "Gaps also weigh by the letter that stands against them.")
@@ -137,10 +137,12 @@ def picture(model: Any) -> Any:
 @click.option(
     "--prior",
     type=out.Input(),
-    help="Matrix to start from and stay close to: a file in NCBI's text form, or BLOSUM62, ...",
+    default=AUTO,
+    show_default=True,
+    help="Matrix to start from and stay close to: a file in NCBI's text form, BLOSUM62, ..., or none.",
 )
-@click.option("--prior-gap-open", type=float, default=-11.0, show_default=True)
-@click.option("--prior-gap-extend", type=float, default=-1.0, show_default=True)
+@click.option("--prior-gap-open", type=float, help="Its first letter of a gap.  [default: chosen]")
+@click.option("--prior-gap-extend", type=float, help="Its further letters of a gap.  [default: chosen]")
 @click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
 @click.option("--matrix", type=out.TEXT, help="Write the learnt matrix in NCBI's text form.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
@@ -149,6 +151,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     Two records per example, with gaps; records with the same first word that follow are its decoys.
     """
     decoys, matrix = params.pop("decoys", None), params.pop("matrix", None)
+    if params.get("prior") == "none":
+        params["prior"] = None
     file = read_alignments(path)
     file.check_aligned(path)
     if decoys and not file.has_decoys:
@@ -157,13 +161,19 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     decoys = file.has_decoys if decoys is None else decoys
     model, settings = job.start(load, DEFAULTS, params)
     solver = make_solver(settings, DEFAULT_C)
-    model = model or AlignmentModel.of(settings)
-    model.check_unchanged(settings)
-    references = model.references(file.pairs, file.rows, file.decoys if decoys else None)
+    sets = file.decoys if decoys else None
+    if model is None:
+        with job.warnings():
+            model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)
+    else:
+        model.check_unchanged(settings)
+        references = model.references(file.pairs, file.rows, sets)
     job.announce(
         f"{len(references)} pairs, {len(references.decoys)} decoys, {len(references.strings)} sequences, "
         f"{model.oracle.n_features} weights"
     )
+    if model.costs is not None:
+        job.say(f"prior: {model.costs}")
     status = job.run(model, references, solver, vars(settings), draw=picture)
     if matrix:
         with out.writing(matrix) as stream:

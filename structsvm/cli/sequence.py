@@ -139,6 +139,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @choice("--inference", "exact", "greedy")
 @click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
+@choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file.
 

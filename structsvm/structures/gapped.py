@@ -1,7 +1,8 @@
 """Alignments as users write them: two rows of equal length with gaps.
 
 A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is assessed by losses and metrics; a column with a
-lower-case letter is part of the alignment but is not assessed. Removing the gaps and upper-casing gives the strings.
+lower-case letter stands in the alignment but is not assessed: what is true of its letters is left open. Removing the
+gaps and upper-casing gives the strings.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ GAPS = "-."
 
 
 def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
-    """Return ``(x, z, operations)``: the strings without gaps, and one of ``MmXZ`` per column.
+    """Return ``(x, z, operations)``: the strings without gaps, and one of ``MXZmxz`` per column.
 
-    M is an assessed pair, m any other pair, X a letter of x against a gap, Z one of z. Where gaps in both rows meet,
-    the columns are sorted, X before Z: their order has no meaning.
+    M is a pair of letters, X a letter of x against a gap, Z one of z; in lower case where a letter is no upper-case
+    one. Where gaps in both rows meet, the columns are sorted, X before Z: their order has no meaning.
 
     Raises
     ------
@@ -28,12 +29,14 @@ def split_rows(row_x: str, row_z: str) -> tuple[str, str, bytes]:
     for column, (a, b) in enumerate(zip(row_x, row_z, strict=True), start=1):
         if a in GAPS and b in GAPS:
             raise ValueError(f"column {column} is a gap in both rows")
-        operations.append("Z" if a in GAPS else "X" if b in GAPS else "M" if a.isupper() and b.isupper() else "m")
+        operation = "Z" if a in GAPS else "X" if b in GAPS else "M"
+        is_assessed = all(letter.isupper() or letter in GAPS for letter in (a, b))
+        operations.append(operation if is_assessed else operation.lower())
     x, z = strip_gaps(row_x), strip_gaps(row_z)
     if not x or not z:
         raise ValueError("a row is empty, or contains only gaps")
-    runs = ("".join(run) for _, run in groupby(operations, key=lambda c: c in "XZ"))
-    return x, z, "".join("".join(sorted(run)) if run[0] in "XZ" else run for run in runs).encode()
+    runs = ("".join(run) for _, run in groupby(operations, key=lambda c: c in "Mm"))
+    return x, z, "".join(run if run[0] in "Mm" else "".join(sorted(run, key=str.upper)) for run in runs).encode()
 
 
 def strip_gaps(row: str) -> str:
@@ -51,7 +54,7 @@ def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, 
     """
     a, b = [], []
     i, j = x_start, z_start
-    for operation in operations.decode():
+    for operation in operations.decode().upper():
         a.append("-" if operation == "Z" else x[i])
         b.append("-" if operation == "X" else z[j])
         i += operation != "Z"
@@ -79,6 +82,6 @@ def assessed_pairs(row_x: str, row_z: str) -> tuple[list[tuple[int, int]], list[
     for operation in operations.decode():
         if operation in "Mm":
             (assessed if operation == "M" else others).append((i, j))
-        i += operation != "Z"
-        j += operation != "X"
+        i += operation not in "Zz"
+        j += operation not in "Xx"
     return assessed, others

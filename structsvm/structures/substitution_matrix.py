@@ -99,6 +99,27 @@ class SubstitutionMatrix:
         """Read a file in NCBI's text form (BLOSUM62 and the like)."""
         return cls.from_ncbi(Path(path).read_text(encoding="ascii"), str(path))
 
+    @classmethod
+    def published(cls, name: str) -> SubstitutionMatrix:
+        """A published matrix, such as BLOSUM62 or GONNET1992, out of Biopython's package data.
+
+        Raises
+        ------
+        ImportError
+            Without Biopython.
+        ValueError
+            For a name that it does not have.
+        """
+        try:
+            from Bio.Align import substitution_matrices
+        except ImportError:
+            raise ImportError("published matrices come with Biopython: pip install 'structsvm[alignment]'") from None
+        known = substitution_matrices.load()
+        if name not in known:
+            raise ValueError(f"there is no substitution matrix {name!r}, neither a file nor one of {', '.join(known)}")
+        matrix = substitution_matrices.load(name)
+        return cls("".join(matrix.alphabet), matrix)
+
     def over(self, alphabet: str, missing: float = 0.0) -> SubstitutionMatrix:
         """The matrix over another alphabet; its pairs with unknown letters score `missing`."""
         place = [self.alphabet.find(letter) for letter in alphabet]

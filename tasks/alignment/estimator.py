@@ -16,6 +16,7 @@ from structsvm.solvers.base import Solver, raise_if_interrupted
 from structsvm.structures.gapped import pairs_letters
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.alignment.selection import AUTO, MODES
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
@@ -34,9 +35,10 @@ class SequenceAligner(TaskEstimator):
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own.
-    mode : {"semi_global", "global", "local"}, default="semi_global"
+    mode : {"auto", "semi_global", "global", "local"}, default="auto"
         What of the sequences an alignment must take: from the first letter of one to the last letter of one, what
-        stands out being free; both whole; or any part of each (Smith-Waterman).
+        stands out being free; both whole; or any part of each (Smith-Waterman). "auto": the first, unless another one
+        does better on held-out training pairs, by more than two standard errors.
     gaps : {"affine", "linear"}, default="affine"
     symmetric : bool, default=True
         One weight for the pairs (a, b) and (b, a).
@@ -53,11 +55,15 @@ class SequenceAligner(TaskEstimator):
         Share of the reference's pairs missed, or 1 for any other alignment. Without meaning where decoys are given.
     window : int, default=0
         "q": how far from its place a reference pair counts as found.
-    prior : str, path-like or SubstitutionMatrix, optional
+    prior : str, path-like or SubstitutionMatrix, default="auto"
         A matrix to start from and to stay close to: ``1/2 |w - w0|^2`` is minimised in place of ``1/2 |w|^2``. A name
-        as "BLOSUM62" is looked for by `structsvm.datasets.fetch_substitution_matrix`. None: zero.
-    prior_gap_open, prior_gap_extend : float, default=-11.0, -1.0
-        What the first and each further letter of a gap score in w0.
+        as "BLOSUM62" is one of Biopython's package data; without Biopython, of
+        `structsvm.datasets.fetch_substitution_matrix`. "auto": of BLOSUM62 and its kin (DNA: NUC.4.4; other letters,
+        or without Biopython: equal letters 1, others -1) and the log-odds of the training pairs, the one that aligns
+        the pairs best, in the unit that suits the loss. None: zero.
+    prior_gap_open, prior_gap_extend : float, optional
+        What the first and each further letter of a gap score in w0, in the unit of the matrix. None: those that align
+        the training pairs best.
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     n_jobs : int, optional
@@ -78,15 +84,23 @@ class SequenceAligner(TaskEstimator):
         Learnt scores of the first and of each further letter of a gap.
     coef_ : ndarray of shape (n_features,), float64
         All weights, in the order of `SmithWatermanOracle`.
+    mode_ : str
+    prior_ : Costs or None
+        The costs w0: names of mode and matrix, `gap_open`, `gap_extend` in the matrix's unit, and the factor `scale`
+        on all of them.
     result_ : Result
     n_iter_ : int
 
     Notes
     -----
     X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Columns with a lower-case letter are
-    aligned but not assessed: neither losses nor metrics look at them. With `decoys` the costs are learnt so that x is
-    closer to its homologue z, aligned as y says, than to any decoy, aligned in whatever way. With s(x, z) the score of
-    the best alignment, unknown alignments of homologues make the objective
+    not assessed: losses and metrics do not look at them, and how their letters are aligned is not learnt but left open.
+    Before training they are aligned as the prior (or what was learnt before, or without either one pass over the rows
+    as they are) aligns them best; `result_` certifies the problem with these alignments.
+
+    With `decoys` the costs are learnt so that x is closer to its homologue z, aligned as y says, than to any decoy,
+    aligned in whatever way. With s(x, z) the score of the best alignment, unknown alignments of homologues make the
+    objective
 
         1/2 |w - w0|^2 + C sum_i max(0, 1 + max_t s(x_i, z_i^t) - s(x_i, z_i)),
 
@@ -100,7 +114,7 @@ class SequenceAligner(TaskEstimator):
         C: float | None = None,
         *,
         solver: str | Solver = "larank",
-        mode: str = "semi_global",
+        mode: str = "auto",
         gaps: str = "affine",
         symmetric: bool = True,
         letter_gaps: bool = False,
@@ -109,9 +123,9 @@ class SequenceAligner(TaskEstimator):
         band: Any = None,
         loss: str = "q",
         window: int = 0,
-        prior: Any = None,
-        prior_gap_open: float = -11.0,
-        prior_gap_extend: float = -1.0,
+        prior: Any = "auto",
+        prior_gap_open: float | None = None,
+        prior_gap_extend: float | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -146,7 +160,7 @@ class SequenceAligner(TaskEstimator):
 
     _model_class = AlignmentModel
     _constraints = SOLVER_CHOICE | {
-        "mode": Options("semi_global", "global", "local"),
+        "mode": Options(AUTO, *MODES),
         "gaps": Options("affine", "linear"),
         "symmetric": FLAG,
         "letter_gaps": FLAG,
@@ -159,8 +173,8 @@ class SequenceAligner(TaskEstimator):
             Kind((str, os.PathLike, SubstitutionMatrix), "a name, a path or a SubstitutionMatrix"),
             Options(None),
         ),
-        "prior_gap_open": Interval(Real, -np.inf, closed="neither"),
-        "prior_gap_extend": Interval(Real, -np.inf, closed="neither"),
+        "prior_gap_open": (Interval(Real, -np.inf, closed="neither"), Options(None)),
+        "prior_gap_extend": (Interval(Real, -np.inf, closed="neither"), Options(None)),
     }
 
     # ---- training -------------------------------------------------------------------------------
@@ -220,19 +234,24 @@ class SequenceAligner(TaskEstimator):
             raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
         if (self.warm_start and hasattr(self, "model_")) or self.checkpoint is not None:
             raise ValueError("y is None: 'warm_start' and 'checkpoint' have no meaning where alignments are unknown")
-        model, rows = AlignmentModel.of(self), [None] * len(X)
+        start, _ = AlignmentModel.prepared(self, X, None, decoys)
+        model, rows = start, [None] * len(X)
         run: Any = None
         try:
             for _ in range(ROUNDS):
                 found = model.align(X, self._threads)
-                # An alignment of nothing would teach nothing.
-                found = [new if pairs_letters(new) else old for new, old in zip(found, rows, strict=True)]
+                # An alignment of nothing would teach nothing; what is not aligned is known not to be.
+                found = [
+                    (new[0].upper(), new[1].upper()) if pairs_letters(new) else old
+                    for new, old in zip(found, rows, strict=True)
+                ]
                 if None in found:
                     raise ValueError(f"X, example {found.index(None)}: the prior aligns no letter of x with one of z")
                 if run is not None and found == rows:
                     break
                 rows = found
-                model, run = self._trained(X, rows, sample_weight, metadata={"decoys": decoys}, decoys=decoys)
+                options = {"metadata": {"decoys": decoys}, "decoys": decoys, "start": start}
+                model, run = self._trained(X, rows, sample_weight, **options)
                 if run.status in ("stopped", "interrupted"):
                     break
         except KeyboardInterrupt:  # while the homologues were aligned
@@ -246,11 +265,17 @@ class SequenceAligner(TaskEstimator):
     def _make_solver(self) -> Any:
         return make_solver(self, DEFAULT_C)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any, Any]:
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None, start: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """`start` is an untrained model whose mode and costs are settled already."""
         if before is not None:
             before.check_unchanged(self)
-        model = AlignmentModel.of(self) if before is None else before
-        references = model.references(X, y, decoys)
+        if before is None and start is None:
+            model, references = AlignmentModel.prepared(self, X, y, decoys)
+        else:
+            model = start.again() if before is None else before
+            references = model.references(X, y, decoys)
         return model, references, checked_sample_weight(sample_weight, len(references))
 
     @classmethod
@@ -266,7 +291,7 @@ class SequenceAligner(TaskEstimator):
         params
             Parameters of the class.
         """
-        self = cls(**({"gaps": "linear"} if gap_extend is None else {}) | params)
+        self = cls(**{"gaps": "linear" if gap_extend is None else "affine", "mode": "semi_global"} | params)
         self._check_params()
         model = AlignmentModel.of(self)
         model.set_costs(matrix, gap_open, gap_open if gap_extend is None else gap_extend)
@@ -314,6 +339,14 @@ class SequenceAligner(TaskEstimator):
     @property
     def coef_(self) -> Any:
         return self._fitted().weights
+
+    @property
+    def mode_(self) -> str:
+        return self._fitted().oracle.mode
+
+    @property
+    def prior_(self) -> Any:
+        return self._fitted().costs
 
     @property
     def substitution_matrix_(self) -> Any:

@@ -18,15 +18,19 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval
+from structsvm.solvers import LaRank
+from structsvm.solvers.base import raise_if_interrupted
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
+from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
 from structsvm.tasks.common.model import TaskModel
 
 DEFAULT_C = 0.01
+N_FOR_SCALE = 64
 
-ARRAYS = {"weights": Array("f8", ("n_features",))}
+ARRAYS = {"weights": Array("f8", ("n_features",)), "guide": Array("f8", ("n_features",), needed=False)}
 
 
 # Parameters that the oracle stores as they are.
@@ -41,29 +45,60 @@ class AlignmentModel(TaskModel):
     encoder : LetterEncoder
     oracle : SmithWatermanOracle
     weights : ndarray of shape (oracle.n_features,), float64
+    costs : Costs or None
+        The costs of the prior that training started from.
+    guide : ndarray of shape (oracle.n_features,), float64, or None
+        The costs by which columns that the references do not assess were aligned for the last training.
     """
 
     kind = "alignment"
     estimator = "SequenceAligner"
 
-    def __init__(self, encoder: Any, oracle: Any, *, weights: Any = None) -> None:
+    costs: Any = None
+
+    def __init__(self, encoder: Any, oracle: Any, *, weights: Any = None, guide: Any = None) -> None:
         super().__init__()
-        self.encoder, self.oracle = encoder, oracle
+        self.encoder, self.oracle, self.guide = encoder, oracle, guide
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
 
     @classmethod
     def of(cls, params: Any) -> Any:
-        """An untrained model as parameters (attributes of an object) ask for it, its weights those of the prior."""
+        """An untrained model as parameters (attributes of an object) ask for it; semi-global if they leave it open."""
         encoder = LetterEncoder(params.alphabet, params.classes)
-        oracle = SmithWatermanOracle(
-            encoder.sizes[0],
-            classes=encoder.sizes[1:],
-            **{name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")},
-        )
-        model = cls(encoder, oracle)
+        settings = {name: getattr(params, name) for name in (*STRUCTURE, "band", "loss")}
+        settings["mode"] = "semi_global" if params.mode == AUTO else params.mode
+        return cls(encoder, SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **settings))
+
+    @classmethod
+    def prepared(cls, params: Any, X: Any, y: Any, decoys: Any = None) -> tuple[Any, Any]:
+        """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
+
+        The model's weights are the costs to start from. `y` None: unknown alignments, which decoys stand in for.
+        """
+        model = cls.of(params)
+        is_open = params.mode == AUTO
+        references = (model.in_mode("global") if is_open else model).references(X, y, decoys)
+        if not is_open and params.prior is None:
+            return model, references
+        selection = Selection(model, params, references)
+        costs = selection.choose()
+        if is_open:
+            model = model.in_mode(costs.mode)
+            references = model.trimmed(references)
         if params.prior is not None:
-            model.set_costs(params.prior, params.prior_gap_open, params.prior_gap_extend)
-        return model
+            model.set_costs(selection.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
+            if params.prior == AUTO and y is not None:
+                costs = costs._replace(scale=scaled(model, references))
+            model.weights *= costs.scale
+            model.costs = costs
+        return model, references
+
+    def in_mode(self, mode: str) -> Any:
+        """The same model without costs, in another mode."""
+        structure = self.structure()["oracle"] | {"mode": mode}
+        return type(self)(
+            self.encoder, SmithWatermanOracle(self.encoder.sizes[0], classes=self.encoder.sizes[1:], **structure)
+        )
 
     # ---- the weights as costs -------------------------------------------------------------------
 
@@ -89,6 +124,21 @@ class AlignmentModel(TaskModel):
         if self.oracle.gaps == "affine":
             self.weights[first + 1] = gap_extend
 
+    def log_odds(self, references: Any) -> Any:
+        """The matrix that `log_odds_matrix` makes of the references."""
+        (core_x, core_z, bounds), strings = references.core(), references.strings
+        counts = np.ones((len(self.encoder.letters),) * 2)
+        letters = []
+        for place, string in ((core_x, references.x), (core_z, references.z)):
+            symbols = strings.symbols[np.repeat(strings.offsets[string], np.diff(bounds)) + place - 1]
+            letters.append(np.unravel_index(symbols, self.encoder.sizes)[0])
+        np.add.at(counts, tuple(letters), 1.0)
+        return log_odds(self.encoder.letters, counts, self.oracle.symmetric)
+
+    def matrix_of(self, prior: Any) -> Any:
+        """A prior's matrix, over the letters of the model."""
+        return read_matrix(prior).over(self.encoder.letters)
+
     @property
     def substitution_matrix(self) -> Any:
         return SubstitutionMatrix(self.encoder.letters, self.oracle.pair_table(self.weights))
@@ -111,15 +161,32 @@ class AlignmentModel(TaskModel):
     # ---- training -------------------------------------------------------------------------------
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The oracle bound to `References`."""
+        """The oracle bound to `References`, whose columns that are not assessed the guide has aligned."""
+        if self.guide is not None:
+            data = self.oracle.completed(data, self.guide)
         return self.oracle.bind_references(data, **solver.formulation()), sample_weight
+
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        if not problem.references.is_whole:  # which the guide of another training has aligned
+            self.guide = self.weights
+            references = self.oracle.completed(problem.references, self.guide)
+            problem = self.oracle.bind_references(references, **solver.formulation())
+        return problem, sample_weight, self.weights
 
     def prior(self) -> Any:
         """The costs that the model was made with."""
         return self.weights if self.weights.any() else None
 
     def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """Fit to `References`; see `TaskModel.train`. Warns of gaps that are rewarded in local mode."""
+        """Fit to `References`; see `TaskModel.train`. Warns of gaps that are rewarded in local mode.
+
+        Columns that are not assessed are aligned once, before training, as the costs that it starts from align them
+        best: the problem that is solved, and certified, is the convex one with these alignments. An alignment with
+        other costs could only score more, so that its primal objective bounds the one in which they are left open.
+        """
+        resumes = options.get("resume", False) or options.get("passes") is not None
+        if not (self.is_trained and resumes):
+            self.guide = None if data.is_whole else self._first_guide(data)
         run = super().train(data, solver, **options)
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
             warn(
@@ -129,16 +196,27 @@ class AlignmentModel(TaskModel):
             )
         return run
 
+    def _first_guide(self, data: Any) -> Any:
+        """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
+        if self.weights.any():
+            return self.weights
+        solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
+        run = solver.solve(self.oracle.bind_references(data, **solver.formulation()))
+        raise_if_interrupted(run)
+        return run.weights
+
     def references(self, X: Any, y: Any, decoys: Any = None) -> Any:
-        """Encode pairs of strings, their reference alignments (pairs of rows) and lists of decoys."""
+        """Encode pairs of strings, their reference alignments (pairs of rows; None: unknown) and lists of decoys."""
         for name, other in (("y", y), ("decoys", decoys)):
             if other is not None and len(other) != len(X):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
-        pool, pairs, alignments, sets = StringPool(self.encoder), [], [], []
-        for k, (pair, rows) in enumerate(zip(X, y, strict=True)):
+        pool, pairs, alignments, known, sets = StringPool(self.encoder), [], [], [], []
+        for k, pair in enumerate(X):
             pairs.append(pool.add_pair(pair, k))
             try:
-                alignments.append(self.read_rows(pair[0], pair[1], rows))
+                whole = Alignment(0, 0, b"") if y is None else self.read_rows(pair[0], pair[1], y[k])
+                alignments.append(whole if y is None else trimmed(whole.operations, self.oracle.mode))
+                known.append(None if y is None or whole.is_assessed else whole.known)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:
@@ -147,10 +225,17 @@ class AlignmentModel(TaskModel):
                         f"decoys, example {k}: expected a list of at least one string, got {decoys[k]!r:.80}"
                     )
                 sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(decoys[k])])
-        return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None)
+        return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None, known)
+
+    def trimmed(self, references: Any) -> Any:
+        """References with alignments of whole strings, as the model's mode has them."""
+        if self.oracle.mode == "global" or len(references.codes) == 0:
+            return references
+        wholes = [references.alignment(k).operations for k in range(len(references))]
+        return references.with_alignments([trimmed(whole, self.oracle.mode) for whole in wholes])
 
     def read_rows(self, x: Any, z: Any, rows: Any) -> Any:
-        """The `Alignment` of two gapped rows; ValueError if they are not rows of x and z."""
+        """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""
         if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
             raise ValueError(f"an alignment is a pair of gapped strings, got {rows!r:.80}")
         row_x, row_z, operations = split_rows(*rows)
@@ -159,7 +244,43 @@ class AlignmentModel(TaskModel):
             if row != letters:
                 place = next((k for k, (a, b) in enumerate(zip(row, letters)) if a != b), min(len(row), len(letters)))
                 raise ValueError(f"its row of {name} is not {name}: they differ from letter {place + 1} on")
-        return trimmed(operations, self.oracle.mode)
+        return Alignment(0, 0, operations)
+
+    # ---- choosing -------------------------------------------------------------------------------
+
+    def n_examples(self, data: Any) -> int:
+        return len(data)
+
+    def groups(self, data: Any) -> Any:
+        """Pairs that share a string, directly or through others, have the same number."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        graph = coo_array((np.ones(len(data)), tuple(data.pairs.T)), (len(data.strings),) * 2)
+        return connected_components(graph, directed=False)[1][data.x]
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        return data.chosen(train), data.chosen(test)
+
+    def judged(self, data: Any) -> tuple[str, Any, Any]:
+        """The metric, and for each example what was found and what was wanted: the share of assessed pairs that the
+        best alignment has; or with decoys, whether the homologue scores more than all of them.
+        """
+        if len(data.decoys) == 0:
+            found = self.oracle.aligner(data.strings, data.pairs).hits(self.weights, data)
+            return "Q", found / np.diff(data.core()[2]), np.ones(len(data))
+        pairs = np.concatenate([data.pairs, data.decoy_pairs()])
+        scores = self.oracle.aligner(data.strings, pairs, traceback=False).scores(self.weights, pairs)
+        highest = np.maximum.reduceat(scores[len(data) :], data.decoy_bounds[:-1])
+        return "homologues chosen", (scores[: len(data)] > highest).astype(float), np.ones(len(data))
+
+    def scale(self, data: Any) -> float:
+        """The mean of ``|dPsi|^2 / loss`` of the most violated constraints at the costs to start from."""
+        few = data.chosen(np.arange(min(len(data), N_FOR_SCALE)))
+        problem = self.oracle.bind_references(few)
+        found = [problem.separate(i, self.weights) for i in range(len(few))]
+        sizes = [float(psi @ psi) / b for b, psi in found if b > 0.0]
+        return float(np.mean(sizes)) if sizes else 1.0
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -246,7 +367,7 @@ class AlignmentModel(TaskModel):
             for structure in (self.structure(), AlignmentModel.of(params).structure())
         )
         for name, value in mine.items():
-            if wanted[name] != value:
+            if wanted[name] != value and getattr(params, name) != AUTO:
                 raise ValueError(
                     f"The {name!r} parameter of SequenceAligner is {wanted[name]!r}, and the costs at hand were learnt "
                     f"with {value!r}; set it back, or train afresh."
@@ -264,14 +385,18 @@ class AlignmentModel(TaskModel):
         return f"its prior is a substitution matrix in the file {prior!r:.200}, which training would open"
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        return self.structure(), {"weights": self.weights}
+        header = self.structure() | {"costs": None if self.costs is None else list(self.costs)}
+        return header, {"weights": self.weights} | ({} if self.guide is None else {"guide": self.guide})
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         classes = tuple(header["classes"]) if isinstance(header["classes"], list) else header["classes"]
         encoder = LetterEncoder(header["alphabet"], classes)
         oracle = SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **header["oracle"])
-        return cls(encoder, oracle, **checked_arrays(arrays, ARRAYS, n_features=oracle.n_features))
+        model = cls(encoder, oracle, **checked_arrays(arrays, ARRAYS, n_features=oracle.n_features))
+        if header.get("costs") is not None:
+            model.costs = Costs.read(header["costs"])
+        return model
 
 
 def as_pair(pair: Any, k: Any) -> Any:
@@ -316,12 +441,13 @@ def trimmed(operations: Any, mode: Any) -> Any:
     Local alignments begin and end with a pair. Semi-global ones leave out the longer of the two gaps that may stand at
     an end.
     """
+    steps = operations.upper()
     paired = [k for k, operation in enumerate(operations) if operation in b"Mm"]
     if not paired:
         raise ValueError("the alignment has no pair of letters")
     if mode == "global":
         return Alignment(0, 0, operations)
-    head, body, tail = operations[: paired[0]], operations[paired[0] : paired[-1] + 1], operations[paired[-1] + 1 :]
+    head, body, tail = steps[: paired[0]], operations[paired[0] : paired[-1] + 1], steps[paired[-1] + 1 :]
     x, z = head.count(b"X"), head.count(b"Z")
     if mode == "local":
         return Alignment(x, z, body)
@@ -331,8 +457,8 @@ def trimmed(operations: Any, mode: Any) -> Any:
 
 
 def is_name(matrix: Any) -> bool:
-    """Whether a substitution matrix is given by the name of a published one."""
-    return isinstance(matrix, str) and matrix.isalnum() and not os.path.exists(matrix)
+    """Whether a substitution matrix is given by the name of a published one, or to be chosen."""
+    return isinstance(matrix, str) and (matrix == AUTO or (matrix.isalnum() and not os.path.exists(matrix)))
 
 
 def read_matrix(matrix: Any) -> Any:
@@ -340,9 +466,12 @@ def read_matrix(matrix: Any) -> Any:
     if isinstance(matrix, SubstitutionMatrix):
         return matrix
     if isinstance(matrix, str) and not os.path.exists(matrix):
-        from structsvm.datasets import fetch_substitution_matrix
+        try:
+            return SubstitutionMatrix.published(matrix)
+        except ImportError:
+            from structsvm.datasets import fetch_substitution_matrix
 
-        return fetch_substitution_matrix(matrix)
+            return fetch_substitution_matrix(matrix)
     return SubstitutionMatrix.read(matrix)
 
 
@@ -378,7 +507,12 @@ def log_odds_matrix(y: Any, *, alphabet: str = "protein", pseudocount: float = 1
         alignment = Alignment(0, 0, operations)
         pairs = alignment.pairs[alignment.assessed[alignment.codes == PAIR]]
         np.add.at(counts, (a[pairs[:, 0]], b[pairs[:, 1]]), 1.0)
+    return log_odds(encoder.letters, counts, symmetric)
+
+
+def log_odds(letters: str, counts: Any, symmetric: bool) -> Any:
+    """The matrix ``log P(a, b) / (P(a) P(b))`` of counts of pairs."""
     if symmetric:
         counts = counts + counts.T
     joint = counts / counts.sum()
-    return SubstitutionMatrix(encoder.letters, np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0))))
+    return SubstitutionMatrix(letters, np.log(joint / np.outer(joint.sum(axis=1), joint.sum(axis=0))))

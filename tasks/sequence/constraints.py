@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.tasks.common.labels import is_hashable
+from structsvm.tasks.common.labels import is_hashable, sort_labels
 
 
 def label_masks(constraints: Any, labels: Any) -> Any:
@@ -21,12 +21,17 @@ def label_masks(constraints: Any, labels: Any) -> Any:
         if len(constraints) != 3:
             raise ValueError(f"constraints must hold three masks (transitions, first, last), got {len(constraints)}")
         return constraints
-    if not all(isinstance(label, str) for label in labels):
-        raise TypeError(f"constraints={constraints!r} needs labels that are strings")
+    numbers = [label for label in labels if not isinstance(label, str)]
+    if numbers:
+        raise TypeError(
+            f"constraints={constraints!r} needs labels that are strings, such as 'B-PER', got {numbers[0]!r}. Numbers "
+            "of a list of names (Hugging Face: names = features['ner_tags'].feature.names) become labels by "
+            "y = [[names[k] for k in labels] for labels in y]"
+        )
     opens = {"bio": "", "bioes": "BI"}[constraints]  # a chunk must go on after these
     inside = {"bio": "I", "bioes": "IE"}[constraints]  # a chunk must be open before these
     begins = {"bio": "BI", "bioes": "BI"}[constraints]
-    parts = [(label[:1], label[2:]) if label[1:2] == "-" else (label, "") for label in labels]
+    parts = [_parts(label) for label in labels]
 
     def allowed(a: Any, b: Any) -> Any:
         (before, kind), (here, kind_here) = a, b
@@ -39,6 +44,63 @@ def label_masks(constraints: Any, labels: Any) -> Any:
     first = np.array([allowed(outside, b) for b in parts])
     last = np.array([allowed(a, outside) for a in parts])
     return transitions, first, last
+
+
+def _parts(label: str) -> tuple[str, str]:
+    """The tag and the type of a label; without a type, all of it is the tag."""
+    return (label[:1], label[2:]) if label[1:2] == "-" else (label, "")
+
+
+def repaired(scheme: str, labels: list[str]) -> list[str]:
+    """The labelling of a sequence in a scheme that has the chunks which conlleval reads in it.
+
+    A chunk begins at B and S, after E and S, and wherever none of its type is open.
+    """
+    chunks: list[list[int]] = []
+    before = ""
+    for t, label in enumerate(labels):
+        tag, kind = _parts(label)
+        if kind and kind == before and tag not in "BS":
+            chunks[-1].append(t)
+        elif kind:
+            chunks.append([t])
+        before = "" if tag in "ES" else kind
+    new = list(labels)
+    for chunk in chunks:
+        kind = _parts(labels[chunk[0]])[1]
+        tags = "B" + "I" * (len(chunk) - 1)
+        if scheme == "bioes":
+            tags = tags[:-1] + "E" if len(chunk) > 1 else "S"
+        for t, tag in zip(chunk, tags, strict=True):
+            new[t] = f"{tag}-{kind}"
+    return new
+
+
+def repair(scheme: Any, labels: Any, label_ids: Any, offsets: Any, *, is_open: bool) -> tuple[Any, Any]:
+    """Return ``(labels, label_ids)`` with the sequences that break a scheme `repaired`, and the labels that this needs.
+
+    ValueError for masks, and for new labels unless the set of labels is open.
+    """
+    if scheme is None:
+        return labels, label_ids
+    if isinstance(scheme, tuple):
+        raise ValueError("broken='repair' needs constraints='bio' or 'bioes': masks do not say what is meant")
+    transitions, first, last = label_masks(scheme, labels)
+    bounds = np.unique(offsets)
+    wrong = np.zeros(len(label_ids), dtype=bool)
+    wrong[1:] = ~transitions[label_ids[:-1], label_ids[1:]]
+    wrong[bounds[:-1]] = ~first[label_ids[bounds[:-1]]]
+    wrong[bounds[1:] - 1] |= ~last[label_ids[bounds[1:] - 1]]
+    names = np.array(labels, dtype=object)[label_ids]
+    for k in np.unique(np.searchsorted(bounds, np.flatnonzero(wrong), side="right")):
+        part = slice(bounds[k - 1], bounds[k])
+        names[part] = repaired(scheme, names[part].tolist())
+    new = sorted(set(names.tolist()) - set(labels))
+    if new and not is_open:
+        raise ValueError(f"broken='repair' makes the label {new[0]!r}, which is not one of the labels {list(labels)}")
+    labels = sort_labels([*labels, *new]) if new else labels
+    number = {label: k for k, label in enumerate(labels)}
+    return labels, np.array([number[name] for name in names], dtype=np.int32)
 
 
 def allowed_masks(allowed: Any, labels: Any) -> Any:

@@ -44,6 +44,10 @@ class SequenceLabeler(TaskEstimator):
     constraints : {"bio", "bioes"} or tuple of bool arrays, optional
         Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
         first (K,), last (K,))`` in the order of `classes_`.
+    broken : {"refuse", "repair", "predict"}, default="refuse"
+        What becomes of training labels that break the constraints: an error; with "bio" and "bioes", labels of the
+        scheme for the chunks that conlleval reads in them (I-X where no chunk is open becomes B-X); or they are
+        trained on as they are, and only predictions are constrained.
     end : bool, default=False
         Exact inference only: whether the last label has a weight of its own.
     loss : {"hamming", "zero_one"}, default="hamming"
@@ -94,6 +98,7 @@ class SequenceLabeler(TaskEstimator):
         min_count: int = 1,
         hash_bits: int | None = None,
         constraints: Any = None,
+        broken: str = "refuse",
         end: bool = False,
         loss: str = "hamming",
         class_weight: str | dict[Any, float] | None = None,
@@ -114,6 +119,7 @@ class SequenceLabeler(TaskEstimator):
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.constraints = constraints
+        self.broken = broken
         self.end = end
         self.loss = loss
         self.class_weight = class_weight
@@ -133,6 +139,7 @@ class SequenceLabeler(TaskEstimator):
         "min_count": Interval(Integral, 1),
         "hash_bits": (Interval(Integral, 1, 30, closed="both"), Options(None)),
         "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
+        "broken": Options("refuse", "repair", "predict"),
         "end": FLAG,
         "loss": Options("hamming", "zero_one"),
         "class_weight": CLASS_WEIGHT,

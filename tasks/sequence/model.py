@@ -22,7 +22,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.sequence.constraints import check_allowed
+from structsvm.tasks.sequence.constraints import check_allowed, repair
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle
 
@@ -63,8 +63,12 @@ class SequenceModel(TaskModel):
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
         tokens, label_ids = data
-        self._check_constraints(tokens, label_ids)
-        problem = self.oracle.bind(tokens, label_ids, **solver.formulation())
+        oracle = self.oracle
+        if self.params.get("broken") == "predict":
+            oracle = oracle.without_masks()
+        else:
+            self._check_constraints(tokens, label_ids)
+        problem = oracle.bind(tokens, label_ids, **solver.formulation())
         if sample_weight is not None and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
         return problem, sample_weight
@@ -77,8 +81,9 @@ class SequenceModel(TaskModel):
             names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
             raise ValueError(
-                f"sequence {i}: the constraints do not allow its label {where}; correct the data, or train "
-                "without constraints"
+                f"sequence {i}: the constraints do not allow its label {where}. Correct the data; or broken='repair' "
+                "labels such sequences anew, with the chunks that conlleval reads in them; or broken='predict' trains "
+                "on them as they are, and constrains predictions only"
             )
 
     # ---- prediction -----------------------------------------------------------------------------
@@ -224,10 +229,14 @@ def prepare(
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.encode(X, lengths)
-        _, label_ids = encode_labels(y, tokens, before.labels)
+        labels, label_ids = encode_labels(y, tokens, before.labels)
+        if params.broken == "repair":
+            _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
         check_unchanged(params, before, label_ids)
         return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(listed(classes)))
+    if params.broken == "repair":
+        labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
     return SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids)), tokens, label_ids

@@ -14,7 +14,7 @@ from structures_table import FORMULATIONS, Alignments
 from structsvm import UnsupportedFormulation
 from structsvm.oracles import suboptimal
 from structsvm.oracles._smith_waterman import MAX_BYTES
-from structsvm.oracles.alignment import Alignment, References, Strings
+from structsvm.oracles.alignment import FREE, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import MAX_SYMBOLS, SmithWatermanOracle
 
 MODES = ("global", "semi_global", "local")
@@ -92,6 +92,48 @@ def test_ties_are_broken_in_one_way(case):
     assert first == list(case.oracle.alignments(case.pair, case.w))
 
 
+# --- completion -----------------------------------------------------------------------------------
+
+
+def agrees(alignment, known):
+    """Whether an alignment has the known pairs, and leaves the letters unpaired that are known to be."""
+    free = known.known >= FREE
+    steps = [(code & 3, is_free) for code, is_free in zip(known.known, free, strict=True)]
+    partner, unpaired_x, unpaired_z, i, j = {}, set(), set(), 0, 0
+    for code, is_free in steps:
+        if not is_free and code == 0:
+            partner[i] = j
+        elif not is_free:
+            (unpaired_x if code == 1 else unpaired_z).add(i if code == 1 else j)
+        i += code != 2
+        j += code != 1
+    found = pairs(alignment)
+    return set(partner.items()) <= set(found) and not any(i in unpaired_x or j in unpaired_z for i, j in found)
+
+
+def with_free(rng, path, share):
+    return "".join(c.lower() if rng.random() < share else c for c in path).encode()
+
+
+@settings(max_examples=150)
+@given(cases(), st.sampled_from([0.0, 0.4, 0.8, 1.0]))
+def test_completion(case, share):
+    """The best of all alignments that agree with what is known; what is known whole comes back."""
+    (m, n) = (len(s) for s in case.strings[0])
+    whole = [path for path in lattice_paths(m, n) if "ZX" not in path and case.reference.in_band(0, 0, path, m, n)]
+    path = whole[int(case.rng.integers(len(whole)))]
+    known = Alignment(0, 0, with_free(case.rng, path, share))
+    found = case.oracle.complete(case.pair, known, case.w)
+    agreeing = [k for k, alignment in enumerate(case.all) if agrees(alignment, known)]
+    assert agrees(plain(found._replace(operations=found.operations.upper())), known)
+    score = case.w @ case.oracle.joint_feature(case.pair, found)
+    assert score == pytest.approx(max(case.scores[k] for k in agreeing), **CLOSE)
+    assert (found.x_start, found.z_start, found.operations.upper().decode()) in case.all
+    assert found.operations.count(b"M") == known.operations.count(b"M")
+    if share == 0.0 and case.oracle.mode == "global":
+        assert found == known
+
+
 # --- longer strings: several blocks on the way back ------------------------------------------------
 
 
@@ -131,6 +173,35 @@ def test_blocks(mode, band):
         right, psi = oracle.bind([(x, z)], [reference]).separate(0, w)
         gold_score = w @ oracle.joint_feature((x, z), reference)
         assert right - psi @ w == pytest.approx(1.0 - gold_score + other, **CLOSE)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("band", [None, 12, (3, 20)])
+def test_blocks_of_parts(mode, band):
+    """The best alignment agrees with any part of it that is known; the memory of the whole serves its parts."""
+    oracle, (x, z), w, _ = long_case(2, mode, band)
+    best = oracle.argmax((x, z), w)
+    i, j = best.stop
+    whole = b"X" * best.x_start + b"Z" * best.z_start + best.operations + b"X" * (len(x) - i) + b"Z" * (len(z) - j)
+    whole = sorted_gaps(whole)
+    score = w @ oracle.joint_feature((x, z), best)
+    paired = [k for k, operation in enumerate(whole) if operation in b"M"]
+    for kept in ([], paired[:1], paired[-1:], paired[::2], paired[:: len(paired) - 1]):
+        known = bytes(c if k in kept else c + 32 for k, c in enumerate(whole))
+        found = oracle.complete((x, z), Alignment(0, 0, known), w)
+        oracle.check_alignment(found, len(x), len(z))
+        assert w @ oracle.joint_feature((x, z), found) == pytest.approx(score, **CLOSE)
+        assert found.operations.count(b"M") == len(kept)
+    with pytest.raises(ValueError, match="what is known must take all 90 letters of x and 110 of z"):
+        oracle.complete((x, z), Alignment(0, 0, whole[:-1]), w)
+    with pytest.raises(ValueError, match="must begin with the first letters, not at 1, 0"):
+        oracle.complete((x, z), Alignment(1, 0, whole), w)
+
+
+def sorted_gaps(operations):
+    while b"ZX" in operations:
+        operations = operations.replace(b"ZX", b"XZ")
+    return operations
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -203,7 +274,7 @@ def test_references_that_do_not_fit():
         (b"MMZZ", (0, 0), {}, r"example 0: the alignment takes letters 0\.\.2 and 0\.\.4 of strings of 2 and 3"),
         (b"XXZZZ", (0, 0), {}, "example 0: the alignment has no pair"),
         (b"MZXZ", (0, 0), {}, "X must come before Z"),
-        (b"M?", (0, 0), {}, r"operations must be M, m, X or Z, got b'M\?'"),
+        (b"M?", (0, 0), {}, r"operations must be M, X, Z, m, x or z, got b'M\?'"),
         (b"mZm", (0, 0), {}, "example 0: its reference alignment has no pair that the loss assesses"),
         (b"ZZMX", (0, 0), {"band": 0}, r"leaves the band \(j - i in 0..1\)"),
         (b"M", (1, 1), {"mode": "semi_global"}, "must begin with the first letter"),

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import structsvm
 from structsvm import LaRank, PassiveAggressive, Perceptron
 from structsvm.datasets import fetch_conll2000, make_sequences
 from structsvm.features.columns import Columns
-from structsvm.metrics import chunk_f1, token_accuracy
+from structsvm.metrics import chunk_f1, chunk_scores, token_accuracy
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.constraints import label_masks, repaired
 
 
 def sentences(n=40, *, seed=0, n_labels=5):
@@ -380,8 +382,59 @@ def test_training_data_that_break_constraints(inference):
         fitted([[["a"]]], [["I-X"]], constraints="bio", inference=inference)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "labels", "wanted"),
+    [
+        ("bio", "I-A I-A O I-B", "B-A I-A O B-B"),
+        ("bio", "B-A I-B I-B B-B", "B-A B-B I-B B-B"),
+        ("bio", "O O", "O O"),
+        ("bioes", "B-A I-A O B-A E-A S-B", "B-A E-A O B-A E-A S-B"),
+        ("bioes", "I-A E-A I-A B-B O S-A I-A", "B-A E-A S-A S-B O S-A S-A"),
+        ("bioes", "E-A E-A", "S-A S-A"),
+    ],
+)
+def test_repairs_keep_the_chunks(scheme, labels, wanted):
+    labels, wanted = labels.split(), wanted.split()
+    assert repaired(scheme, labels) == wanted == repaired(scheme, wanted)
+    (transitions, first, last), number = label_masks(scheme, sorted(set(wanted))), sorted(set(wanted)).index
+    assert first[number(wanted[0])] and last[number(wanted[-1])]
+    assert all(transitions[number(a), number(b)] for a, b in pairwise(wanted))
+    if set(labels) > {"O"} and not any(label.startswith("S") for label in wanted):  # which conlleval does not know
+        assert chunk_scores([labels], [wanted]).f1 == 1.0
+
+
+@pytest.mark.parametrize("inference", ["exact", "greedy"])
+def test_what_becomes_of_broken_labels(inference, tmp_path):
+    broken, right = [list(s) for s in y], [list(s) for s in y]
+    k = next(k for k, s in enumerate(y) if len(s) > 3)
+    broken[k][:3], right[k][:3] = ["I-NP", "I-NP", "I-VP"], ["B-NP", "I-NP", "B-VP"]
+    broken[k][3:] = right[k][3:] = ["O"] * (len(y[k]) - 3)
+    options = {"constraints": "bio", "inference": inference, "max_iter": 2}
+    model = fitted(names(X), broken, broken="repair", **options)
+    assert np.array_equal(model.model_.weights, fitted(names(X), right, **options).model_.weights)
+    model = fitted(names(X), broken, broken="predict", **options)
+    free = fitted(names(X), broken, inference=inference, max_iter=2)
+    assert np.array_equal(model.model_.weights, free.model_.weights)
+    for labels in model.predict(names(X)):
+        assert repaired("bio", labels) == labels
+    model.save(tmp_path / "model")
+    again = structsvm.load(tmp_path / "model").set_params(warm_start=True)
+    whole = fitted(names(X), broken, broken="predict", **options | {"max_iter": 4})
+    assert np.array_equal(again.fit(names(X), broken).model_.weights, whole.model_.weights)
+    with pytest.raises(ValueError, match=r"broken='repair' makes the label 'B-X', which is not one of the labels"):
+        SequenceLabeler(broken="repair", **options).partial_fit([[["a"]]], [["I-X"]], classes=["I-X", "O"])
+    with pytest.raises(ValueError, match=r"broken='repair' needs constraints='bio' or 'bioes'"):
+        fitted(names(X), y, constraints=(None, None, None), broken="repair")
+
+
+def test_a_repair_brings_the_labels_that_it_needs():
+    model = fitted([[["a"], ["b"]], [["b"]]], [["I-X", "O"], ["O"]], constraints="bio", broken="repair")
+    assert model.classes_.tolist() == ["B-X", "I-X", "O"]
+    assert model.predict([[["a"], ["b"]]]) == [["B-X", "O"]]
+
+
 def test_constraints_of_a_wrong_kind():
-    with pytest.raises(TypeError, match="needs labels that are strings"):
+    with pytest.raises(TypeError, match=r"needs labels that are strings, such as 'B-PER', got 1\. .*feature\.names"):
         fitted([[["a"]]], [[1]], constraints="bio")
     with pytest.raises(ValueError, match="three masks"):
         fitted(names(X), constraints=(None, None))

@@ -1,0 +1,218 @@
+"""The mode, and the costs to start from, chosen on the training pairs: ``mode="auto"`` and ``prior="auto"``.
+
+Published matrices, and the log-odds of the training pairs themselves, align the pairs with gaps of many costs; those
+that find most of what the references assess are chosen. First, in each mode and with one matrix, the gaps: all of a
+grid on a few pairs, the better ones on three times as many, and so on. From these, costs are learnt in two passes in
+each mode: which mode aligns best by published costs says little about learnt ones. The usual mode stays unless another
+finds more in held-out pairs, by more than two standard errors of the difference. Then, by turns until nothing helps,
+the matrix, the first letter of a gap and the further ones. Gaps are counted in what a letter scores with itself on
+average, so that one grid serves matrices in all units.
+
+Alignments do not depend on the unit of their scores; training does, which asks for margins of the loss's size. Chosen
+costs are multiplied by the factor at which their mean hinge loss is least.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from structsvm._warnings import warn
+from structsvm.dual.parallel import Rounds
+from structsvm.solvers import LaRank
+from structsvm.solvers.base import raise_if_interrupted
+from structsvm.structures.substitution_matrix import SubstitutionMatrix
+
+AUTO = "auto"
+MODES = ("semi_global", "global", "local")
+# Of Biopython's package data; COUNTED are the log-odds of the training pairs, EQUAL scores of equal and other letters.
+MATRICES = {"protein": ("BLOSUM62", "BLOSUM45", "BLOSUM80", "GONNET1992", "PAM250"), "dna": ("NUC.4.4",)}
+COUNTED, EQUAL = "counted", "equal"
+
+# Scores of the first letter of a gap and of each further one, in those of a letter with itself.
+OPENS, EXTENDS = (-1.2, -1.9, -2.8), (-0.06, -0.17, -0.4)
+OPEN, EXTEND = -1.9, -0.17
+# Factors that gaps are refined by.
+STEPS = (0.6, 0.8, 1.25, 1.6)
+# Fewer pairs choose nothing; the first round is on FIRST pairs, the last on LAST; a round keeps one of KEPT.
+LEAST, FIRST, LAST, KEPT = 20, 32, 288, 3
+# The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in so many passes.
+TRIAL, HELD_OUT, PASSES, TRIAL_C = 864, 3, 2, 0.01
+# Factors on the chosen costs.
+SCALES = 2.0 ** np.arange(-12.0, 4.0)
+
+
+class Costs(NamedTuple):
+    """Costs to start from: the name of a matrix, gaps, and a factor on all of them."""
+
+    mode: str
+    matrix: str
+    gap_open: float
+    gap_extend: float
+    scale: float = 1.0
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        """From a list of the fields; ValueError or TypeError for what cannot be one."""
+        mode, matrix, *numbers = value
+        if mode not in MODES or type(matrix) is not str or len(numbers) != 3 or not np.isfinite(numbers).all():
+            raise ValueError(f"costs {value!r:.80}")
+        return cls(mode, matrix, *map(float, numbers))
+
+    def __str__(self) -> str:
+        return f"{self.matrix}, gaps {self.gap_open:.3g}, {self.gap_extend:.3g}, times {self.scale:.3g}; {self.mode}"
+
+
+class Selection:
+    """The choice for a model.
+
+    Parameters
+    ----------
+    model : AlignmentModel
+        As parameters ask for it, in any mode where that is to be chosen.
+    params : object with the attributes mode, prior, prior_gap_open, prior_gap_extend
+    references : References
+    """
+
+    def __init__(self, model: Any, params: Any, references: Any) -> None:
+        self.model, self.references = model, references
+        self.modes = MODES if params.mode == AUTO else (params.mode,)
+        self.is_linear = model.oracle.gaps == "linear"
+        self.given = params.prior_gap_open, params.prior_gap_extend
+        self.matrices = self._matrices(params.prior)
+        self.order = np.random.default_rng(0).permutation(len(references))
+        self.models: dict[str, Any] = {}
+        self.parts: dict[int, Any] = {}
+        self.scores: dict[Any, float] = {}
+
+    def _matrices(self, prior: Any) -> dict[str, Any]:
+        """The matrices to choose from, the usual one first."""
+        if prior not in (AUTO, None):
+            return {"prior": self.model.matrix_of(prior)}
+        names, found = MATRICES.get(self.model.encoder.alphabet, ()), {}
+        letters = self.model.encoder.letters
+        try:
+            found = {name: SubstitutionMatrix.published(name).over(letters) for name in names}
+        except ImportError as error:
+            warn(f"prior='auto' begins with equal scores of all letters: {error}", UserWarning)
+        found = found or {EQUAL: SubstitutionMatrix(letters, 2.0 * np.eye(len(letters)) - 1.0)}
+        if len(self.references) >= LEAST and len(self.references.codes):
+            found[COUNTED] = self.model.log_odds(self.references)
+        return found
+
+    def choose(self) -> Costs:
+        """The best costs; the usual ones where there are too few pairs to choose by."""
+        first = next(iter(self.matrices))
+        unit = self._unit(first)
+        opens, extends = self._gaps(OPENS, EXTENDS, unit)
+        if len(self.references) < LEAST:
+            opens, extends = self._gaps((OPEN,), (EXTEND,), unit)
+            return Costs(self.modes[0], first, opens[0], opens[0] if self.is_linear else extends[0])
+        gaps = [(a, a) for a in opens] if self.is_linear else [(a, b) for a in opens for b in extends]
+        found = [self._best_gaps([Costs(mode, first, *gap) for gap in gaps]) for mode in self.modes]
+        return self._refined(found[0] if len(found) == 1 else self._best_mode(found))
+
+    def _best_gaps(self, found: list[Costs]) -> Costs:
+        size = FIRST
+        while len(found) > 1 and size < LAST:
+            found = sorted(found, key=partial(self.score, size=size), reverse=True)[: -(-len(found) // KEPT)]
+            size *= KEPT
+        return self._best(found)
+
+    def _best(self, found: list[Costs]) -> Costs:
+        return found[0] if len(found) == 1 else max(found, key=self.score)
+
+    def _best_mode(self, found: list[Costs]) -> Costs:
+        """The first of these costs, or those that are better by more than two standard errors of the difference."""
+        trial = self.references.chosen(np.sort(self.order[:TRIAL]))
+        group = self.model.groups(trial)
+        held_out = np.isin(group, np.random.default_rng(0).permutation(np.unique(group))[::HELD_OUT])
+        scores = [self._learnt(costs, trial, held_out) for costs in found]
+        best = 0
+        for k, score in enumerate(scores):
+            difference = score - scores[0]
+            error = difference.std() / np.sqrt(len(difference))
+            if difference.mean() > 2.0 * error and score.mean() > scores[best].mean():
+                best = k
+        return found[best]
+
+    def _learnt(self, costs: Costs, trial: Any, held_out: Any) -> Any:
+        """The scores of held-out pairs, by costs that were learnt from the others where their alignments are known."""
+        model = self.model.in_mode(costs.mode)
+        parts = model.divide(model.trimmed(trial), *(np.flatnonzero(rows) for rows in (~held_out, held_out)))
+        model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
+        if len(trial.codes) and len(parts[0]):
+            model.weights *= scaled(model, parts[0])
+            run = model.train(parts[0], LaRank(C=TRIAL_C, max_iter=PASSES, random_state=0))
+            raise_if_interrupted(run)
+        return model.judged(parts[1])[1]
+
+    def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:
+        """The gaps to choose from, or those that are given."""
+        if self.is_linear:
+            opens = (-0.2, -0.5, -0.9, -1.4) if len(opens) > 1 else (-0.9,)
+        return tuple(
+            tuple(gap * unit for gap in gaps) if given is None else (float(given),)
+            for gaps, given in zip((opens, extends), self.given, strict=True)
+        )
+
+    def _unit(self, name: str) -> float:
+        """What a letter scores with itself on average."""
+        matrix = self.matrices[name]
+        own = np.diag(matrix.values)
+        return float(own[own > 0.0].mean()) if (own > 0.0).any() else 1.0
+
+    def _refined(self, best: Costs) -> Costs:
+        """Better costs near by: other matrices, with gaps in their units, and other gaps."""
+        before = None
+        while best != before:
+            before = best
+            for variants in (self._other_matrices, self._other_gaps):
+                best = self._best([best, *variants(best)])
+        return best
+
+    def _other_matrices(self, costs: Costs) -> list[Costs]:
+        found = []
+        for name in self.matrices:
+            ratio = self._unit(name) / self._unit(costs.matrix)
+            gaps = (
+                old * ratio if given is None else old
+                for old, given in zip((costs.gap_open, costs.gap_extend), self.given, strict=True)
+            )
+            found.append(Costs(costs.mode, name, *gaps))
+        return [other for other in found if other.matrix != costs.matrix]
+
+    def _other_gaps(self, costs: Costs) -> list[Costs]:
+        found = []
+        if self.given[0] is None:
+            for step in STEPS:
+                gap = costs.gap_open * step
+                found.append(costs._replace(gap_open=gap, gap_extend=gap if self.is_linear else costs.gap_extend))
+        if self.given[1] is None and not self.is_linear:
+            found += [costs._replace(gap_extend=costs.gap_extend * step) for step in STEPS]
+        return found
+
+    # ---- how good costs are ---------------------------------------------------------------------
+
+    def score(self, costs: Costs, size: int = LAST) -> float:
+        """The model's score with these costs on so many pairs."""
+        return float(self.judged(costs, size).mean())
+
+    def judged(self, costs: Costs, size: int = LAST) -> Any:
+        """The scores of the pairs, float64 array."""
+        if (costs, size) not in self.scores:
+            part = self.parts.setdefault(size, self.references.chosen(np.sort(self.order[:size])))
+            model = self.models.setdefault(costs.mode, self.model.in_mode(costs.mode))
+            model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
+            self.scores[costs, size] = model.judged(part)[1]
+        return self.scores[costs, size]
+
+
+def scaled(model: Any, references: Any) -> float:
+    """The factor on a model's weights at which the mean hinge loss of some pairs is least."""
+    part = references.chosen(np.arange(min(len(references), FIRST)))
+    rounds = Rounds(model.oracle.bind_references(model.oracle.completed(part, model.weights)))
+    losses = [rounds.violations(scale * model.weights).sum() for scale in SCALES]
+    return float(SCALES[int(np.argmin(losses))])
