@@ -60,6 +60,8 @@ cdef extern from "kernels.h" nogil:
         double (*dot)(const float* a, const float* b, int64_t n) noexcept nogil
         void (*add_rows)(float* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
                          float coef) noexcept nogil
+        void (*add_rows_exactly)(double* W, int64_t stride, const int32_t* list, int64_t n, const float* rows,
+                                 double coef) noexcept nogil
         double (*token_dot)(const int32_t* ia, const float* va, int64_t na,
                             const int32_t* ib, const float* vb, int64_t nb) noexcept nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -183,7 +185,7 @@ cdef class Chain(LabelDecoder):
                               &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
 
     def expect(self, w, Py_ssize_t i, allowed=None):
-        """Sums over all labellings of sequence i, under the distribution proportional to the exponentials of their scores.
+        """Sums over all labellings of sequence i, with probabilities proportional to the exponentials of their scores.
 
         Returns
         -------
@@ -585,28 +587,20 @@ cdef class ChainProblem(Problem):
             edges, edges, self.chain.n_edges * stride)
 
     cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* weights) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, k
+        cdef Py_ssize_t stride = self.chain.stride
         cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
         cdef float* w = <float*>weights
         if not again:
             self.n_spread = self.spread_moments(i, m)
         KERNELS.add_rows(w, stride, &self.features[0], self.n_spread, &self.rows[0], <float>coef)
-        w += self.chain.n_emission * stride
-        for k in range(self.chain.n_edges * stride):
-            w[k] += <float>(coef * edges[k])
+        KERNELS.add_rows(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, <float>coef)
         return 0
 
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, n = self.spread_moments(i, m), k, c
+        cdef Py_ssize_t stride = self.chain.stride, n = self.spread_moments(i, m)
         cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        cdef double* row
-        for k in range(n):
-            row = w + self.features[k] * stride
-            for c in range(stride):
-                row[c] += coef * self.rows[k * stride + c]
-        w += self.chain.n_emission * stride
-        for k in range(self.chain.n_edges * stride):
-            w[k] += coef * edges[k]
+        KERNELS.add_rows_exactly(w, stride, &self.features[0], n, &self.rows[0], coef)
+        KERNELS.add_rows_exactly(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, coef)
         return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:

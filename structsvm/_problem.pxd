@@ -87,13 +87,13 @@ cdef class Problem(BoundProblem):
     # Under the distribution p(y) ~ exp <w, Psi(x_i, y)> over all outputs an example has *moments* m, of which
     #     E_p[Psi(x_i, y)] - Psi(x_i, y_i) = F_i(m)
     # is a linear function: `c_moments(i)` numbers in the problem's own encoding, such as the probabilities of labels at
-    # tokens less the true labels. Those of the true output are all 0; a mixture of distributions has the mixture of their
-    # moments. Solvers store them, mix them, and hand them back. By default they are F_i(m) itself, n_features numbers: then
-    # `c_expect` is all that a subclass has to write.
+    # tokens less the true labels. Those of the true output are all 0; a mixture of distributions has the mixture of
+    # their moments. Solvers store them, mix them, and hand them back. By default they are F_i(m) itself, n_features
+    # numbers: then `c_expect` is all that a subclass has to write.
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil
 
-    # Fill m with the moments of example i under w, `loss` with log Z - <w, Psi(x_i, y_i)> >= 0 and `entropy` with that of
-    # p; if m is NULL, the loss alone. Polls as `c_separate` does. Scores that overflow give a loss that is not a number.
+    # Fill m with the moments of example i under w, `loss` with log Z - <w, Psi(x_i, y_i)> >= 0 and `entropy` with that
+    # of p; if m is NULL, the loss alone. Polls as `c_separate` does. Of scores that overflow the loss is no number.
     cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil
 
     # <w, F_i(m)>, called right after c_expect(i, w).

@@ -251,15 +251,13 @@ class _Trial:
             rise, slope = self.expect(w + d)[0] - log_sum, _score(expectation, d)[0]
             if slope - rise > ROUNDING * (1.0 + size):
                 raise OracleError(
-                    f"{where} returned an expectation that is not the log-sum's gradient: in some direction it says that "
-                    f"the log-sum changes by at least {slope:.6g}, and it changes by {rise:.6g}"
+                    f"{where} returned an expectation that is not the log-sum's gradient: in some direction it says "
+                    f"that the log-sum changes by at least {slope:.6g}, and it changes by {rise:.6g}"
                 )
 
     def distinct(self) -> list[Output]:
         """One of the outputs found for each joint feature."""
-        return list(
-            {(feature[0].tobytes(), feature[1].tobytes()): (loss, feature) for loss, feature in self.outputs}.values()
-        )
+        return list({tuple(array.tobytes() for array in output[1]): output for output in self.outputs}.values())
 
     def value(self, w: NDArray[np.float64], mode: Rescaling | None, output: Output) -> tuple[float, float]:
         """The objective of argmax, and the size of the terms in it."""

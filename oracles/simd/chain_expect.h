@@ -246,13 +246,25 @@ static double chain_dot(const float *a, const float *b, int64_t n) {
     return total;
 }
 
-/* W[list[k]] += coef * rows[k]. */
+/* W[list[k]] += coef * rows[k]; without a list, W[k]. */
 static void chain_add_rows(float *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, float coef) {
     rows_v x = rows_all(coef);
     for (int64_t k = 0; k < n; k++) {
-        float *row = W + list[k] * stride;
-        if (k + 8 < n) rows_prefetch(W + list[k + 8] * stride, stride);
+        float *row = W + (list == NULL ? k : list[k]) * stride;
+        if (list != NULL && k + 8 < n) rows_prefetch(W + list[k + 8] * stride, stride);
         for (int64_t c = 0; c < stride; c += LANES) *(rows_v *)(row + c) += x * *(const rows_v *)(rows + k * stride + c);
+    }
+}
+
+/* The same in double. */
+static void chain_add_rows_exactly(double *W, int64_t stride, const int32_t *list, int64_t n, const float *rows,
+                                   double coef) {
+    typedef double wide __attribute__((vector_size(64), aligned(8), may_alias));
+    for (int64_t k = 0; k < n; k++) {
+        double *row = W + (list == NULL ? k : list[k]) * stride;
+        if (list != NULL && k + 8 < n) rows_prefetch((const float *)(W + list[k + 8] * stride), 2 * stride);
+        for (int64_t c = 0; c < stride; c += LANES)
+            *(wide *)(row + c) += coef * __builtin_convertvector(*(const rows_v *)(rows + k * stride + c), wide);
     }
 }
 

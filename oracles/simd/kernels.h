@@ -35,6 +35,7 @@ typedef struct {
                       const float *moments, int32_t *slot, int32_t *list, float *rows);
     double (*dot)(const float *a, const float *b, int64_t n);
     void (*add_rows)(float *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, float coef);
+    void (*add_rows_exactly)(double *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, double coef);
     void (*greedy_score)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
                          const int32_t *index, const float *values, int64_t n, const int32_t *labels,
                          int64_t t, const float *init, int32_t *rows, float *out);

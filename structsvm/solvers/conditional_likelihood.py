@@ -60,8 +60,8 @@ class ConditionalLikelihood(DualSolver):
     -----
     Block-coordinate Frank-Wolfe (Lacoste-Julien and others 2013, algorithm 4) whose corner is the distribution over all
     outputs under the present weights, not the best output; no step length to choose. The dual that it maximises takes
-    the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol and
-    others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
+    the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol
+    and others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
     What is stored are each example's moments: for a chain, a number for each label of each token.
     """
 

@@ -258,7 +258,7 @@ def test_weights_that_are_not_finite_do_no_harm():
         ({"n_labels": 2.0}, "'n_labels' parameter"),
         ({"n_token_features": 0}, "'n_token_features' parameter"),
         ({"order": 3}, "'order' parameter of ViterbiOracle must be 1 or 2. Got 3"),
-        ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming' or 'zero_one'"),
+        ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming', 'zero_one' or 'log'"),
         ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must be 2 positive finite numbers"),
         ({"label_costs": [1.0, np.nan]}, "'label_costs'"),
         ({"label_costs": [1.0]}, "'label_costs'"),

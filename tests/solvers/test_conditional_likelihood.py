@@ -32,8 +32,11 @@ def bound(data):
     return oracle.bind(X, Y, **ConditionalLikelihood().formulation())
 
 
+TIGHT = {"ftol": 1e-15, "gtol": 1e-9}
+
+
 def optimum(n_features, spaces, C, base=0.0):
-    """The least ``1/2 |w - base|^2 + sum_i C_i loss_i`` by scipy; `spaces` hold psi of all outputs, the true one first."""
+    """The least ``1/2 |w - base|^2 + sum_i C_i loss_i`` by scipy; `spaces`: psi of all outputs, the true one first."""
 
     def objective(w):
         value, gradient = 0.5 * ((w - base) ** 2).sum(), w - base
@@ -45,9 +48,7 @@ def optimum(n_features, spaces, C, base=0.0):
             gradient = gradient + weight * (np.exp(scores - best) / total @ psi - psi[0])
         return value, gradient
 
-    found = minimize(
-        objective, np.zeros(n_features), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}
-    )
+    found = minimize(objective, np.zeros(n_features), jac=True, method="L-BFGS-B", options=TIGHT)
     return found.fun, found.x
 
 
@@ -101,9 +102,8 @@ def test_around_other_weights():
 
 def test_the_gap_of_the_marginals_is_half_the_squared_gradient():
     """At p_w the dual point is u = w - grad P, and P - D = |grad P|^2 / 2."""
-    oracle, X, Y = data = chain_data(n=6)
-    problem, C = bound(data), 0.3
-    w = np.random.default_rng(0).normal(size=oracle.n_features).astype(np.float32).astype(float)
+    problem, C = bound(chain_data(n=6)), 0.3
+    w = np.random.default_rng(0).normal(size=problem.n_features).astype(np.float32).astype(float)
     outcomes = [problem.expect(i, w) for i in range(6)]
     primal = 0.5 * w @ w + C * sum(loss for loss, _, _ in outcomes)
     gradient = w + C * sum(g for _, _, g in outcomes)
@@ -214,8 +214,8 @@ def test_an_expectation_that_is_no_gradient_is_found_by_the_certificate():
             return log_sum + 5.0, expectation
 
     data = logistic_data()
+    run = ConditionalLikelihood(tol=1e-3, random_state=0).start(bound((Wrong(3, 4), *data[1:])))
+    run.advance()
+    run.problem.oracle.__class__ = Logistic
     with pytest.raises(OracleError, match=r"above the primal.*expect returns a sum over some"):
-        run = ConditionalLikelihood(tol=1e-3, random_state=0).start(bound((Wrong(3, 4), *data[1:])))
-        run.advance()
-        run.problem.oracle.__class__ = Logistic
         run.checked_certify()
