@@ -10,24 +10,32 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Training, choice, count, defaults, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel, prepare
+from structsvm.tasks.sequence.parameters import sequence_solver
 
 load = SequenceModel.load
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
-    """The input's columns with the predicted label behind them."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False) -> Iterator[str]:
+    """The input's columns with the predicted label behind them, and with `confidence` its probability."""
     columns = read_columns(out.source(path))
     X, _ = split_labels(model, columns, path)
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
     if kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
+    if kbest is not None and confidence:
+        raise ValueError("--confidence is of the best labelling's labels; leave out --kbest")
+    if confidence:
+        index = {label: c for c, label in enumerate(model.labels)}
+        for tokens, labels, p in zip(lines, model.predict(X, n_jobs=jobs), model.marginals(X)):
+            shown = (f"{token}\t{label}\t{row[index[label]]:.4f}\n" for token, label, row in zip(tokens, labels, p))
+            yield "".join(shown) + "\n"
+        return
     if kbest is None:
         for tokens, labels in zip(lines, model.predict(X, n_jobs=jobs)):
             yield "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
@@ -77,7 +85,7 @@ def demo(seed: int) -> Any:
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
     model, tokens, label_ids = prepare(settings, Columns.from_sequences(X), y)
-    solver = make_solver(settings)
+    solver = sequence_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
     raise_if_interrupted(model.train((tokens, label_ids), solver, monitor=Bar(solver.n_passes)))
     predicted = model.predict(Columns.from_sequences(X_test))
@@ -138,6 +146,8 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
 @choice("--inference", "exact", "greedy")
 @click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
+@choice("--loss", "hamming", "zero_one", "log", text="Margin of wrong labels or sequences; or that of a CRF.")
+@flag("--probability", "Learn the temperature for predict --confidence (of a margin; log needs none).")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
@@ -151,7 +161,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     X, y = labelled(read_columns(path), path)
     before, settings = job.start(load, DEFAULTS, params)
-    solver = make_solver(settings)
+    solver = sequence_solver(settings)
     solver.validate()
     model, tokens, label_ids = prepare(settings, X, y, before)
     job.announce(
@@ -160,4 +170,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, (tokens, label_ids), solver, vars(settings), draw=picture)
 
 
-DEFAULTS = {"end": False, "loss": "hamming", "class_weight": None} | defaults(command)
+DEFAULTS = {"end": False, "class_weight": None} | defaults(command)

@@ -22,8 +22,8 @@ SOLVERS = {
 DEFAULT_C = 0.1
 
 
-def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
-    """The solver that parameters ask for."""
+def make_solver(params: Any, default_C: Any = DEFAULT_C, kind: Any = None) -> Any:
+    """The solver that parameters ask for; `kind`: of this class, for a loss that has a solver of its own."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(params.solver, Solver):
@@ -33,7 +33,7 @@ def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
                 f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
             )
         return params.solver
-    kind = SOLVERS[params.solver]
+    kind = SOLVERS[params.solver] if kind is None else kind
     given["checkpoint_every"] = params.checkpoint_every
     if kind is Perceptron:
         wrong = sorted(given.keys() & {"C", "tol"})

@@ -19,15 +19,16 @@ from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.model import SequenceModel, prepare
+from structsvm.tasks.sequence.parameters import sequence_solver
 
 
 class SequenceLabeler(TaskEstimator):
-    """Support vector machine for label sequences.
+    """Support vector machine or conditional random field for label sequences.
 
     Parameters
     ----------
     C : float, optional
-        Weight of the sum of slacks. None: 0.1, or what a solver given as an object says.
+        Weight of the sum of slacks, or of log losses. None: 0.1 (log loss: 1), or what a solver object says.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own (then leave those five alone, and search over ``solver__C``).
@@ -50,8 +51,13 @@ class SequenceLabeler(TaskEstimator):
         trained on as they are, and only predictions are constrained.
     end : bool, default=False
         Exact inference only: whether the last label has a weight of its own.
-    loss : {"hamming", "zero_one"}, default="hamming"
-        Number of wrong labels, or 1 for a sequence with any.
+    loss : {"hamming", "zero_one", "log"}, default="hamming"
+        A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
+        is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
+        `solver`, no `class_weight`).
+    probability : bool, default=False
+        Whether a model that is trained on a margin learns the temperature at which its scores are probabilities: after
+        training, on sequences that are left out of it for a tenth of the passes. (One of the log loss needs none.)
     class_weight : dict or "balanced", optional
         What a wrong label costs, by the true label (default 1).
     max_iter, tol, random_state
@@ -78,6 +84,8 @@ class SequenceLabeler(TaskEstimator):
     n_iter_ : int
     n_features_in_ : int
         Number of distinct features.
+    temperature_ : float or None
+        What scores are divided by before they become probabilities: 1 for the log loss; None where it is not known.
 
     Notes
     -----
@@ -101,6 +109,7 @@ class SequenceLabeler(TaskEstimator):
         broken: str = "refuse",
         end: bool = False,
         loss: str = "hamming",
+        probability: bool = False,
         class_weight: str | dict[Any, float] | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
@@ -122,6 +131,7 @@ class SequenceLabeler(TaskEstimator):
         self.broken = broken
         self.end = end
         self.loss = loss
+        self.probability = probability
         self.class_weight = class_weight
         self.max_iter = max_iter
         self.tol = tol
@@ -141,7 +151,8 @@ class SequenceLabeler(TaskEstimator):
         "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
         "broken": Options("refuse", "repair", "predict"),
         "end": FLAG,
-        "loss": Options("hamming", "zero_one"),
+        "loss": Options("hamming", "zero_one", "log"),
+        "probability": FLAG,
         "class_weight": CLASS_WEIGHT,
     }
 
@@ -188,6 +199,21 @@ class SequenceLabeler(TaskEstimator):
         metadata = {"lengths": lengths}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, lengths=lengths, classes=classes)
 
+    def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> Self:
+        """Fit `temperature_` to labelled sequences that the model was not trained on, by their likelihood.
+
+        Returns
+        -------
+        self
+        """
+        model = self._fitted().again()
+        model.calibrate(X, y, lengths=lengths)
+        self._adopt(model)
+        return self
+
+    def _make_solver(self) -> Any:
+        return sequence_solver(self)
+
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
     ) -> tuple[Any, Any, Any]:
@@ -206,20 +232,36 @@ class SequenceLabeler(TaskEstimator):
         masks = allowed_masks(allowed, model.labels)
         return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
 
-    def predict_kbest(self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
+    def predict_marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
+        """Return for each sequence an array (length, n_labels) of the probability of each label at each token.
+
+        Exact, by forward-backward: of the model itself with ``loss="log"``; otherwise of its scores, divided by
+        `temperature_`. `allowed` is that of `predict`: what is known of the labels. Exact inference only.
+        """
+        model = self._fitted()
+        return model.marginals(X, lengths=lengths, allowed=allowed_masks(allowed, model.labels))
+
+    def predict_kbest(
+        self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
+    ) -> Any:
         """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
 
-        Fewer where there are fewer: an empty sequence has one, of score 0. Exact inference only.
+        Fewer where there are fewer: an empty sequence has one, of score 0. Exact inference only. With `probabilities`
+        the labelling's probability stands in the place of its score (see `predict_marginals`).
         """
         model = self._fitted()
         chain, lengths = chain_of(model, X, lengths, "predict_kbest")
+        weights = model.probable_weights("probabilities=True") if probabilities else model.weights
         masks = allowed_masks(allowed, model.labels)
         found: list[Any] = []
         for i, (length, place) in enumerate(zip(lengths, places(lengths))):
             if not length:
-                found.append([([], 0.0)])
+                found.append([([], 1.0 if probabilities else 0.0)])
                 continue
-            paths, scores = chain.kbest(model.weights, place, k, None if masks is None else masks[i])
+            mask = None if masks is None else masks[i]
+            paths, scores = chain.kbest(weights, place, k, mask)
+            if probabilities:
+                scores = np.exp(np.minimum(scores - chain.expect(weights, place, mask)[0], 0.0))
             found.append([([model.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
         return found
 
@@ -262,6 +304,10 @@ class SequenceLabeler(TaskEstimator):
     @property
     def transition_(self) -> Any:
         return self._fitted().transition()
+
+    @property
+    def temperature_(self) -> float | None:
+        return self._fitted().temperature
 
     @property
     def feature_names_(self) -> Any:

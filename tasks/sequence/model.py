@@ -25,6 +25,7 @@ from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.sequence.constraints import check_allowed, repair
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle
+from structsvm.tasks.sequence.temperature import fit_temperature, held_out_temperature, stored_temperature
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
@@ -47,6 +48,8 @@ class SequenceModel(TaskModel):
         The labels; an oracle's label k is ``labels[k]``.
     oracle : ViterbiOracle or GreedyOracle
     weights : ndarray of shape (oracle.n_features,), float32
+    temperature : float or None
+        What scores are divided by before they become probabilities; None: not known.
     """
 
     kind = "sequence"
@@ -57,8 +60,21 @@ class SequenceModel(TaskModel):
         self.encoder, self.labels, self.oracle = encoder, labels, oracle
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.columns = {"n_features_in_": oracle.n_token_features}
+        self.temperature: float | None = 1.0 if oracle.loss_name == "log" else None
 
     # ---- training -------------------------------------------------------------------------------
+
+    def train(self, data: Any, solver: Any, *, sample_weight: Any = None, **options: Any) -> Any:
+        if self.oracle.loss_name != "log":
+            self.temperature = None
+        run = super().train(data, solver, sample_weight=sample_weight, **options)
+        wanted = self.params.get("probability") and self.temperature is None and options.get("passes") is None
+        if wanted and run.status != "interrupted":
+            try:
+                self.temperature = held_out_temperature(self, run, data)
+            except KeyboardInterrupt:
+                run.status = "interrupted"  # the model is whole, but for this
+        return run
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
@@ -85,6 +101,47 @@ class SequenceModel(TaskModel):
                 "labels such sequences anew, with the chunks that conlleval reads in them; or broken='predict' trains "
                 "on them as they are, and constrains predictions only"
             )
+
+    # ---- probabilities --------------------------------------------------------------------------
+
+    def probable_weights(self, asked: str) -> Any:
+        """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
+        if self.is_greedy:
+            raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
+        if self.temperature is None:
+            raise ValueError(
+                f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or "
+                "with probability=True, or call calibrate on labelled data that it was not trained on"
+            )
+        return self.weights / np.float32(self.temperature)
+
+    def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> None:
+        """Fit the temperature to sequences that the model was not trained on."""
+        if self.is_greedy:
+            raise ValueError("calibrate needs inference='exact'; greedy search has no other labellings to compare")
+        tokens = self.encode(X, lengths)
+        _, label_ids = encode_labels(y, tokens, self.labels)
+        self.temperature = fit_temperature(self.oracle, self.weights, tokens.without_empty(), label_ids)
+
+    def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
+        """For each sequence an array (length, n_labels): the probability of each label at each token.
+
+        `allowed` is that of `predict`.
+        """
+        weights = self.probable_weights("predict_marginals")
+        tokens = self.encode(X, lengths)
+        check_allowed(allowed, tokens)
+        decoder, found, place = self.oracle.chain(tokens.without_empty()), [], 0
+        for i, length in enumerate(tokens.lengths.tolist()):
+            if not length:
+                found.append(np.empty((0, len(self.labels))))
+                continue
+            log_sum, labels, _ = decoder.expect(weights, place, None if allowed is None else allowed[i])
+            if log_sum == -np.inf:
+                raise ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
+            found.append(labels)
+            place += 1
+        return found
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -176,6 +233,7 @@ class SequenceModel(TaskModel):
                 "end": oracle.end,
                 "loss": oracle.loss_name,
             },
+            "temperature": self.temperature,
         }
         arrays = {"weights": self.weights.reshape(oracle.n_rows, oracle.stride)}
         arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
@@ -196,7 +254,10 @@ class SequenceModel(TaskModel):
                 f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle"
             )
         learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        return cls(encoder, labels, oracle, weights=learnt["weights"].ravel())
+        model = cls(encoder, labels, oracle, weights=learnt["weights"].ravel())
+        if "temperature" in header:  # files of 0.1.0 have none
+            model.temperature = stored_temperature(header["temperature"])
+        return model
 
     @staticmethod
     def _oracle(meta: Any, n_labels: int, arrays: dict[str, NDArray[Any]]) -> Any:
