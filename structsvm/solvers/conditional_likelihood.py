@@ -43,7 +43,7 @@ class ConditionalLikelihood(DualSolver):
     ----------
     C : float, default=1.0
         Weight of the sum of losses. CRFsuite's ``c2`` is 1 / (2 C), the C of CRF++ is this one.
-    sampling : {"uniform", "gap"}, default="uniform"
+    sampling : {"uniform", "gap"}, default="gap"
         Which examples a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
         Passes over the data. None: 15; with `tol`, as many as it takes, up to 1000.
@@ -83,7 +83,7 @@ class ConditionalLikelihood(DualSolver):
         self,
         C: float = 1.0,
         *,
-        sampling: str = "uniform",
+        sampling: str = "gap",
         max_iter: int | None = None,
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
