@@ -10,7 +10,8 @@ from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_viola
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, Perceptron, StructuredSVM, UnsupportedFormulation
 from structsvm._adapter import sparse_feature
-from structsvm.dual._rounds import collect, violations
+from structsvm.dual._rounds import collect, losses, violations
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.testing import check_oracle
 
 SEEDS = range(6)
@@ -60,6 +61,57 @@ def test_argmax(structure):
                 if scores.max() - second > 1e-3:
                     assert space.find(y) == scores.argmax()
                 assert key(case.oracle.argmax(x, w)) == key(y)
+
+
+HAS_EXPECT = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).oracle.has_expect])
+
+
+def softmax(scores):
+    """``(log of the sum of exponentials, probabilities)``."""
+    best = scores.max()
+    total = np.exp(scores - best).sum()
+    return best + np.log(total), np.exp(scores - best) / total
+
+
+@HAS_EXPECT
+def test_expect(structure):
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        w = case.weights(seed)
+        for x, _, space in outputs_of(case):
+            log_sum, p = softmax(space.psi @ w)
+            found, expectation = case.oracle.expect(x, w)
+            assert found == pytest.approx(log_sum, **case.tolerance)
+            psi = np.zeros(case.oracle.n_features)
+            indices, values = sparse_feature(expectation, case.oracle.n_features, "expect")
+            psi[indices] = values
+            assert psi == pytest.approx(p @ space.psi, **case.tolerance)
+
+
+@HAS_EXPECT
+def test_the_log_loss_and_its_solver(structure):
+    """Losses, entropies and gradients of the bound problem; steps whose dual is the dual recomputed."""
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        problem, w = case.oracle.bind(case.X, case.Y, rescaling=None), case.weights(seed)
+        assert "expectations" in problem.offers
+        for i, space in enumerate(case.spaces):
+            log_sum, p = softmax(space.psi @ w)
+            loss, entropy, gradient = problem.expect(i, w)
+            assert loss == pytest.approx(log_sum - space.psi[space.true] @ w, **case.tolerance)
+            assert entropy == pytest.approx(log_sum - p @ space.psi @ w, **case.tolerance)
+            assert gradient == pytest.approx(p @ space.psi - space.psi[space.true], **case.tolerance)
+        assert losses(problem, w) == pytest.approx([problem.expect(i, w)[0] for i in range(len(case.X))])
+        run = ConditionalLikelihood(1.0, random_state=seed).start(problem)
+        for _ in range(3):
+            run.start_pass()
+            while not run.schedule.run(1.0):
+                pass
+            before, weights = run.state.dual, run.weights
+            assert run.state.settle() == pytest.approx(before, rel=1e-4, abs=1e-6)
+            assert run.weights == pytest.approx(weights, rel=1e-4, abs=1e-5)
+        run.certify()
+        assert run.primal >= run.state.dual
 
 
 @EXACT

@@ -4,11 +4,12 @@ import copy
 
 import numpy as np
 import pytest
-from python_oracles import Data
+from python_oracles import Data, Logistic
 from scipy.sparse import csr_array
 
 from structsvm._problem import BoundProblem, Problem
 from structsvm.dual._dual import DualState
+from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import (
     AdaptiveSchedule,
     FixedSchedule,
@@ -32,6 +33,7 @@ from structsvm.linear.problem import LinearProblem
 from structsvm.progress import Monitor
 from structsvm.solvers import (
     SGDQN,
+    ConditionalLikelihood,
     CrammerSinger,
     CuttingPlane,
     FrankWolfe,
@@ -65,6 +67,7 @@ SOLVERS = {
         Huller,
         SGDQN,
         Tracking,
+        ConditionalLikelihood,
     )
 }
 LINEAR = ["SGDQN", "Tracking"]
@@ -79,6 +82,9 @@ def problems(name):
     y = np.arange(12) % n
     if name == "constraints":
         return Data(0, penalty="linear").bind()
+    if name == "expectations":
+        data = Data(0)
+        return Logistic(3, 4).bind(data.X, data.Y, rescaling=None)
     if "rows" in name:
         return LinearProblem(Rows(csr_array(X) if "sparse" in name else X), y, n)
     loss = 1.0 - np.eye(n) if "loss" in name else None
@@ -88,6 +94,10 @@ def problems(name):
 
 # What each problem lacks; a problem that a solver is not named with has all that it needs.
 MISSING = {
+    "expectations": dict.fromkeys(["KernelLaRank", "KernelPerceptron"], "kernel")
+    | dict.fromkeys(["LaSVM", "Huller"], "two classes")
+    | dict.fromkeys(["CrammerSinger", "WestonWatkins"], "independent labels")
+    | {"SGDQN": "feature rows", "Tracking": "dense rows"},
     "constraints": dict.fromkeys(["KernelLaRank", "KernelPerceptron"], "kernel")
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")
     | dict.fromkeys(["CrammerSinger", "WestonWatkins"], "independent labels")
@@ -106,6 +116,8 @@ MISSING = {
         ["CrammerSinger", "WestonWatkins", "LaSVM", "Huller", "KernelPerceptron"], "independent labels"
     ),
 }
+for lacking in MISSING.keys() - {"expectations"}:
+    MISSING[lacking]["ConditionalLikelihood"] = "expectations"
 
 
 class Untouched(Monitor):
@@ -131,6 +143,7 @@ def test_what_is_missing_is_named_before_the_run(solver, problem, missing):
         for problem, solvers in MISSING.items()
         for solver in SOLVERS
         if solver not in solvers and not (problem.startswith("two, ") and solver in [*CONSTRAINTS, *LINEAR])
+        if problem != "expectations" or solver == "ConditionalLikelihood"  # the others want another formulation
     ],
 )
 def test_what_is_offered_is_enough(solver, problem):
@@ -177,6 +190,7 @@ def states():
         HullerState(gram(), y, ones),
         GradientDescent(Rows(X), y, 2, ones, ridge=0.1, t0=10.0),
         TrackingState(X, y, ones),
+        ExpectationState(problems("expectations"), np.ones(7)),
     ]
 
 
