@@ -74,7 +74,7 @@ OURS = {
     "structsvm, log loss": {"loss": "log", "C": C},
     "structsvm, log loss, gap 0.1 %": {"loss": "log", "C": C, "tol": 1e-3},
     "structsvm, log loss, as it comes": {"loss": "log"},
-    "structsvm, margin, as it comes": {"probability": True},
+    "structsvm, margin, as it comes": {},
 }
 
 

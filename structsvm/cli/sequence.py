@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, training
 from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
@@ -147,7 +147,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @choice("--inference", "exact", "greedy")
 @click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
 @choice("--loss", "hamming", "zero_one", "log", text="Margin of wrong labels or sequences; or that of a CRF.")
-@flag("--probability", "Learn the temperature for predict --confidence (of a margin; log needs none).")
+@click.option("--probability/--no-probability", default=True, show_default=True, help="Find a margin's temperature.")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:

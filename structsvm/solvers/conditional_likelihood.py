@@ -46,7 +46,7 @@ class ConditionalLikelihood(DualSolver):
     sampling : {"uniform", "gap"}, default="gap"
         Which examples a pass visits; as for `FrankWolfe`.
     max_iter : int, optional
-        Passes over the data. None: 15; with `tol`, as many as it takes, up to 1000.
+        Passes over the data. None: 16; with `tol`, as many as it takes, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass. None: no such test.
     random_state : int, RandomState or None
@@ -104,7 +104,7 @@ class ConditionalLikelihood(DualSolver):
     def n_passes(self) -> int:
         if self.max_iter is not None:
             return self.max_iter
-        return 15 if self.tol is None else 1000
+        return 16 if self.tol is None else 1000
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         return ExpectationState(problem, C, seed=seed_from(self.random_state), base=base)

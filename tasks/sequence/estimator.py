@@ -55,9 +55,10 @@ class SequenceLabeler(TaskEstimator):
         A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
         `solver`, no `class_weight`).
-    probability : bool, default=False
-        Whether a model that is trained on a margin learns the temperature at which its scores are probabilities: after
-        training, on sequences that are left out of it for a tenth of the passes. (One of the log loss needs none.)
+    probability : bool, default=True
+        Whether `fit` on a margin finds the temperature at which scores are probabilities: after training, on sequences
+        that are left out of it for a tenth of the passes (exact inference and solvers with a dual; the log loss needs
+        none).
     class_weight : dict or "balanced", optional
         What a wrong label costs, by the true label (default 1).
     max_iter, tol, random_state
@@ -109,7 +110,7 @@ class SequenceLabeler(TaskEstimator):
         broken: str = "refuse",
         end: bool = False,
         loss: str = "hamming",
-        probability: bool = False,
+        probability: bool = True,
         class_weight: str | dict[Any, float] | None = None,
         max_iter: int | None = None,
         tol: float | None = None,

@@ -68,10 +68,10 @@ class SequenceModel(TaskModel):
         if self.oracle.loss_name != "log":
             self.temperature = None
         run = super().train(data, solver, sample_weight=sample_weight, **options)
-        wanted = self.params.get("probability") and self.temperature is None and options.get("passes") is None
-        if wanted and run.status != "interrupted":
+        wanted = self.params.get("probability") and options.get("passes") is None and not self.is_greedy
+        if wanted and self.temperature is None and run.status != "interrupted":
             try:
-                self.temperature = held_out_temperature(self, run, data)
+                self.temperature = held_out_temperature(self.oracle, run, *data)
             except KeyboardInterrupt:
                 run.status = "interrupted"  # the model is whole, but for this
         return run
@@ -110,8 +110,8 @@ class SequenceModel(TaskModel):
             raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
         if self.temperature is None:
             raise ValueError(
-                f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or "
-                "with probability=True, or call calibrate on labelled data that it was not trained on"
+                f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or by "
+                "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
             )
         return self.weights / np.float32(self.temperature)
 
@@ -121,7 +121,7 @@ class SequenceModel(TaskModel):
             raise ValueError("calibrate needs inference='exact'; greedy search has no other labellings to compare")
         tokens = self.encode(X, lengths)
         _, label_ids = encode_labels(y, tokens, self.labels)
-        self.temperature = fit_temperature(self.oracle, self.weights, tokens.without_empty(), label_ids)
+        self.temperature = fit_temperature(self.oracle, [(self.weights, tokens.without_empty(), label_ids)])
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.

@@ -23,9 +23,6 @@ LOG_C = 1.0  # for loss="log", unless the parameters say otherwise
 def sequence_solver(params: Any) -> Any:
     """The solver that parameters ask for: of the margin, or of the log loss."""
     is_log = isinstance(params.solver, ConditionalLikelihood)
-    if params.probability and (params.inference == "greedy" or params.solver == "perceptron"):
-        what = "inference='greedy'" if params.inference == "greedy" else "solver='perceptron'"
-        raise ValueError(f"probability=True has no meaning with {what}")
     if params.loss != "log":
         if is_log:
             raise ValueError(f"solver={params.solver!r} minimises the log loss; use it with loss='log'")

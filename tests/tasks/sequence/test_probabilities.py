@@ -8,10 +8,10 @@ import pytest
 from command_line import run
 
 import structsvm
-from structsvm import LaRank
+from structsvm import CuttingPlane, LaRank
 from structsvm.datasets import make_sequences, write_columns
 from structsvm.features.columns import Columns
-from structsvm.solvers import ConditionalLikelihood
+from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks import SequenceLabeler
 
 X, y = make_sequences(150, random_state=0)
@@ -26,7 +26,7 @@ def field():
 
 @pytest.fixture(scope="module")
 def margin():
-    return SequenceLabeler(probability=True, random_state=0).fit(X, y)
+    return SequenceLabeler(random_state=0).fit(X, y)
 
 
 def likelihood(labeler, X, y):
@@ -83,7 +83,7 @@ def test_empty_sequences(field):
 
 
 def test_the_temperature_is_that_of_greatest_likelihood(margin):
-    plain = SequenceLabeler(random_state=0).fit(X, y)
+    plain = SequenceLabeler(probability=False, random_state=0).fit(X, y)
     assert np.array_equal(plain.emission_, margin.emission_)  # the model itself is the same
     assert plain.temperature_ is None
     plain.calibrate(X_TEST, Y_TEST)
@@ -102,7 +102,7 @@ def test_the_temperature_is_that_of_greatest_likelihood(margin):
 
 
 def test_without_probabilities(field):
-    plain = SequenceLabeler(random_state=0).fit(X, y)
+    plain = SequenceLabeler(probability=False, random_state=0).fit(X, y)
     for ask in (plain.predict_marginals, lambda x: plain.predict_kbest(x, 2, probabilities=True)):
         with pytest.raises(ValueError, match=r"needs probabilities.*loss='log'.*probability=True.*calibrate"):
             ask(X_TEST)
@@ -125,8 +125,6 @@ def test_without_probabilities(field):
         ({"loss": "log", "inference": "greedy"}, "loss='log' needs inference='exact'"),
         ({"loss": "log", "class_weight": "balanced"}, "class_weight has no meaning with loss='log'"),
         ({"loss": "logistic"}, "The 'loss' parameter of SequenceLabeler must be 'hamming' or 'zero_one' or 'log'"),
-        ({"probability": True, "inference": "greedy"}, "probability=True has no meaning with inference='greedy'"),
-        ({"probability": True, "solver": "perceptron"}, "probability=True has no meaning with solver='perceptron'"),
     ],
     ids=str,
 )
@@ -161,8 +159,31 @@ def test_a_field_goes_on(tmp_path):
     assert stream.score(X_TEST, Y_TEST) > 0.8
     assert len(stream.predict_marginals(X_TEST)) == 60
     weighted = SequenceLabeler(loss="log", random_state=0).fit(X, y, sample_weight=np.arange(150) < 75)
-    alone = SequenceLabeler(loss="log", random_state=0, max_iter=15).fit(X[:75], y[:75])
+    alone = SequenceLabeler(loss="log", random_state=0, max_iter=16).fit(X[:75], y[:75])
     assert weighted.result_.primal == pytest.approx(alone.result_.primal, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("solver", "knows"),
+    [
+        ("perceptron", False),
+        ("passive_aggressive", True),
+        ("frank_wolfe", True),
+        ("cutting_plane", True),
+        (LaRank(penalty=None, max_iter=2), False),
+        (LaRank(penalty="quadratic", rescaling="slack", max_iter=2), True),
+        (CuttingPlane(form="one_slack", max_iter=2, tol=None), False),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+def test_solvers_whose_dual_is_one_of_sequences(solver, knows):
+    params = {} if isinstance(solver, Solver) else {"max_iter": 3, "random_state": 0}
+    labeler = SequenceLabeler(solver=solver, **params).fit(X[:30], y[:30])
+    assert (labeler.temperature_ is not None) == knows
+    if knows:
+        assert 1 / 64 < labeler.temperature_ < 64
+    assert SequenceLabeler(max_iter=1).fit(X[:1], y[:1]).temperature_ is None
 
 
 def test_a_stream_forgets_its_temperature(margin):
@@ -179,7 +200,7 @@ def folder(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("options", [["--loss", "log"], ["--probability"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["--loss", "log"], []], ids=" ".join)
 def test_confidence_on_the_command_line(options, folder):
     run(folder, "train", "sequence", "train", "-m", "model", *options)
     out, _ = run(folder, "predict", "model", "test", "--confidence")
@@ -195,6 +216,6 @@ def test_confidence_on_the_command_line(options, folder):
 
 
 def test_confidence_of_a_model_that_knows_none(folder):
-    run(folder, "train", "sequence", "train", "-m", "plain")
+    run(folder, "train", "sequence", "train", "-m", "plain", "--no-probability")
     _, err = run(folder, "predict", "plain", "test", "--confidence", status=1)
     assert "needs probabilities" in err
