@@ -22,18 +22,19 @@ load = SequenceModel.load
 
 
 def predict(model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False) -> Iterator[str]:
-    """The input's columns with the predicted label behind them, and with `confidence` its probability."""
+    """The input's columns with the predicted label behind them, and with `confidence` its probability.
+
+    With `kbest` the best labellings with their scores, or probabilities.
+    """
     columns = read_columns(out.source(path))
     X, _ = split_labels(model, columns, path)
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
     if kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
-    if kbest is not None and confidence:
-        raise ValueError("--confidence is of the best labelling's labels; leave out --kbest")
-    if confidence:
+    if confidence and kbest is None:
         index = {label: c for c, label in enumerate(model.labels)}
         for tokens, labels, p in zip(lines, model.predict(X, n_jobs=jobs), model.marginals(X)):
-            shown = (f"{token}\t{label}\t{row[index[label]]:.4f}\n" for token, label, row in zip(tokens, labels, p))
+            shown = (f"{token}\t{label}\t{row[index[label]]:.6f}\n" for token, label, row in zip(tokens, labels, p))
             yield "".join(shown) + "\n"
         return
     if kbest is None:
@@ -41,8 +42,11 @@ def predict(model: Any, path: str, kbest: int | None, jobs: int, *, confidence: 
             yield "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
         return
     chain = model.oracle.chain(model.encode(X))
+    weights = model.probable_weights("--confidence") if confidence else model.weights
     for i, tokens in enumerate(lines):
-        paths, scores = chain.kbest(model.weights, i, kbest)
+        paths, scores = chain.kbest(weights, i, kbest)
+        if confidence:
+            scores = np.exp(np.minimum(scores - chain.expect(weights, i)[0], 0.0))
         for rank, (label_ids, score) in enumerate(zip(paths, scores), start=1):
             yield f"# {rank} {score:.6f}\n"
             yield "".join(f"{token}\t{model.labels[c]}\n" for token, c in zip(tokens, label_ids)) + "\n"

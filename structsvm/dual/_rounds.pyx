@@ -12,7 +12,7 @@ import numpy as np
 from structsvm._problem cimport Cut, Problem
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._stop cimport poll
-from structsvm._typedefs cimport float64_t, int32_t, int64_t
+from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 from structsvm.dual._weights cimport overflow
 
 
@@ -106,3 +106,30 @@ def losses(Problem problem not None, weights):
             if out[i] != out[i]:
                 overflow(problem.first + i)
     return np.asarray(out)
+
+
+def log_losses(Problem problem not None, weights, const int64_t[::1] chosen):
+    """The log losses of some examples, and what becomes of them as the weights grow.
+
+    Returns
+    -------
+    losses, slopes : ndarrays of the shape of `chosen`, float64
+        log Z - <w, Psi(x, y)>, and its derivative by s at s w for s = 1, which is <w, E[Psi] - Psi(x, y)>.
+    """
+    cdef ndarray array = lent(problem, weights)
+    cdef const void* w = array_data(array)
+    cdef float64_t[::1] found = np.empty(chosen.shape[0]), slopes = np.empty(chosen.shape[0])
+    cdef Py_ssize_t k, size = 1
+    cdef double entropy
+    cdef float32_t[::1] moments
+    for k in range(chosen.shape[0]):
+        size = max(size, problem.c_moments(chosen[k]))
+    moments = np.empty(size, dtype=np.float32)
+    with nogil:
+        for k in range(chosen.shape[0]):
+            problem.c_expect(chosen[k], w, &moments[0], &found[k], &entropy)
+            poll(2 * <int64_t>problem.c_cost(chosen[k]))
+            if found[k] != found[k]:
+                overflow(problem.first + chosen[k])
+            slopes[k] = found[k] - entropy
+    return np.asarray(found), np.asarray(slopes)

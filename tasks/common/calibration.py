@@ -168,19 +168,24 @@ class Calibrated(TaskModel):
                 turns = [(self.without(chosen, solver, run, weight), chosen) for chosen in self.held_out(problem)]
             else:
                 turns = [(before, np.arange(getattr(problem, "n_before", 0), problem.n_samples))]
-            found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
+            n = sum(len(chosen) for _, chosen in turns)
+            temperature = self.temperature_of(turns, problem, weight)
         except KeyboardInterrupt:
             self.temperature, run.status = None, "interrupted"
             return
-        scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        if not weights.any():
+        if temperature is None:
             return
-        temperature = fit_temperature(softmax_loss(scores, known, weights))
         if before is not None and before.temperature is not None:
             # Batches that were small say little: halfway, in logarithms, after STREAM examples.
-            share = len(scores) / (len(scores) + STREAM)
+            share = n / (n + STREAM)
             temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(before.temperature))
         self.temperature = temperature
+
+    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+        """The temperature of least loss over turns, each a model and the examples that it has not met."""
+        found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
+        scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return fit_temperature(softmax_loss(scores, known, weights)) if weights.any() else None
 
     def held_out(self, problem: Any) -> Iterator[Any]:
         first = getattr(problem, "n_before", 0)

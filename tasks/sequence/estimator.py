@@ -56,9 +56,8 @@ class SequenceLabeler(TaskEstimator):
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
         `solver`, no `class_weight`).
     probability : bool, default=True
-        Whether `fit` on a margin finds the temperature at which scores are probabilities: after training, on sequences
-        that are left out of it for a tenth of the passes (exact inference and solvers with a dual; the log loss needs
-        none).
+        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on sequences
+        that are taken out of what was learnt (exact inference and solvers with a dual; the log loss needs none).
     class_weight : dict or "balanced", optional
         What a wrong label costs, by the true label (default 1).
     max_iter, tol, random_state
@@ -305,10 +304,6 @@ class SequenceLabeler(TaskEstimator):
     @property
     def transition_(self) -> Any:
         return self._fitted().transition()
-
-    @property
-    def temperature_(self) -> float | None:
-        return self._fitted().temperature
 
     @property
     def feature_names_(self) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.dual._rounds import log_losses
 from structsvm.dual.parallel import parallel_map
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
@@ -20,12 +21,11 @@ from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, checked_arrays
+from structsvm.tasks.common.calibration import Calibrated, fit_temperature
 from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
-from structsvm.tasks.common.model import TaskModel
 from structsvm.tasks.sequence.constraints import check_allowed, repair
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle
-from structsvm.tasks.sequence.temperature import fit_temperature, held_out_temperature, stored_temperature
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
@@ -37,8 +37,11 @@ ORACLE = {
 }
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
+# Sequences that a temperature is fitted on at once, and the bounds of it.
+HELD_OUT, LARGEST = 500, 64.0
 
-class SequenceModel(TaskModel):
+
+class SequenceModel(Calibrated):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -54,27 +57,16 @@ class SequenceModel(TaskModel):
 
     kind = "sequence"
     estimator = "SequenceLabeler"
+    calibrates = False
 
     def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None) -> None:
         super().__init__()
         self.encoder, self.labels, self.oracle = encoder, labels, oracle
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.columns = {"n_features_in_": oracle.n_token_features}
-        self.temperature: float | None = 1.0 if oracle.loss_name == "log" else None
+        self.temperature = 1.0 if oracle.loss_name == "log" else None
 
     # ---- training -------------------------------------------------------------------------------
-
-    def train(self, data: Any, solver: Any, *, sample_weight: Any = None, **options: Any) -> Any:
-        if self.oracle.loss_name != "log":
-            self.temperature = None
-        run = super().train(data, solver, sample_weight=sample_weight, **options)
-        wanted = self.params.get("probability") and options.get("passes") is None and not self.is_greedy
-        if wanted and self.temperature is None and run.status != "interrupted":
-            try:
-                self.temperature = held_out_temperature(self.oracle, run, *data)
-            except KeyboardInterrupt:
-                run.status = "interrupted"  # the model is whole, but for this
-        return run
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
@@ -104,6 +96,33 @@ class SequenceModel(TaskModel):
 
     # ---- probabilities --------------------------------------------------------------------------
 
+    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
+        """Fit the temperature of a margin, where the dual has multipliers of sequences that can be set to 0."""
+        if self.oracle.loss_name == "log":
+            return
+        can = run.has_dual and solver.penalty is not None and run.state.problem is run.problem
+        if self.is_greedy or (before is None and not (can and run.problem.n_samples > 1)):
+            self.temperature = None
+        else:
+            super().finish(solver, run, weight, before)
+
+    def held_out(self, problem: Any) -> Any:
+        return (np.sort(chosen[:HELD_OUT]) for chosen in super().held_out(problem))
+
+    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+        """The temperature tau of least log loss, under ``p(y) ~ exp(<w, Psi(x, y)> / tau)``."""
+        weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
+
+        def loss(beta: float) -> tuple[float, float]:
+            value = slope = 0.0
+            for (model, chosen), of_each in zip(turns, weights, strict=True):
+                losses, slopes = log_losses(problem, model.weights * np.float32(beta), chosen)
+                value += float(of_each @ losses)
+                slope += float(of_each @ slopes) / beta
+            return value, slope
+
+        return min(max(fit_temperature(loss), 1.0 / LARGEST), LARGEST)
+
     def probable_weights(self, asked: str) -> Any:
         """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
         if self.is_greedy:
@@ -121,7 +140,8 @@ class SequenceModel(TaskModel):
             raise ValueError("calibrate needs inference='exact'; greedy search has no other labellings to compare")
         tokens = self.encode(X, lengths)
         _, label_ids = encode_labels(y, tokens, self.labels)
-        self.temperature = fit_temperature(self.oracle, [(self.weights, tokens.without_empty(), label_ids)])
+        problem = self.oracle.bind(tokens.without_empty(), label_ids, rescaling=None)
+        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
@@ -233,7 +253,6 @@ class SequenceModel(TaskModel):
                 "end": oracle.end,
                 "loss": oracle.loss_name,
             },
-            "temperature": self.temperature,
         }
         arrays = {"weights": self.weights.reshape(oracle.n_rows, oracle.stride)}
         arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
@@ -254,10 +273,7 @@ class SequenceModel(TaskModel):
                 f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle"
             )
         learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        model = cls(encoder, labels, oracle, weights=learnt["weights"].ravel())
-        if "temperature" in header:  # files of 0.1.0 have none
-            model.temperature = stored_temperature(header["temperature"])
-        return model
+        return cls(encoder, labels, oracle, weights=learnt["weights"].ravel())
 
     @staticmethod
     def _oracle(meta: Any, n_labels: int, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -294,10 +310,13 @@ def prepare(
         if params.broken == "repair":
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
         check_unchanged(params, before, label_ids)
+        before.calibrates = params.probability
         return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(listed(classes)))
     if params.broken == "repair":
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
-    return SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids)), tokens, label_ids
+    model = SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids))
+    model.calibrates = params.probability
+    return model, tokens, label_ids
