@@ -377,7 +377,7 @@ cdef class DenseDecoder:
                 for start in range(0, len(self.documents), size)]
 
     def tiles(self, w):
-        """For each `DENSE_TILE` documents, those and the scores of positions before their scale, an array from row 1."""
+        """For each `DENSE_TILE` documents, those, and the scores of positions before their scale, from row 1 on."""
         table = self.structure.check_weights(w).reshape(-1, self.structure.stride)[:, :self.attributes.n_attributes]
         values, n_attributes = self.documents.values, self.attributes.n_attributes
         d = values.shape[1]
