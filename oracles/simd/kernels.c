@@ -11,7 +11,7 @@ const kernels NAMED(KERNELS) = {
     chain_expect, chain_spread, chain_dot, chain_add_rows,
     greedy_score, greedy_decode, rows_token_dot, align_forward, align_walk, align_table, align_is_hit, cky_inside,
     dense_products, dense_dot, dense_add, dense_accumulate, dense_products_d, dense_dot_d, dense_add_d, dense_positions,
-    dense_violator, dense_tops,
+    dense_violator, dense_exponentials, dense_tops,
 };
 
 #ifdef KERNELS_CHOOSE

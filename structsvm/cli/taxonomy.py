@@ -148,7 +148,7 @@ def as_filled(X: Any) -> Any:
 
 @training(1.0, metavar="DOCS", plot="Save the training history as a picture.")
 @click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
-@choice("--loss", "tree", "path", "zero_one")
+@choice("--loss", "tree", "path", "zero_one", "log")
 @choice("--attributes", "ancestors", "normalized", "flat")
 @kernel_options("none: weights for features")
 @flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")
