@@ -42,8 +42,8 @@ parts, of the training ones {MOST} documents at most, tested on the test part; �
 best of some runs, on one core, one thread
 
 C: the one of {", ".join(map(str, GRID))} with the best accuracy on a third of the training documents, for each method;
-tax Δ: TaxonomyClassifier as it comes; flt: the same without a taxonomy; squares: squared slacks, 20 passes; log: loss="log";
-scikit-learn's classifiers with their defaults, but for at most 100 iterations of logistic regression
+tax Δ: TaxonomyClassifier as it comes; flt: the same without a taxonomy; squares: squared slacks, 20 passes; log:
+loss="log"; scikit-learn's classifiers with their defaults, but for at most 100 iterations of logistic regression
 
 products: NumPy's, float32, in the same process: of prediction all test rows with the weights of all nodes, which is one
 product; of training as many rows as the training looked at (`result_.n_argmax`), in blocks of 128, and one by one, as
