@@ -17,7 +17,7 @@ those ancestors that its base does not have.
 A cut is written as the number of its output.
 """
 
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -48,6 +48,7 @@ cdef extern from "kernels.h" nogil:
                                 float* S) noexcept nogil
         int64_t (*dense_violator)(const double* scores, const float* losses, int64_t n,
                                   double true_score) noexcept nogil
+        double (*dense_exponentials)(float* s, int64_t n, double* top, double* mean) noexcept nogil
         void (*dense_tops)(const float* S, const int32_t* position, const float* scale, int64_t n_outputs,
                            int32_t* out) noexcept nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
@@ -140,6 +141,20 @@ cdef class OutputAttributes:
         for k in range(n):
             out[k] = <double>scale[position[k]] * s[position[k] + 1]
 
+    cdef void expectation(self, const float* p, double scale, double* of_positions, float* v) noexcept nogil:
+        """v += scale sum_k p_k L(k), from the last position up; `of_positions` (one more) is 0 before and after."""
+        cdef Py_ssize_t z, e, k
+        cdef double amount
+        for k in range(self.n_outputs):
+            of_positions[self.position[k] + 1] += scale * p[k] * self.scale[self.position[k]]
+        for z in range(self.n_positions, 0, -1):
+            amount = of_positions[z]
+            of_positions[z] = 0.0
+            of_positions[self.base[z - 1]] += amount
+            for e in range(self.first[z - 1], self.first[z]):
+                v[self.attribute[e]] += <float>(amount if self.value.shape[0] == 0 else amount * self.value[e])
+        of_positions[0] = 0.0
+
     cdef Py_ssize_t add(self, Py_ssize_t k, double sign, double* sums, char* there, int32_t* touched,
                         Py_ssize_t n) noexcept nogil:
         """sums += sign L(k); attributes that were not there yet join the n in `touched`. Returns how many it has."""
@@ -213,6 +228,18 @@ cdef class Scorer:
         """w += amount x_i (x) e_a."""
 
     cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
+        """The same in double precision."""
+
+    # Of a number m[a] per attribute, with the padding of u:
+
+    cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
+        """|x_i (x) m|^2 over the weights that there are."""
+        return 0.0
+
+    cdef void add_all(self, Py_ssize_t i, const float* m, double amount, float* w) noexcept nogil:
+        """w += amount x_i (x) m."""
+
+    cdef void accumulate_all(self, Py_ssize_t i, const float* m, double amount, double* w) noexcept nogil:
         """The same in double precision."""
 
 
@@ -327,6 +354,36 @@ cdef class TaxonomyDecoder(Scorer):
     cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
         self.add_to(i, a, amount, w)
 
+    cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
+        cdef double total = self.squares[i] * KERNELS.dense_dot(m, m, self.stride)
+        cdef Py_ssize_t e, r
+        cdef int64_t p
+        for e in range(self.split[i], self.indptr[i + 1]):
+            r = self.indices[e] - self.n_full
+            for p in range(self.lists[r] - self.lists[0], self.lists[r + 1] - self.lists[0]):
+                total += self.x(e) * self.x(e) * m[self.listed[p]] * m[self.listed[p]]
+        return total
+
+    cdef void add_listed(self, Py_ssize_t i, const float* m, double amount, real* w) noexcept nogil:
+        cdef Py_ssize_t e, r
+        cdef int64_t p
+        for e in range(self.split[i], self.indptr[i + 1]):
+            r = self.indices[e] - self.n_full
+            for p in range(self.lists[r], self.lists[r + 1]):
+                w[p] += <real>(amount * self.x(e) * m[self.listed[p - self.lists[0]]])
+
+    cdef void add_all(self, Py_ssize_t i, const float* m, double amount, float* w) noexcept nogil:
+        cdef Py_ssize_t e
+        for e in range(self.indptr[i], self.split[i]):
+            KERNELS.dense_add(w + self.indices[e] * self.stride, m, <float>(amount * self.x(e)), self.stride)
+        self.add_listed(i, m, amount, w)
+
+    cdef void accumulate_all(self, Py_ssize_t i, const float* m, double amount, double* w) noexcept nogil:
+        cdef Py_ssize_t e
+        for e in range(self.indptr[i], self.split[i]):
+            KERNELS.dense_accumulate(w + self.indices[e] * self.stride, m, amount * self.x(e), self.stride)
+        self.add_listed(i, m, amount, w)
+
     def parts(self, Py_ssize_t size):
         """Decoders of the documents in blocks of `size`."""
         return [TaxonomyDecoder(self.structure, self.documents[start:start + size])
@@ -377,7 +434,7 @@ cdef class DenseDecoder:
                 for start in range(0, len(self.documents), size)]
 
     def tiles(self, w):
-        """For each `DENSE_TILE` documents, those and the scores of positions before their scale, an array from row 1."""
+        """For each `DENSE_TILE` documents, those, and the scores of positions before their scale, from row 1 on."""
         table = self.structure.check_weights(w).reshape(-1, self.structure.stride)[:, :self.attributes.n_attributes]
         values, n_attributes = self.documents.values, self.attributes.n_attributes
         d = values.shape[1]
@@ -459,9 +516,26 @@ cdef class DenseScorer(Scorer):
     cdef void accumulate(self, Py_ssize_t i, int32_t a, double amount, double* w) noexcept nogil:
         KERNELS.dense_accumulate(w + a * self.width, &self.rows[i, 0], amount, self.width)
 
+    cdef double square(self, Py_ssize_t i, const float* m) noexcept nogil:
+        return self.squares[i] * KERNELS.dense_dot(m, m, self.u.shape[0])
+
+    cdef void add_all(self, Py_ssize_t i, const float* m, double amount, float* w) noexcept nogil:
+        cdef int32_t a
+        for a in range(<int32_t>self.attributes.n_attributes):
+            if m[a] != 0.0:
+                self.add(i, a, amount * m[a], w)
+
+    cdef void accumulate_all(self, Py_ssize_t i, const float* m, double amount, double* w) noexcept nogil:
+        cdef int32_t a
+        for a in range(<int32_t>self.attributes.n_attributes):
+            if m[a] != 0.0:
+                self.accumulate(i, a, amount * m[a], w)
+
 
 cdef class TaxonomyProblem(Problem):
     """Documents with their true outputs."""
+
+    offers = frozenset({"constraints", "expectations"})
 
     cdef readonly Scorer decoder
     cdef OutputAttributes attributes
@@ -476,6 +550,8 @@ cdef class TaxonomyProblem(Problem):
     cdef float[:, ::1] table            # losses of outputs by the true one, where there is room for all, once computed
     cdef char[::1] is_tabled
     cdef double[::1] scores             # of the outputs, in c_separate
+    cdef float[::1] chances             # of the outputs, in c_expect, and their padding
+    cdef double[::1] of_positions       # scratch: zero between two uses
     cdef double[::1] sums               # scratch over attributes: zero between two uses, like `there`
     cdef char[::1] there
     cdef int32_t[::1] touched
@@ -509,6 +585,8 @@ cdef class TaxonomyProblem(Problem):
         self.table = np.empty((n_outputs if n_outputs <= TABLED else 1, n_outputs), dtype=np.float32)
         self.is_tabled = np.zeros(n_outputs, dtype=np.int8)
         self.scores = np.empty(n_outputs)
+        self.chances = np.empty(padded(n_outputs), dtype=np.float32)
+        self.of_positions = np.zeros(self.attributes.n_positions + 1)
         self.sums = np.zeros(size)
         self.there = np.zeros(size, dtype=np.int8)
         self.touched = np.empty(size, dtype=np.int32)
@@ -581,6 +659,54 @@ cdef class TaxonomyProblem(Problem):
                 high = value
                 top = k
         return -1 if self.rescaling == RESCALE_NONE and high < 0.0 else top
+
+    # ---- the distribution over outputs ------------------------------------------------------------
+
+    # Moments: sum_k p_k L(k) - L(true), a number per attribute, and the padding.
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return self.decoder.u.shape[0]
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
+        cdef Py_ssize_t k, g = self.gold[i], n = self.attributes.n_outputs
+        cdef double top, mean, total
+        poll(self.decoder.work(i) + 2 * n)
+        self.decoder.fill(i, <const float*>w)
+        self.at_hand = i
+        self.attributes.of_outputs(&self.decoder.s[0], &self.scores[0])
+        for k in range(n):
+            self.chances[k] = <float>self.scores[k]
+        for k in range(n, self.chances.shape[0]):
+            self.chances[k] = -INFINITY
+        total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
+        loss[0] = top + log(total) - self.scores[g]
+        if loss[0] < 0.0:
+            loss[0] = 0.0
+        entropy[0] = max(log(total) - mean / total, 0.0)
+        if m != NULL:
+            memset(m, 0, self.decoder.u.shape[0] * sizeof(float))
+            k = self.attributes.position[g]
+            self.of_positions[k + 1] = -<double>self.attributes.scale[k]
+            self.attributes.expectation(&self.chances[0], 1.0 / total, &self.of_positions[0], m)
+        return 0
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
+        cdef Py_ssize_t a
+        cdef double total = 0.0
+        for a in range(self.attributes.n_attributes):
+            total += <double>m[a] * self.decoder.u[a]
+        return total
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
+        return self.decoder.square(i, m)
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:
+        self.decoder.add_all(i, m, coef, <float*>w)
+        return 0
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
+        self.decoder.accumulate_all(i, m, coef, w)
+        return 0
 
     # ---- arithmetic on cuts ----------------------------------------------------------------------
 

@@ -208,6 +208,11 @@ class TaxonomyOracle(Oracle):
             return int(self.decoder([x]).decode(w)[0])
         return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
 
+    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        loss, _, gradient = self.bind([x], [0], rescaling=None).expect(0, w)
+        psi = self.joint_feature(x, 0)
+        return loss + float(psi @ self.check_weights(w)), gradient + psi
+
     # ---- checks for the compiled code ----- --------------------------------------------------------
 
     def check_documents(self, documents: Tokens | DenseRows) -> None:

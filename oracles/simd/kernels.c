@@ -12,7 +12,7 @@ const kernels NAMED(KERNELS) = {
     chain_add_rows_exactly,
     greedy_score, greedy_decode, rows_token_dot, align_forward, align_walk, align_table, align_is_hit, cky_inside,
     dense_products, dense_dot, dense_add, dense_accumulate, dense_products_d, dense_dot_d, dense_add_d, dense_positions,
-    dense_violator, dense_tops,
+    dense_violator, dense_exponentials, dense_tops,
 };
 
 #ifdef KERNELS_CHOOSE

@@ -61,6 +61,7 @@ typedef struct {
     void (*dense_positions)(const float *U, const float *bias, const int32_t *base, const int32_t *first,
                             const int32_t *attribute, const float *value, int64_t n_positions, float *S);
     int64_t (*dense_violator)(const double *scores, const float *losses, int64_t n, double true_score);
+    double (*dense_exponentials)(float *s, int64_t n, double *top, double *mean);
     void (*dense_tops)(const float *S, const int32_t *position, const float *scale, int64_t n_outputs, int32_t *out);
 } kernels;
 

@@ -12,6 +12,7 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.kernels import DEFAULTS as KERNEL
 from structsvm.cli.kernels import kernel_options
+from structsvm.cli.machines import DENSE
 from structsvm.cli.training import Training, choice, count, flag, training
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.structures.taxonomy import read_taxonomy
@@ -137,12 +138,17 @@ def documents(model: Any, path: str) -> Any:
     X, y = read_documents(out.source(path), texts=hasattr(model, "vectorizer_"))
     if not isinstance(X, list):
         X.resize(X.shape[0], model.n_features_in_)  # without the features that the model does not know
-    return X, y
+    return as_filled(X), y
+
+
+def as_filled(X: Any) -> Any:
+    """Texts, or a matrix: as an array if much of it is not zero."""
+    return X if isinstance(X, list) or X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
 @training(1.0, metavar="DOCS", plot="Save the training history as a picture.")
 @click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
-@choice("--loss", "tree", "path", "zero_one")
+@choice("--loss", "tree", "path", "zero_one", "log")
 @choice("--attributes", "ancestors", "normalized", "flat")
 @kernel_options("none: weights for features")
 @flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")
@@ -167,6 +173,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         if of_kernel and "kernel" not in params:
             raise click.UsageError(f"--{of_kernel[0]} has no meaning without --kernel")
         X, y = read_documents(path)
+        X = as_filled(X)
         params = dict[str, Any](solver="larank", random_state=0) | params
         model = TaxonomyClassifier(vectorizer=vectorizer(X, **of_texts), **params)
     elif of_texts:

@@ -24,7 +24,7 @@ class CrammerSingerClassifier(KernelClassifier):
         As for `LaRankClassifier`.
     tol, max_iter, cache_size
         As for `structsvm.solvers.CrammerSinger`.
-    warm_start, n_jobs, checkpoint, checkpoint_every, verbose
+    warm_start, n_jobs, checkpoint, checkpoint_every, probability, verbose
         As for `LaRankClassifier`.
 
     Attributes

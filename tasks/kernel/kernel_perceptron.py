@@ -17,7 +17,8 @@ class KernelPerceptronClassifier(KernelClassifier):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0, random_state, warm_start, n_jobs, checkpoint, checkpoint_every, verbose
+    kernel, gamma, degree, coef0, random_state, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
+    verbose
         As for `LaRankClassifier`.
     average : bool, default=True
         Predict with the average of the expansions after each visit of an example.

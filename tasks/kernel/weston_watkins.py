@@ -24,7 +24,8 @@ class WestonWatkinsClassifier(KernelClassifier):
 
     Parameters
     ----------
-    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, verbose
+    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
+    verbose
         As for `LaRankClassifier`. Kernel values are rounded to float32, so that relative gaps below about 1e-6 may be
         out of reach where the kernel matrix has not full rank.
     tol, max_iter, cache_size

@@ -25,7 +25,7 @@ from structsvm.tasks.common.labels import check_classes, check_stream_weight, ch
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
-from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
+from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel, make_likelihood
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 
 
@@ -57,8 +57,9 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     ----------
     taxonomy : Taxonomy, networkx.DiGraph, edge list, parent array or label paths, optional
         See `structsvm.structures.taxonomy.as_taxonomy`. None: the classes in y, with nothing in common.
-    loss : {"tree", "path", "zero_one"} or array of shape (n_labels, n_labels), default="tree"
-        Height of the first common ancestor; path length; 1 for any error; or the loss of each true label (row) and
+    loss : {"tree", "path", "zero_one", "log"} or array of shape (n_labels, n_labels), default="tree"
+        Height of the first common ancestor; path length; 1 for any error; "log": not a margin but the conditional
+        likelihood, as of logistic regression (`ConditionalLikelihood`); or the loss of each true label (row) and
         predicted one, in the order of the taxonomy's `leaves` (with leaf_only=False, of its `nodes`; without a
         taxonomy, of the sorted classes).
     attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
@@ -178,7 +179,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     _model_class = TaxonomyModel
     _constraints = SOLVER_CHOICE | {
-        "loss": (Options("tree", "path", "zero_one"), AnyMatrix()),
+        "loss": (Options("tree", "path", "zero_one", "log"), AnyMatrix()),
         "attributes": (Options("ancestors", "normalized", "flat"), AnyMatrix()),
         "leaf_only": FLAG,
         "fit_intercept": FLAG,
@@ -235,6 +236,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
     def _make_solver(self) -> Any:
+        if isinstance(self.loss, str) and self.loss == "log":
+            return make_likelihood(self)
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
         if self.kernel is None and isinstance(solver, KernelSolver):
             raise ValueError(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
@@ -95,6 +96,12 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         rest = np.setdiff1d(np.arange(problem.n_samples), chosen)
         data = problem.decoder.documents.take(rest), problem.labels[rest]
         return solver.start(self.oracle.bind(*data, **solver.formulation()))
+
+    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
+        if isinstance(self.loss, str) and self.loss == "log":
+            self.temperature = 1.0  # scores are log-odds
+        else:
+            super().finish(solver, run, weight, before)
 
     def encode(self, X: Any) -> Any:
         return self.rows.encode(encoded(X, self.intercept))
@@ -182,3 +189,20 @@ def bytes_of(documents: Any) -> list[bytes]:
     parts = [documents.indices] if values is None else [documents.indices, values]
     views = [memoryview(part).cast("B") for part in parts]
     return [b"".join(view[a:b] for view in views) for a, b in pairwise(bounds)]
+
+
+def make_likelihood(params: Any) -> Any:
+    """The solver of the log loss that parameters ask for: `ConditionalLikelihood`, which they set, or an object."""
+    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if params.kernel is not None:
+        raise ValueError("The 'kernel' parameter must be None with loss='log'.")
+    if isinstance(params.solver, ConditionalLikelihood) and not given:
+        return params.solver
+    if params.solver != "larank":
+        raise ValueError(
+            "With loss='log' the 'solver' parameter must be a ConditionalLikelihood, beside which C, max_iter, tol, "
+            "random_state and checkpoint are None, or the default, which stands for one that these set. "
+            f"Got {params.solver!r:.80} instead."
+        )
+    return ConditionalLikelihood(**{"checkpoint_every": params.checkpoint_every, "n_jobs": params.n_jobs} | given)

@@ -52,6 +52,8 @@ class TaxonomyModel(Calibrated):
         Whether documents get one more feature, of value 1.
     loss, attributes : str or array
         As the parameters, matrices for the labels alone (without `leaf_only` the loss for ``targets.taxonomy.nodes``).
+    risk : str or array
+        The loss of a prediction, where that is not what is trained on: "zero_one" for the log loss.
     vectorizer : vectorizer or None
         The fitted one that makes documents of texts.
     """
@@ -67,8 +69,11 @@ class TaxonomyModel(Calibrated):
         self.leaf_only, self.intercept, self.loss, self.attributes = leaf_only, intercept, loss, attributes
         part = taxonomy.restricted(labels)
         outputs = [part.number(label) for label in labels]
-        if not (leaf_only or isinstance(loss, str)):
-            loss = loss[outputs][:, outputs]
+        if not isinstance(loss, str):
+            self.risk = loss
+            loss = loss if leaf_only else loss[outputs][:, outputs]
+        else:
+            self.risk = loss = "zero_one" if loss == "log" else loss
         self.targets = TaxonomyOutputs(part, outputs, loss=loss, attributes=attributes)
         self.vectorizer = None
 
@@ -143,7 +148,7 @@ class TaxonomyModel(Calibrated):
 
     def _losses_if(self, z: Any) -> Any:
         """Loss of predicting node z, by the true node."""
-        return self.targets.taxonomy.lattice.losses(self.loss, z) if isinstance(self.loss, str) else self.loss[:, z]
+        return self.targets.taxonomy.lattice.losses(self.risk, z) if isinstance(self.risk, str) else self.risk[:, z]
 
     def scores(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Scores of all `nodes`, float64 array (n_documents, n_nodes)."""

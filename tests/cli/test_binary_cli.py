@@ -78,6 +78,19 @@ def test_scores_of_both_labels(data):
     assert "\t" not in one
 
 
+@pytest.mark.parametrize("machine", ["lasvm", "sgdqn"])
+def test_confidence(data, tmp_path, machine):
+    args = ["train", "binary", "train.svm", "-m", tmp_path / "m", "--machine", machine, "--probability", "-q"]
+    run(data, *args)
+    X_test, _ = banana(1)
+    proba = structsvm.load(tmp_path / "m").predict_proba(X_test)
+    rows = [
+        line.split("\t") for line in run(data, "predict", tmp_path / "m", "test.svm", "--confidence")[0].splitlines()
+    ]
+    np.testing.assert_allclose([float(p) for _, p in rows], proba.max(axis=1), atol=1e-4)
+    assert "train it again" in run(data, "predict", "m", "test.svm", "--confidence", status=1)[1]
+
+
 def test_inspect_one_label(data, tmp_path):
     out, _ = run(data, "inspect", "m", "--label", "yes", "--plot", tmp_path / "h.png")
     assert "yes: " in out and "no: " not in out and (tmp_path / "h.png").exists()

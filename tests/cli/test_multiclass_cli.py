@@ -64,6 +64,21 @@ def test_every_solver(data, tmp_path):
     np.testing.assert_array_equal(structsvm.load(tmp_path / "m").dual_coef_.toarray(), wanted.dual_coef_.toarray())
 
 
+def test_confidence(data, tmp_path):
+    assert "train it again" in run(data, "predict", "m", "test.svm", "--confidence", status=1)[1]
+    run(data, "train", "multiclass", "train.svm", "-m", tmp_path / "m", "--probability", "-q")
+    model = structsvm.load(tmp_path / "m")
+    X, _ = clouds(300, 0, fresh=True)
+    proba = model.predict_proba(X)
+    out, _ = run(data, "predict", tmp_path / "m", "test.svm", "--confidence")
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [label for label, _ in rows] == model.predict(X).tolist()
+    np.testing.assert_allclose([float(p) for _, p in rows], proba.max(axis=1), atol=1e-5)
+    best, _ = run(data, "predict", tmp_path / "m", "test.svm", "--confidence", "-k", "2")
+    first = [line.split("\t")[0].split() for line in best.splitlines()]
+    assert first == rows
+
+
 def test_predict_and_evaluate(data, tmp_path):
     model = structsvm.load(data / "m")
     X, y = clouds(300, 0, fresh=True)

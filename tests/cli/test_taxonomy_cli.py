@@ -76,6 +76,43 @@ def test_predict(data, tmp_path):
     assert (np.diff(scores, axis=1) <= 0.0).all()
 
 
+def test_confidence(data):
+    X = make_taxonomy(60, **SIZE, random_state=1)[0]
+    model = structsvm.load(data / "m")
+    proba = model.predict_proba(X)
+    rows = [line.split("\t") for line in run(data, "predict", "m", "test.txt", "--confidence")[0].splitlines()]
+    assert [name for name, _ in rows] == model.predict(X).tolist()
+    np.testing.assert_allclose([float(p) for _, p in rows], proba.max(axis=1), atol=1e-6)
+    best, _ = run(data, "predict", "m", "test.txt", "--confidence", "-k", "2")
+    for line, row, kbest in zip(best.splitlines(), proba, model.predict_kbest(X, 2), strict=True):
+        cells = [cell.split() for cell in line.split("\t")]
+        assert [name for name, _ in cells] == [name for name, _ in kbest]
+        np.testing.assert_allclose([float(p) for _, p in cells], np.sort(row)[::-1][:2], atol=1e-6)
+
+
+def test_confidence_in_nodes_above(data, tmp_path):
+    args = ["train", "taxonomy", "train.txt", "--taxonomy", "edges.tsv", "--any-node", "--loss", "path", "-q"]
+    run(data, *args, "-m", tmp_path / "m")
+    X = make_taxonomy(60, **SIZE, random_state=1)[0]
+    model = structsvm.load(tmp_path / "m")
+    of_nodes = dict(zip(model.taxonomy_.nodes, model.node_proba(X).T, strict=True))
+    for i, line in enumerate(run(data, "predict", tmp_path / "m", "test.txt", "--confidence")[0].splitlines()):
+        name, p = line.split("\t")
+        assert float(p) == pytest.approx(of_nodes[name][i], abs=1e-6)
+
+
+def test_dense_files(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    X = (np.eye(3)[y] @ rng.normal(size=(3, 5)) + 0.1 * rng.normal(size=(200, 5))).astype(np.float32)
+    lines = [f"c{label} " + " ".join(f"{j}:{v!r}" for j, v in enumerate(x.tolist(), 1)) for x, label in zip(X, y)]
+    (tmp_path / "train.svm").write_text("\n".join(lines) + "\n")
+    run(tmp_path, "train", "taxonomy", "train.svm", "-m", "m", "-q")
+    model = TaxonomyClassifier(random_state=0).fit(X, np.array([f"c{label}" for label in y]))
+    np.testing.assert_array_equal(structsvm.load(tmp_path / "m").coef_, model.coef_)
+    assert run(tmp_path, "predict", "m", "train.svm")[0].split() == model.predict(X).tolist()
+
+
 def test_evaluate(data, tmp_path):
     X, y, taxonomy = make_taxonomy(60, **SIZE, random_state=1)
     predicted = structsvm.load(data / "m").predict(X)

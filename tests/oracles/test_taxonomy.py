@@ -9,7 +9,9 @@ from structures_table import Taxonomies
 
 from structsvm import LaRank, Perceptron, StructuredSVM
 from structsvm.dual._dual import DualState
+from structsvm.features.dense import DenseRows
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.taxonomy import Taxonomy
 
 
@@ -86,6 +88,48 @@ def test_in_the_generic_estimator():
     for solver in (LaRank(C=1.0, random_state=0), Perceptron(random_state=0)):
         model = StructuredSVM(TaxonomyOracle(taxonomy, 4), solver).fit(X, y)
         assert np.mean(np.array(model.predict(X)) == y) > 0.9
+
+
+# --- the log loss ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "lists"])
+@pytest.mark.parametrize("seed", range(12))
+def test_expectations_over_all_outputs(seed, form):
+    case = Taxonomies(seed, n_nodes=8, n_samples=4, leaves=seed % 3 > 0, lists=form == "lists")
+    X = DenseRows(np.ascontiguousarray(case.X, dtype=np.float32)) if form == "dense" else case.X
+    problem = case.oracle.bind(X, case.Y, rescaling=None)
+    w = case.weights(seed)
+    for i, g in enumerate(case.Y):
+        psi = np.array([case.joint_feature(i, k) for k in range(case.K)])
+        s = psi @ w
+        p = np.exp(s - s.max()) / np.exp(s - s.max()).sum()
+        loss, entropy, gradient = problem.expect(i, problem.from_oracle(w.astype(np.float32)))
+        assert loss == pytest.approx(-np.log(p[g]), rel=1e-4, abs=1e-5)
+        assert entropy == pytest.approx(-(p * np.log(np.maximum(p, 1e-300))).sum(), rel=1e-4, abs=1e-5)
+        np.testing.assert_allclose(problem.to_oracle(gradient), p @ psi - psi[g], atol=2e-5)
+        log_sum, expectation = case.oracle.expect(case.X[i], w)
+        assert log_sum == pytest.approx(s.max() + np.log(np.exp(s - s.max()).sum()), rel=1e-4, abs=1e-4)
+        np.testing.assert_allclose(expectation, p @ psi, atol=2e-5)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "lists"])
+def test_the_dual_of_the_log_loss(form):
+    """Primal and dual meet, so that products and sums of moments are those of the weights that they belong to."""
+    case = Taxonomies(5, n_nodes=8, n_samples=30, lists=form == "lists")
+    X = DenseRows(np.ascontiguousarray(case.X, dtype=np.float32)) if form == "dense" else case.X
+    problem = case.oracle.bind(X, case.Y, rescaling=None)
+    run = ConditionalLikelihood(C=0.5, tol=1e-3, random_state=0).solve(problem)
+    assert run.status == "converged" and run.dual <= run.primal
+    losses = [problem.expect(i, run.weights)[0] for i in range(30)]
+    assert run.primal == pytest.approx(0.5 * float(run.weights @ run.weights) + 0.5 * sum(losses), rel=1e-4)
+
+
+def test_scores_that_overflow_in_the_log_loss():
+    oracle = TaxonomyOracle(Taxonomy.flat("ab"), 1)
+    problem = oracle.bind(np.array([[10.0], [10.0]]), [0, 1], rescaling=None)
+    with pytest.raises(ValueError, match=r"example \d: its scores overflow; scale the features down"):
+        ConditionalLikelihood(random_state=0).solve(problem, base=np.full(oracle.n_features, 3e38, dtype=np.float32))
 
 
 # --- bad input ------------------------------------------------------------------------------------

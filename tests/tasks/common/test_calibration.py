@@ -6,6 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
 
 import structsvm
+from structsvm.model_file import ModelFileError
 from structsvm.tasks import (
     AmbiguousClassifier,
     CrammerSingerClassifier,
@@ -17,7 +18,15 @@ from structsvm.tasks import (
     TrackingClassifier,
     WestonWatkinsClassifier,
 )
-from structsvm.tasks.common.calibration import FEW, fit_temperature, held_out, one_hot, probabilities, softmax_loss
+from structsvm.tasks.common.calibration import (
+    FEW,
+    Calibrated,
+    fit_temperature,
+    held_out,
+    one_hot,
+    probabilities,
+    softmax_loss,
+)
 
 
 def noisy(n, K=3, seed=0, flip=0.15):
@@ -167,6 +176,31 @@ def test_bags_tell_a_temperature_too():
     scores = model.decision_function(X_test)
     best = fit_temperature(softmax_loss(scores, one_hot(y_test, 3)))
     assert log_loss(y_test, model.predict_proba(X_test)) < 1.1 * log_loss(y_test, probabilities(scores, best))
+
+
+def test_ctrl_c_while_it_is_fitted(monkeypatch):
+    """The trained model is put in place, without a temperature."""
+    X, y = noisy(100)
+    weights = TaxonomyClassifier(random_state=0).fit(X, y).coef_
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Calibrated, "without", interrupted)
+    model = TaxonomyClassifier(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.temperature_ is None
+    np.testing.assert_array_equal(model.coef_, weights)
+
+
+def test_a_forged_temperature(tmp_path):
+    model = TaxonomyClassifier(random_state=0).fit(*noisy(60))
+    for wrong in (0.0, -1.0, "warm", True, 1):
+        model.model_.temperature = wrong
+        model.save(tmp_path / "m")
+        with pytest.raises(ModelFileError, match="a temperature"):
+            structsvm.load(tmp_path / "m")
 
 
 def test_a_model_without_a_temperature():

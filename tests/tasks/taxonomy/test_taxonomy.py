@@ -14,6 +14,7 @@ from dual_reference import constraint, solve_dual
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -24,6 +25,7 @@ import structsvm
 from structsvm import FrankWolfe, LaRank
 from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import TaxonomyClassifier
@@ -62,6 +64,7 @@ CHECKS = parametrize_with_checks(
         TaxonomyClassifier(random_state=0),
         TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
         TaxonomyClassifier(random_state=0, max_weights=30),
+        TaxonomyClassifier(random_state=0, loss="log"),
         TaxonomyClassifier(random_state=0, kernel="rbf"),
     ],
     expected_failed_checks=lambda estimator: {} if estimator.kernel is None else COPIES,
@@ -208,6 +211,35 @@ def test_flat_is_crammer_and_singer():
     ).fit(X, y)
     np.testing.assert_array_equal(ours.classes_, theirs.classes_)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=0.02)
+
+
+def test_the_log_loss_is_logistic_regression(tmp_path):
+    ours = TaxonomyClassifier(loss="log", C=0.5, tol=1e-5, max_iter=3000, fit_intercept=False, random_state=0).fit(X, y)
+    theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=5e-3)
+    assert ours.temperature_ == 1.0
+    ours.save(tmp_path / "m")
+    again = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X), ours.predict_proba(X))
+    assert again.set_params(warm_start=True, tol=None, max_iter=1).fit(X, y).n_iter_ == ours.n_iter_ + 1
+    sparse = TaxonomyClassifier(loss="log", C=0.5, tol=1e-5, max_iter=3000, fit_intercept=False, random_state=0)
+    np.testing.assert_allclose(sparse.fit(sp.csr_array(X), y).predict_proba(X), ours.predict_proba(X), atol=5e-3)
+
+
+def test_the_log_loss_in_a_taxonomy():
+    model = TaxonomyClassifier(PATHS, loss="log", random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.85 and isinstance(model.partial_fit(X[:9], y[:9]), TaxonomyClassifier)
+    solver = ConditionalLikelihood(C=1.0, max_iter=2, random_state=0)
+    assert TaxonomyClassifier(PATHS, loss="log", solver=solver).fit(X, y).n_iter_ == 2
+    inner = TaxonomyClassifier(PATHS, loss="log", leaf_only=False, random_state=0).fit(X, y)
+    assert set(inner.predict(X)) <= set(inner.classes_)
+    for options, message in (
+        ({"kernel": "rbf"}, "The 'kernel' parameter must be None with loss='log'"),
+        ({"solver": "frank_wolfe"}, "With loss='log' the 'solver' parameter must be a ConditionalLikelihood"),
+        ({"solver": solver, "C": 2.0}, "With loss='log' the 'solver' parameter must be a ConditionalLikelihood"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TaxonomyClassifier(PATHS, loss="log", **options).fit(X, y)
 
 
 LATTICE = [
