@@ -272,7 +272,8 @@ class SequenceAligner(TaskEstimator):
         if before is not None:
             before.check_unchanged(self)
         if before is None and start is None:
-            model, references = AlignmentModel.prepared(self, X, y, decoys)
+            weight = checked_sample_weight(sample_weight, len(X))
+            model, references = AlignmentModel.prepared(self, X, y, decoys, weight)
         else:
             model = start.again() if before is None else before
             references = model.references(X, y, decoys)
