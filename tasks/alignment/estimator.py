@@ -31,7 +31,7 @@ class SequenceAligner(TaskEstimator):
     Parameters
     ----------
     C : float, optional
-        Weight of the sum of slacks. None: 0.01, or what a solver given as an object says.
+        Weight of the sum of slacks. None: 0.001, or what a solver given as an object says.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own.

@@ -26,7 +26,7 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
 from structsvm.tasks.common.model import TaskModel
 
-DEFAULT_C = 0.01
+DEFAULT_C = 0.001
 N_FOR_SCALE = 64
 
 ARRAYS = {"weights": Array("f8", ("n_features",)), "guide": Array("f8", ("n_features",), needed=False)}

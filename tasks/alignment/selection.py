@@ -38,7 +38,7 @@ STEPS = (0.6, 0.8, 1.25, 1.6)
 # Fewer pairs choose nothing; the first round is on FIRST pairs, the last on LAST; a round keeps one of KEPT.
 LEAST, FIRST, LAST, KEPT = 20, 32, 288, 3
 # The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in so many passes.
-TRIAL, HELD_OUT, PASSES, TRIAL_C = 864, 3, 2, 0.01
+TRIAL, HELD_OUT, PASSES, TRIAL_C = 864, 3, 2, 0.001
 # Factors on the chosen costs.
 SCALES = 2.0 ** np.arange(-12.0, 4.0)
 
