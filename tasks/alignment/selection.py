@@ -157,7 +157,10 @@ class Selection:
         model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
         if len(trial.codes) and len(parts[0]):
             model.weights *= scaled(model, parts[0])
-            run = model.train(parts[0], LaRank(C=TRIAL_C, max_iter=PASSES, random_state=0))
+            model.guide = model.weights
+            solver = LaRank(C=TRIAL_C, max_iter=PASSES, random_state=0)
+            run = solver.solve(model.bind(parts[0], solver)[0], base=model.weights)
+            model.learn(run)
             if run.status == "interrupted":
                 raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was")
         return model.judged(parts[1])[1]
