@@ -371,6 +371,11 @@ cdef class Aligner:
         x_start, z_start : int
         codes : uint8 array
             Of its operations; pairs that are not known ones have FREE added.
+
+        Raises
+        ------
+        ValueError
+            If what is known are not the operations of whole strings, or none in the band agrees with it.
         """
         self.begin(w, x, z)
         cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high
@@ -418,7 +423,9 @@ cdef class Aligner:
         s.x, s.z = &self.letters[0, i], &self.letters[1, n - z_stop]
         s.open_x, s.extend_x = &self.costs[0, i], &self.costs[1, i]
         s.open_z, s.extend_z = &self.costs[2, n - z_stop], &self.costs[3, n - z_stop]
-        self.forward()
+        if self.forward() == -INFINITY:
+            with gil:
+                raise ValueError("no alignment in the band agrees with what is known; widen it")
         start[0] = self.ends[0]
         first = self.walk(start, 0, at)
         for k in range(first, at):

@@ -338,10 +338,13 @@ class SmithWatermanOracle(Oracle):
         if references.is_whole:
             return references
         aligner = self.aligner(references.strings, references.pairs)
-        alignments = [
-            references.alignment(k) if known is None else Alignment.from_codes(*aligner.complete(w, x, z, known))
-            for k, ((x, z), known) in enumerate(zip(references.pairs.tolist(), references.known, strict=True))
-        ]
+        alignments = []
+        for k, ((x, z), known) in enumerate(zip(references.pairs.tolist(), references.known, strict=True)):
+            try:
+                found = None if known is None else aligner.complete(w, x, z, known)
+            except ValueError as error:
+                raise ValueError(f"example {k}: {error}") from None
+            alignments.append(references.alignment(k) if found is None else Alignment.from_codes(*found))
         return references.with_alignments(alignments)
 
     def alignments(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> Iterator[tuple[float, Alignment]]:

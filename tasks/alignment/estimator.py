@@ -31,7 +31,7 @@ class SequenceAligner(TaskEstimator):
     Parameters
     ----------
     C : float, optional
-        Weight of the sum of slacks. None: 0.01, or what a solver given as an object says.
+        Weight of the sum of slacks. None: 0.001, or what a solver given as an object says.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own.
@@ -272,7 +272,8 @@ class SequenceAligner(TaskEstimator):
         if before is not None:
             before.check_unchanged(self)
         if before is None and start is None:
-            model, references = AlignmentModel.prepared(self, X, y, decoys)
+            weight = checked_sample_weight(sample_weight, len(X))
+            model, references = AlignmentModel.prepared(self, X, y, decoys, weight)
         else:
             model = start.again() if before is None else before
             references = model.references(X, y, decoys)

@@ -19,7 +19,6 @@ from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval
 from structsvm.solvers import LaRank
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
@@ -27,7 +26,7 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
 from structsvm.tasks.common.model import TaskModel
 
-DEFAULT_C = 0.01
+DEFAULT_C = 0.001
 N_FOR_SCALE = 64
 
 ARRAYS = {"weights": Array("f8", ("n_features",)), "guide": Array("f8", ("n_features",), needed=False)}
@@ -70,17 +69,21 @@ class AlignmentModel(TaskModel):
         return cls(encoder, SmithWatermanOracle(encoder.sizes[0], classes=encoder.sizes[1:], **settings))
 
     @classmethod
-    def prepared(cls, params: Any, X: Any, y: Any, decoys: Any = None) -> tuple[Any, Any]:
+    def prepared(cls, params: Any, X: Any, y: Any, decoys: Any = None, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
 
         The model's weights are the costs to start from. `y` None: unknown alignments, which decoys stand in for.
+        `sample_weight`: pairs of weight 0 have no part in the choice.
         """
         model = cls.of(params)
         is_open = params.mode == AUTO
         references = (model.in_mode("global") if is_open else model).references(X, y, decoys)
         if not is_open and params.prior is None:
             return model, references
-        selection = Selection(model, params, references)
+        if decoys is None and model.oracle.loss_name == "q":
+            references.check_assessed()
+        weighty = references if sample_weight is None else references.chosen(np.flatnonzero(sample_weight))
+        selection = Selection(model, params, weighty)
         costs = selection.choose()
         if is_open:
             model = model.in_mode(costs.mode)
@@ -88,7 +91,7 @@ class AlignmentModel(TaskModel):
         if params.prior is not None:
             model.set_costs(selection.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
             if params.prior == AUTO and y is not None:
-                costs = costs._replace(scale=scaled(model, references))
+                costs = costs._replace(scale=scaled(model, model.trimmed(weighty) if is_open else weighty))
             model.weights *= costs.scale
             model.costs = costs
         return model, references
@@ -202,7 +205,8 @@ class AlignmentModel(TaskModel):
             return self.weights
         solver = LaRank(C=DEFAULT_C, max_iter=1, random_state=0)
         run = solver.solve(self.oracle.bind_references(data, **solver.formulation()))
-        raise_if_interrupted(run)
+        if run.status == "interrupted":
+            raise KeyboardInterrupt("before the training itself had begun: the estimator is as it was")
         return run.weights
 
     def references(self, X: Any, y: Any, decoys: Any = None) -> Any:
@@ -268,7 +272,7 @@ class AlignmentModel(TaskModel):
         """
         if len(data.decoys) == 0:
             found = self.oracle.aligner(data.strings, data.pairs).hits(self.weights, data)
-            return "Q", found / np.diff(data.core()[2]), np.ones(len(data))
+            return "Q", found / np.maximum(np.diff(data.core()[2]), 1), np.ones(len(data))
         pairs = np.concatenate([data.pairs, data.decoy_pairs()])
         scores = self.oracle.aligner(data.strings, pairs, traceback=False).scores(self.weights, pairs)
         highest = np.maximum.reduceat(scores[len(data) :], data.decoy_bounds[:-1])

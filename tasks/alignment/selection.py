@@ -22,7 +22,6 @@ import numpy as np
 from structsvm._warnings import warn
 from structsvm.dual.parallel import Rounds
 from structsvm.solvers import LaRank
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 
 AUTO = "auto"
@@ -39,7 +38,7 @@ STEPS = (0.6, 0.8, 1.25, 1.6)
 # Fewer pairs choose nothing; the first round is on FIRST pairs, the last on LAST; a round keeps one of KEPT.
 LEAST, FIRST, LAST, KEPT = 20, 32, 288, 3
 # The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in so many passes.
-TRIAL, HELD_OUT, PASSES, TRIAL_C = 864, 3, 2, 0.01
+TRIAL, HELD_OUT, PASSES, TRIAL_C = 864, 3, 2, 0.001
 # Factors on the chosen costs.
 SCALES = 2.0 ** np.arange(-12.0, 4.0)
 
@@ -78,14 +77,27 @@ class Selection:
 
     def __init__(self, model: Any, params: Any, references: Any) -> None:
         self.model, self.references = model, references
-        self.modes = MODES if params.mode == AUTO else (params.mode,)
+        self.modes = self._fitting_modes() if params.mode == AUTO else (params.mode,)
         self.is_linear = model.oracle.gaps == "linear"
         self.given = params.prior_gap_open, params.prior_gap_extend
         self.matrices = self._matrices(params.prior)
         self.order = np.random.default_rng(0).permutation(len(references))
         self.models: dict[str, Any] = {}
         self.parts: dict[int, Any] = {}
-        self.scores: dict[Any, float] = {}
+        self.scores: dict[Any, Any] = {}
+
+    def _fitting_modes(self) -> Any:
+        """The modes in which the references are in the band; all of them if none is, for training to say so."""
+        if self.model.oracle.band is None or len(self.references.codes) == 0:
+            return MODES
+        return [mode for mode in MODES if self._fits(self.model.in_mode(mode))] or MODES[:1]
+
+    def _fits(self, model: Any) -> bool:
+        try:
+            model.oracle.bind_references(model.trimmed(self.references))
+        except ValueError:
+            return False
+        return True
 
     def _matrices(self, prior: Any) -> dict[str, Any]:
         """The matrices to choose from, the usual one first."""
@@ -96,7 +108,7 @@ class Selection:
         try:
             found = {name: SubstitutionMatrix.published(name).over(letters) for name in names}
         except ImportError as error:
-            warn(f"prior='auto' begins with equal scores of all letters: {error}", UserWarning)
+            warn(f"mode and prior are chosen with equal scores of all letters: {error}", UserWarning)
         found = found or {EQUAL: SubstitutionMatrix(letters, 2.0 * np.eye(len(letters)) - 1.0)}
         if len(self.references) >= LEAST and len(self.references.codes):
             found[COUNTED] = self.model.log_odds(self.references)
@@ -145,8 +157,12 @@ class Selection:
         model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
         if len(trial.codes) and len(parts[0]):
             model.weights *= scaled(model, parts[0])
-            run = model.train(parts[0], LaRank(C=TRIAL_C, max_iter=PASSES, random_state=0))
-            raise_if_interrupted(run)
+            model.guide = model.weights
+            solver = LaRank(C=TRIAL_C, max_iter=PASSES, random_state=0)
+            run = solver.solve(model.bind(parts[0], solver)[0], base=model.weights)
+            model.learn(run)
+            if run.status == "interrupted":
+                raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was")
         return model.judged(parts[1])[1]
 
     def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:

@@ -90,6 +90,32 @@ def test_what_is_given_stays(homologues):
     assert few.prior_[2:4] == pytest.approx((-11.0, -1.0), abs=0.05)
 
 
+def test_pairs_without_weight_choose_nothing(homologues):
+    data, test = homologues
+    weight = np.repeat([1.0, 0.0], 40)
+    model = SequenceAligner(max_iter=1, random_state=0).fit(data.X + test.X, data.y + test.y, weight)
+    assert model.prior_ == SequenceAligner(max_iter=1, random_state=0).fit(data.X, data.y).prior_
+
+
+def test_a_band_leaves_the_modes_that_fit(homologues):
+    data, _ = homologues
+    X, y = list(data.X), list(data.y)
+    y[30] = (y[30][0] + "A" * 30 + "-" * 30, y[30][1] + "-" * 30 + "C" * 30)
+    X[30] = tuple(row.replace("-", "") for row in y[30])
+    assert any(c.islower() for c in y[30][0])
+    assert SequenceAligner(band=25, max_iter=1, random_state=0).fit(X, y).mode_ == "local"
+    with pytest.raises(ValueError, match=r"example 30: no alignment in the band agrees with what is known; widen it"):
+        SequenceAligner(band=25, mode="global", max_iter=1, random_state=0).fit(X, y)
+    y[30] = tuple(row.upper() for row in y[30])
+    with pytest.raises(ValueError, match=r"example 30: the alignment leaves the band"):
+        SequenceAligner(band=25, mode="global", max_iter=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"example \d+: .* band"):
+        SequenceAligner(band=0, max_iter=1, random_state=0).fit(X, y)
+    y[30] = tuple(row.lower() for row in y[30])
+    with pytest.raises(ValueError, match=r"example 30: its reference alignment has no pair that the loss assesses"):
+        SequenceAligner(max_iter=1).fit(X, y)
+
+
 def test_decoys_choose_too(homologues):
     data, _ = homologues
     options = {"C": 0.1, "max_iter": 2, "random_state": 0}
@@ -114,9 +140,7 @@ def test_without_biopython(homologues, monkeypatch):
         ImportError, match=r"published matrices come with Biopython: pip install 'structsvm\[alignment\]'"
     ):
         SubstitutionMatrix.published("BLOSUM62")
-    with pytest.warns(
-        UserWarning, match="prior='auto' begins with equal scores of all letters: published matrices come"
-    ):
+    with pytest.warns(UserWarning, match="are chosen with equal scores of all letters: published matrices come"):
         model = SequenceAligner(max_iter=1, random_state=0).fit(data.X, data.y)
     assert model.prior_.matrix in ("equal", "counted")
 
