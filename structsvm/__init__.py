@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdviceWarning": "structsvm._warnings",
     "ConvergenceWarning": "structsvm.result",
     "CuttingPlane": "structsvm.solvers",
     "FrankWolfe": "structsvm.solvers",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from structsvm import solvers as solvers
     from structsvm import tasks as tasks
     from structsvm import testing as testing
+    from structsvm._warnings import AdviceWarning as AdviceWarning
     from structsvm.estimator import StructuredSVM as StructuredSVM
     from structsvm.estimator import load as load
     from structsvm.execution._processor import instruction_set as instruction_set

@@ -9,6 +9,10 @@ import warnings
 SKIPPED = (__name__.partition(".")[0] + ".", "sklearn.callback.")
 
 
+class AdviceWarning(UserWarning):
+    """A result that is what was asked for, and that something known would improve."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Issue a warning at the innermost line outside the package.
 
@@ -21,3 +25,17 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and f"{frame.f_globals.get('__name__')}.".startswith(SKIPPED):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+# Share of inputs without a known feature, and number of them, from which on something is wrong with all of them.
+MANY_UNKNOWN, LEAST_INPUTS = 0.5, 10
+
+
+def warn_of_unknown(n_unknown: int, n: int, what: str) -> None:
+    """Warn of a prediction for inputs most of which have no feature that the model knows."""
+    if n >= LEAST_INPUTS and n_unknown > MANY_UNKNOWN * n:
+        warn(
+            f"{n_unknown} of {n} {what} have no feature that the model knows: their labels are guessed without looking "
+            "at them; are the features those of the training data?",
+            AdviceWarning,
+        )

@@ -21,6 +21,9 @@ class Monitor:
         """Called after a pass; returns whether to stop the run."""
         return False
 
+    def try_value(self, C: float) -> None:
+        """Called before the run begins, once for each C that is tried on a part of the examples."""
+
     def close(self) -> None:
         """Called when the run has ended, in whatever way."""
 
@@ -44,6 +47,10 @@ class Monitors(Monitor):
         stops = [monitor.end_pass(run) for monitor in self.monitors]
         return any(stops)
 
+    def try_value(self, C: float) -> None:
+        for monitor in self.monitors:
+            monitor.try_value(C)
+
     def close(self) -> None:
         for monitor in self.monitors:
             monitor.close()
@@ -63,8 +70,17 @@ class Bar(Monitor):
     def __init__(self, max_iter: int, *, disable: bool | None = None) -> None:
         self.max_iter, self.disable = max_iter, disable
         self.bar: Any = None
+        self.search: Any = None
+
+    def try_value(self, C: float) -> None:
+        from tqdm import tqdm
+
+        if self.search is None:
+            self.search = tqdm(disable=self.disable, leave=False, bar_format="{desc}")
+        self.search.set_description_str(f"choosing C on held-out examples: {C:g}")
 
     def begin_pass(self, run: Run) -> None:
+        self.end_search()
         if self.bar is None:
             from tqdm import tqdm
 
@@ -90,6 +106,12 @@ class Bar(Monitor):
         self.bar.n = min(run.progress - self.first, self.bar.total)
         self.bar.refresh()
 
+    def end_search(self) -> None:
+        if self.search is not None:
+            self.search.close()
+            self.search = None
+
     def close(self) -> None:
+        self.end_search()
         if self.bar is not None:
             self.bar.close()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Arrays = Mapping[str, NDArray[Any]]
 
 HISTORY = ("seconds", "n_iter", "primal", "dual", "gap", "n_support", "n_argmax")
-STATUSES = ("running", "max_iter", "converged", "interrupted", "stopped")
+STATUSES = ("running", "max_iter", "converged", "settled", "interrupted", "stopped")
 
 
 class ConvergenceWarning(UserWarning):
@@ -41,8 +41,9 @@ class Result:
         Support vectors: pairs of an example and an output whose coefficient is not zero.
     seconds : float
         Wall time of training, including certificates.
-    status : {"max_iter", "converged", "interrupted", "stopped"}
-        Why training ended: all passes done, tolerance reached, Ctrl-C, or stopped by a callback.
+    status : {"max_iter", "converged", "settled", "interrupted", "stopped"}
+        Why training ended: all passes done, tolerance reached, a pass that gained next to nothing, Ctrl-C, or a
+        callback.
     primal_norm, dual_norm : float
         1/2 |w|^2 at the weights returned and at the dual point, which differ with `average`. The rest of the
         primal is C times the slacks; the dual is linear in alpha except for its norm (and a quadratic penalty).

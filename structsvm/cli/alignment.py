@@ -124,7 +124,7 @@ def picture(model: Any) -> Any:
     return figure
 
 
-@training(DEFAULT_C, plot="Save training history and matrix as a picture.")
+@training(plot="Save training history and matrix as a picture.")
 @choice("--mode", AUTO, *MODES)
 @choice("--gaps", "affine", "linear")
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")

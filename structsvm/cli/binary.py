@@ -102,7 +102,10 @@ def demo(seed: int) -> Any:
 
 
 @training(
-    1.0, role_of_C="Of lasvm: weight of the slacks.", solvers=(), plot="Save the objectives over time as a picture."
+    1.0,
+    role_of_C="Of lasvm: weight of the slacks, or auto: chosen on held-out examples.",
+    solvers=(),
+    plot="Save the objectives over time as a picture.",
 )
 @choice("--machine", *MACHINES)
 @kernel_options("rbf")

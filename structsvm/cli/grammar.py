@@ -136,7 +136,7 @@ def _tokens(texts: Any) -> Any:
     return texts
 
 
-@training(1.0, solvers=(*SOLVERS, PCFG))
+@training(solvers=(*SOLVERS, PCFG))
 @choice("--loss", "f1", "hamming", "zero_one")
 @choice("--rescaling", "margin", "slack")
 @choice("--penalty", "linear", "quadratic")

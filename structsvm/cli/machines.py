@@ -15,6 +15,7 @@ from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.labels import label_costs, label_ids_of
+from structsvm.tasks.common.solver import is_auto
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
 
@@ -66,7 +67,8 @@ def train_machine(
         params["class_weight"] = "balanced"
     merged = KERNEL | {"random_state": 0} | ({} if before is None else before.params) | params
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
-    solver = machine.solver(**{key: params[key] for key in params.keys() - KERNEL.keys() - {"class_weight"}})
+    left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(params.get("C")) else set())
+    solver = machine.solver(**{key: params[key] for key in params.keys() - left_out})
     solver.validate()
     X, y = read_svmlight(path) if before is None else examples(before, path)
     labels = np.unique(y) if before is None else before.labels

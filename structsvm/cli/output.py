@@ -125,7 +125,9 @@ def parameters(params: dict[str, Any], defaults: Any) -> None:
 
 
 def certificate(model: Any) -> None:
-    """Print the certificate of a trained model."""
+    """Print how C was chosen, if it was, and the certificate of a trained model."""
+    if model.choice is not None:
+        click.echo(model.choice.text)
     if model.result is not None:
         click.echo(model.result.certificate())
 

@@ -107,7 +107,7 @@ def demo(seed: int) -> Any:
     return figure
 
 
-@training(DEFAULT_C, metavar="BAGS", solvers=(), role_of_C="Longest step.")
+@training(DEFAULT_C, metavar="BAGS", solvers=(), role_of_C="Longest step.", type_of_C=float)
 @choice("--strategy", "order_free", "random", "left_right", text="Which word is learnt next.")
 @flag("--average", "Predict with the average of the weights.")
 @count("--refine", 0, "Choose the best meaning of bags.", least=0)

@@ -140,7 +140,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
     return figure
 
 
-@training(0.1, plot="Save the training history as a picture.")
+@training(plot="Save the training history as a picture.")
 @click.option(
     "--templates",
     type=out.Input(),

@@ -146,7 +146,7 @@ def as_filled(X: Any) -> Any:
     return X if isinstance(X, list) or X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
 
 
-@training(1.0, metavar="DOCS", plot="Save the training history as a picture.")
+@training(metavar="DOCS", plot="Save the training history as a picture.")
 @click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
 @choice("--loss", "tree", "path", "zero_one", "log")
 @choice("--attributes", "ancestors", "normalized", "flat")

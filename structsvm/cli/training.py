@@ -18,7 +18,7 @@ import click
 
 import structsvm.cli.output as out
 from structsvm.progress import Bar
-from structsvm.tasks.common.solver import SOLVERS
+from structsvm.tasks.common.solver import AUTO, SOLVERS, is_to_choose
 
 WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
 trained on, start from what it has learnt on others. --model may replace it."""
@@ -28,6 +28,15 @@ MODEL = out.Output(replaces="warm_start")
 
 # Options that are no parameters of a model.
 NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
+
+
+class ValueOfC(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """A number, which the solver will look at, or "auto"."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value == AUTO else click.FLOAT.convert(value, param, ctx)
 
 
 def choice(name: Any, *values: str, text: str | None = None) -> Any:
@@ -61,9 +70,10 @@ def defaults(command: Any, *others: Any) -> dict[str, Any]:
 
 
 def training(
-    default_C: float,
+    default_C: float | str = AUTO,
     *,
-    role_of_C: str = "Weight of the slacks.",
+    role_of_C: str = "Weight of the slacks; auto: chosen on held-out examples.",
+    type_of_C: Any = None,
     metavar: str = "TRAIN",
     solvers: Sequence[str] = tuple(SOLVERS),
     plot: str | None = None,
@@ -74,10 +84,12 @@ def training(
     returns the exit status. Without `solvers` the task has algorithms of its own, and none of the options of solvers;
     `plot` is the help of --plot, which the command lacks without it.
     """
+    of_C = AUTO if default_C == AUTO else None
+    shown = default_C if isinstance(default_C, str) else f"{default_C:g}"
     options = [
         click.argument("train_file", metavar=metavar, type=out.FILE),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
-        click.option("-C", "C", type=float, help=f"{role_of_C}  [default: {default_C:g}]"),
+        click.option("-C", "C", type=type_of_C or ValueOfC(), default=of_C, help=f"{role_of_C}  [default: {shown}]"),
         click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
@@ -149,7 +161,8 @@ class Training:
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
         with self.warnings():
-            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume)
+            choose = is_to_choose(SimpleNamespace(**params), solver)
+            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, choose=choose)
         return self.end(model, run.progress if run.status == "interrupted" else None, **options)
 
     @contextmanager
@@ -170,6 +183,8 @@ class Training:
         """
         path = self.model_path
         self.save(model)
+        if model.choice is not None:
+            self.say(model.choice.text)
         if model.result is not None:
             self.say(describe(model) if describe else model.result.certificate())
         if interrupted is not None:

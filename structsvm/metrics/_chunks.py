@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +125,7 @@ def _correct_chunks(
     kind_true: NDArray[np.intp],
     kind_pred: NDArray[np.intp],
 ) -> NDArray[np.intp]:
-    """Return the types of the correct chunks: conlleval's ``inCorrect`` automaton.
+    """Return where correct chunks end: the indices of their last tokens, by conlleval's ``inCorrect`` automaton.
 
     A chunk opens where both labellings start one of the same type. It is correct if both end at the same token, with
     the same type, and is dropped at a token where only one ends or the types differ. Hence it is open before token t
@@ -141,7 +142,31 @@ def _correct_chunks(
     last_close = np.maximum.accumulate(np.append(0, np.where(closes, step, 0)))
     is_open = (last_open >= last_close) & (last_open > 0)
     # Labels such as a bare "B" then "." leave a chunk open at the end of the data; it counts.
-    return kind_true[is_open & np.append(both_end, True)]
+    return np.flatnonzero(is_open & np.append(both_end, True))
+
+
+def _marks(y_true: Sequence[Sequence[object]], y_pred: Sequence[Sequence[object]]) -> tuple[Any, ...]:
+    """Encode two labellings: the names of types; then of each labelling codes, types and where chunks start; and where
+    correct chunks end.
+    """
+    encoder = _Encoder()
+    codes = np.stack([encoder.encode(y_true), encoder.encode(y_pred)])
+    names = sorted({kind for _, kind in encoder.pairs})
+    kind_ids = {name: k for k, name in enumerate(names)}
+    tags = np.array([_TAGS.get(tag, _TAGS["?"]) for tag, _ in encoder.pairs])[codes]
+    kinds = np.array([kind_ids[kind] for _, kind in encoder.pairs])[codes]
+    start, end = zip(*map(_boundaries, tags, kinds), strict=True)
+    return names, codes, kinds, start, _correct_chunks(start, end, *kinds)
+
+
+def chunk_counts(y_true: LabelSequences, y_pred: LabelSequences) -> NDArray[np.intp]:
+    """Numbers of true, predicted and correct chunks of each sequence: array (3, n_sequences); see `chunk_scores`."""
+    true_sequences, pred_sequences = check_sequences(y_true, y_pred)
+    _, _, _, start, right = _marks(true_sequences, pred_sequences)
+    # The sequence of each token of the stream, whose first one belongs to none.
+    owner = np.append(0, np.repeat(np.arange(len(true_sequences)), [len(s) + 1 for s in true_sequences]))
+    places = (*(owner[1:][at] for at in start), owner[right])
+    return np.stack([np.bincount(place, minlength=len(true_sequences)) for place in places])
 
 
 def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
@@ -185,20 +210,13 @@ def chunk_scores(y_true: LabelSequences, y_pred: LabelSequences) -> ChunkScores:
     (0.8, 1.0, 0.75)
     """
     true_sequences, pred_sequences = check_sequences(y_true, y_pred)
-    encoder = _Encoder()
-    codes = np.stack([encoder.encode(true_sequences), encoder.encode(pred_sequences)])
-
-    names = sorted({kind for _, kind in encoder.pairs})
-    kind_ids = {name: k for k, name in enumerate(names)}
-    tags = np.array([_TAGS.get(tag, _TAGS["?"]) for tag, _ in encoder.pairs])[codes]
-    kinds = np.array([kind_ids[kind] for _, kind in encoder.pairs])[codes]
-    start, end = zip(*map(_boundaries, tags, kinds), strict=True)
+    names, codes, kinds, start, ends = _marks(true_sequences, pred_sequences)
 
     def count(of_kinds: NDArray[np.intp]) -> list[int]:
         return np.bincount(of_kinds, minlength=len(names)).tolist()
 
     true, pred = (count(kind[1:][at]) for kind, at in zip(kinds, start, strict=True))
-    right = count(_correct_chunks(start, end, *kinds))
+    right = count(kinds[0][ends])
 
     n_tokens = sum(map(len, true_sequences))
     n_wrong = np.count_nonzero(codes[0] != codes[1])

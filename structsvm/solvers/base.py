@@ -53,9 +53,12 @@ class Run:
         Complete passes.
     status : str
         As in `Result`; "running" before the end.
+    dual_before : float
+        The dual objective at the beginning of the last pass.
     """
 
     has_dual = False
+    dual_before = 0.0
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         self.solver, self.problem, self.state, self.schedule, self.C = solver, problem, state, schedule, C
@@ -88,6 +91,8 @@ class Run:
 
     def start_pass(self) -> None:
         """Begin a pass; `advance` goes through it."""
+        if self.has_dual:
+            self.dual_before = self.state.dual
         self.schedule.start_pass()
 
     def certify(self) -> None:
@@ -112,6 +117,11 @@ class Run:
     def is_solved(self) -> bool:
         """Whether the solver has nothing more to do, whatever the gap."""
         return False
+
+    @property
+    def gain(self) -> float:
+        """What the last pass has added to the dual objective, as a share of it."""
+        return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
 
     def record(self) -> None:
         """Add a row to the history."""
@@ -294,6 +304,10 @@ class Solver(Parameters):
         """Passes that `solve` does at most."""
         return self.max_iter
 
+    def is_settled(self, run: Run) -> bool:
+        """Whether more passes would not help, where nothing else says how many there are to be."""
+        return False
+
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `Run` on a bound problem.
 
@@ -381,7 +395,7 @@ class Solver(Parameters):
         run.status = "running"
         try:
             while run.status == "running":
-                self._one_pass(run, monitor)
+                self._one_pass(run, monitor, may_settle=passes is None)
                 if run.status == "running" and run.n_iter >= last:
                     run.status = "max_iter"
             if self.tol is None:
@@ -404,7 +418,7 @@ class Solver(Parameters):
             )
         return run
 
-    def _one_pass(self, run: Run, monitor: Monitor) -> None:
+    def _one_pass(self, run: Run, monitor: Monitor, *, may_settle: bool) -> None:
         """A pass, or the rest of one that was left; with `tol`, its certificate."""
         done = False
         run.primal = np.nan
@@ -417,6 +431,8 @@ class Solver(Parameters):
                     run.status = "converged"
             if done and run.is_solved:
                 run.status = "converged"
+            elif done and may_settle and run.status == "running" and self.is_settled(run):
+                run.status = "settled"
             run.record()
             monitor.tick(run)
         if monitor.end_pass(run) and run.status == "running":

@@ -12,6 +12,10 @@ from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSche
 from structsvm.parameters import N_REPROCESS, Interval, Options
 from structsvm.solvers.base import DualSolver
 
+# Without `max_iter` and `tol`: training ends with the pass that raises the dual by no more than this share of it, or
+# after so many passes.
+LEAST_GAIN, MOST_PASSES = 0.02, 20
+
 
 class LaRank(DualSolver):
     """LaRank (Bordes and others 2007; thesis, chapter 5).
@@ -38,7 +42,8 @@ class LaRank(DualSolver):
         Take the average of the weights over the last pass, later ones weighing more, if its primal objective
         is lower than that of the last weights; after few passes it mostly is, and predicts better.
     max_iter : int, optional
-        Passes over the data. None: 4; with `tol`, as many as it takes, up to 1000.
+        Passes over the data. None: until a pass raises the dual objective by no more than 2 %, up to 20; with `tol`, as
+        many as it takes, up to 1000.
     tol : float, optional
         Relative duality gap, (primal - dual) / primal, to stop at; it is computed after every pass
         (LaRankGap in the thesis). None: no such test.
@@ -92,7 +97,10 @@ class LaRank(DualSolver):
     def n_passes(self) -> int:
         if self.max_iter is not None:
             return self.max_iter
-        return 4 if self.tol is None else 1000
+        return MOST_PASSES if self.tol is None else 1000
+
+    def is_settled(self, run: Any) -> bool:
+        return self.max_iter is None and self.tol is None and run.gain <= LEAST_GAIN
 
     def validate(self) -> None:
         super().validate()

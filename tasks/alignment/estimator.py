@@ -30,8 +30,10 @@ class SequenceAligner(TaskEstimator):
 
     Parameters
     ----------
-    C : float, optional
-        Weight of the sum of slacks. None: 0.001, or what a solver given as an object says.
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 0.001 with fewer than 20 families of pairs, and in `partial_fit` before
+        any `fit`. None: 0.001. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own.
@@ -88,6 +90,11 @@ class SequenceAligner(TaskEstimator):
     prior_ : Costs or None
         The costs w0: names of mode and matrix, `gap_open`, `gap_extend` in the matrix's unit, and the factor `scale`
         on all of them.
+    C_ : float
+        The C of the last training.
+    validation_ : dict
+        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
+        the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     n_iter_ : int
 
@@ -111,7 +118,7 @@ class SequenceAligner(TaskEstimator):
 
     def __init__(
         self,
-        C: float | None = None,
+        C: float | str | None = "auto",
         *,
         solver: str | Solver = "larank",
         mode: str = "auto",

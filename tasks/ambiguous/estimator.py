@@ -30,8 +30,10 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     Parameters
     ----------
-    C : float, optional
-        Weight of the sum of losses. None: 0.1, or what a solver given as an object says.
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of losses. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`.
+        None: 0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe"} or Solver, default="larank"
         "passive_aggressive" is algorithm 23: one step an example, in one pass unless `max_iter` says otherwise. The
         others go on to the optimum.
@@ -56,6 +58,11 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     intercept_ : ndarray of shape (n_classes,)
     temperature_ : float or None
         What scores are divided by for probabilities, fitted on rows held out: to the likelihood of their bags.
+    C_ : float
+        The C of the last training.
+    validation_ : dict
+        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
+        the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -77,7 +84,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     def __init__(
         self,
-        C: float | None = None,
+        C: float | str | None = "auto",
         *,
         solver: str | Solver = "larank",
         fit_intercept: bool = True,

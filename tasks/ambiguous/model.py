@@ -15,6 +15,7 @@ from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
 from structsvm.tasks.common.reordered import ReorderedModel
+from structsvm.tasks.common.selection import Held, total_variance
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
@@ -58,6 +59,21 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         known = np.zeros((len(indptr) - 1, len(self.labels)), dtype=bool)
         known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True
         return problem.rows.take(chosen), known[chosen]
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        rows, bags = data
+        train, test = ((rows.take(chosen), [bags[i] for i in chosen]) for chosen in (train, test))
+        return train, test
+
+    def judged(self, data: Any) -> Held:
+        """How often the best label is one of the candidates."""
+        rows, bags = data
+        best = self.oracle.scores(rows, self.weights).argmax(axis=1).tolist()
+        right = np.array([label in bag for label, bag in zip(best, bags, strict=True)], dtype=np.float64)
+        return Held("accuracy", right, np.ones(len(right)))
+
+    def scale(self, data: Any) -> float:
+        return 2.0 * total_variance(data[0])
 
     def scores(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""

@@ -12,9 +12,10 @@ from sklearn.utils.metaestimators import available_if
 
 from structsvm.callbacks import with_callbacks
 from structsvm.dual.parallel import parallel_map
-from structsvm.parameters import FLAG
+from structsvm.parameters import FLAG, POSITIVE, Options
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_targets, label_ids_of, settled_labels
+from structsvm.tasks.common.solver import AUTO, is_auto
 
 # Rows that one thread predicts at a time: the same whatever n_jobs, and so are the scores.
 PART = 512
@@ -37,6 +38,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
 
     _solver_class: Any
     _is_binary: ClassVar[bool] = False
+    _may_choose: ClassVar[bool] = False  # whether C may be "auto"
     class_weight: Any = None
     probability: bool
 
@@ -45,12 +47,16 @@ class Classifier(ClassifierMixin, TaskEstimator):
         raise NotImplementedError
 
     def _allowed(self) -> dict[str, Any]:
-        return {"probability": FLAG} | self._constraints | self._solver_class._constraints
+        allowed = {"probability": FLAG} | self._constraints | self._solver_class._constraints
+        return allowed | ({"C": (POSITIVE, Options(AUTO))} if self._may_choose else {})
 
     def _make_solver(self) -> Any:
-        """The solver with those of its parameters that the classifier has."""
+        """The solver with those of its parameters that the classifier has; its own C where that is to be chosen."""
         names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
-        return self._solver_class(**{name: getattr(self, name) for name in sorted(names)})
+        given = {name: getattr(self, name) for name in sorted(names)}
+        if self._may_choose and is_auto(given.get("C")):
+            del given["C"]
+        return self._solver_class(**given)
 
     @property
     def _accepted(self) -> dict[str, Any]:

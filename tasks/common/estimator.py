@@ -23,7 +23,7 @@ from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.solver import is_to_choose, make_solver
 
 # What scikit-learn's `validate_data` finds out about X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -113,8 +113,15 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         )
         if getattr(self, "verbose", False):
             monitor = Monitors(monitor, Bar(n_passes, disable=False))
-        resume = before is not None
-        return model, model.train(data, solver, sample_weight=weight, monitor=monitor, resume=resume, passes=passes)
+        return model, model.train(
+            data,
+            solver,
+            sample_weight=weight,
+            monitor=monitor,
+            resume=before is not None,
+            passes=passes,
+            choose=is_to_choose(self, solver),
+        )
 
     def _adopt(self, model: Any) -> None:
         """Put a model in place, all of it at once."""
@@ -168,6 +175,22 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """Passes over the data."""
         result = self._fitted().result
         return 0 if result is None else result.n_iter
+
+    @property
+    def C_(self) -> float:  # noqa: N802 (scikit-learn's form)
+        """The C of the last training: the one given, or the one chosen."""
+        C = self._fitted().C
+        if C is None:
+            raise AttributeError("there is no C: the model's solver has none, or its file is of an earlier version")
+        return C
+
+    @property
+    def validation_(self) -> dict[str, Any]:
+        """What C was chosen from: columns of a table by name, and the `metric` and the number of examples held out."""
+        choice = self._fitted().choice
+        if choice is None:
+            raise AttributeError("there is no table: C was given, or there were too few examples to choose it")
+        return choice.columns
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -122,6 +122,28 @@ class KernelMachine:
         self.support = np.where(self.support < first, -1, self.support - first)
         self.n_kernel, self.hit_rate = int(run.problem.gram.n_values), float(run.state.cache.hit_rate)
 
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        """``(X, label_ids)`` of two sets of examples; columns of a precomputed kernel are those trained on."""
+        X, label_ids = data
+        train_X, test_X = X[train], X[test]
+        if self.kernel.name == "precomputed":
+            train_X, test_X = (np.ascontiguousarray(part[:, train]) for part in (train_X, test_X))
+        return (train_X, label_ids[train]), (test_X, label_ids[test])
+
+    def renumber(self, rows: Any) -> None:
+        """Make support patterns of the examples `rows` those of all examples."""
+        self.support = np.where(self.support >= 0, rows[self.support], -1)
+
+    def kernel_scale(self, X: Any) -> float:
+        """The mean squared distance of two examples in the kernel's space, over at most 512 of them."""
+        n = X.shape[0]
+        chosen = np.linspace(0, n - 1, min(n, 512)).astype(np.intp)
+        rows = Rows(precise(self.kernel, X))
+        values = self.kernel.block(rows, chosen, rows, chosen)
+        return float(np.mean(np.diagonal(values)) - np.mean(values))
+
     # ---- prediction -----------------------------------------------------------------------------
 
     def scores(self, X: Any) -> Iterator[Any]:

@@ -13,18 +13,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import resumed
 from structsvm.model_file import ModelFileError, read_model, unsound, write_model
-from structsvm.result import read_result, result_arrays
+from structsvm.new_file import check_new_file
+from structsvm.progress import Monitor
+from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
+from structsvm.solvers.base import DualRun
 from structsvm.stored_values import stored_count, stored_names
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
+from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Held, Search, stored_choice
 
 
 class TaskModel:
     """Base of the models.
 
     A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
-    `around` too if what it learns is not one vector of weights.
+    `around` too if what it learns is not one vector of weights; and for ``C="auto"`` what stands under "choosing C".
 
     Attributes
     ----------
@@ -35,6 +40,10 @@ class TaskModel:
         The training state (`Run.get_state`) that `train` resumes on the same data; None after a batch.
     fingerprint : int
         Of the problem that `state` belongs to.
+    C : float or None
+        Of the last training, where its solver has one.
+    choice : Choice or None
+        How C was chosen, if it was.
     params : dict
         The estimator's parameters; a model file stores what it can hold of them.
     estimator : str
@@ -53,6 +62,8 @@ class TaskModel:
     state: dict[str, np.ndarray] | None = None
     fingerprint: int = 0
     temperature: float | None = None
+    C: float | None = None
+    choice: Choice | None = None
 
     def __init__(self, *, params: Any = None) -> None:
         self.params = {} if params is None else params
@@ -88,6 +99,7 @@ class TaskModel:
         monitor: Any = None,
         resume: bool = False,
         passes: int | None = None,
+        choose: bool = False,
     ) -> Any:
         """Fit to encoded data.
 
@@ -103,6 +115,9 @@ class TaskModel:
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
             So many over a batch of a stream, around the present weights.
+        choose : bool
+            Whether the solver's C is but the default: the C of an earlier choice takes its place, and without one, if
+            this is no batch of a stream and the examples are not too few, one that is chosen now.
 
         Returns
         -------
@@ -116,6 +131,16 @@ class TaskModel:
         """
         solver.validate()
         problem, weight = self.bind(data, solver, sample_weight)
+        if choose:
+            if self.choice is None and passes is None:
+                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
+                if partial is not None:
+                    return partial
+            if self.choice is not None:
+                solver.set_params(C=self.choice.C)
+        else:
+            self.choice = None
+        self.C = getattr(solver, "C", None)
         run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
             base = self.prior()
@@ -126,6 +151,8 @@ class TaskModel:
                 before = self.again()
                 problem, weight, base = self.around(problem, weight, solver)
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
+        if passes is None and isinstance(run, DualRun) and run.status == "max_iter":
+            warn_of_gap(run, solver)
         self.learn(run)
         self.result = run.result()
         self.state = self.state_after(run, passes)
@@ -143,6 +170,85 @@ class TaskModel:
     def state_for(self, problem: Any) -> Any:
         """The stored training state, as a problem takes it."""
         return self.state
+
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
+        """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
+
+        The checkpoint then keeps it, so that training resumes with the same C. Interrupted, the model is that of the
+        present C on a part of the examples.
+        """
+        path = solver.checkpoint
+        if path is not None and os.path.exists(path):
+            self.choice, is_known = stored_choice(path)
+        else:
+            is_known = False
+        if path is not None:
+            check_new_file(path)
+        if not is_known:
+            search = Search(self, data, sample_weight, solver)
+            try:
+                self.choice = search.choose(monitor)
+            except KeyboardInterrupt:
+                part = search.part
+                if part is None or part.run is None:
+                    raise
+                monitor.close()
+                return self._adopt_part(part)
+            if self.choice is not None and self.choice.is_at_edge:
+                warn(
+                    f"{self.choice.text} is at the edge of the values that were tried; the best may lie beyond, "
+                    "which a search over larger and smaller C would find",
+                    AdviceWarning,
+                )
+        if path is not None:
+            solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, self.choice))
+        return None
+
+    def _adopt_part(self, part: Any) -> Any:
+        """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""
+        run = part.run
+        run.status, run.primal = "interrupted", np.nan
+        if run.has_dual:
+            run.dual = run.state.settle()
+        run.record()
+        self.learn(run)
+        self.renumber(part.rows)
+        self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C
+        self.temperature = None
+        return run
+
+    def renumber(self, rows: Any) -> None:
+        """Turn indices of examples in what was learnt into those of other data, of which these rows were trained on."""
+
+    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
+        """Encoded data and weights, equal examples put together where training does not tell them apart."""
+        return data, sample_weight
+
+    def n_examples(self, data: Any) -> int:
+        """The number of examples of encoded data."""
+        return len(data[1])
+
+    def groups(self, data: Any) -> Any:
+        """A number >= 0 for each example, equal for those that are no independent evidence; None: all of them are."""
+        return
+
+    def strata(self, data: Any) -> Any:
+        """Label ids of the examples, each of which is to keep its share; None: they have no one label."""
+        return
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        """Encoded data of two sets of examples, given by their indices."""
+        raise NotImplementedError
+
+    def judged(self, data: Any) -> Held:
+        """How well encoded data are predicted by the task's own metric."""
+        raise NotImplementedError
+
+    def scale(self, data: Any) -> float:
+        """What 1 / C is to be compared with: the size of ``|dPsi|^2 / loss``, roughly."""
+        raise NotImplementedError
 
     def state_after(self, run: Any, passes: int | None) -> Any:
         """The training state to store after a run, or after so many passes over a batch of a stream."""
@@ -208,6 +314,8 @@ class TaskModel:
             **own,
             "feature_names": None if names is None else [str(name) for name in names],
             "fingerprint": self.fingerprint,
+            "C": self.C,
+            "choice": None if self.choice is None else self.choice.to_json(),
             "result": None if self.result is None else self.result.to_dict(),
             "temperature": self.temperature,
         }
@@ -233,6 +341,9 @@ class TaskModel:
                 if len(names) != model.columns.get("n_features_in_"):
                     raise ValueError(f"{len(names)} names of features")
                 model.columns["feature_names_in_"] = np.array(names, dtype=object)
+            C, choice = header.get("C"), header.get("choice")  # absent from files of 0.1.0
+            model.C = None if C is None else float(C)
+            model.choice = None if choice is None else Choice.from_json(choice)
             model.temperature = stored_temperature(header)
             if header["result"] is None:
                 model.state = file.under("state.") or None
@@ -249,3 +360,18 @@ def stored_temperature(header: dict[str, Any]) -> float | None:
     if value is not None and not (type(value) is float and 0.0 < value < np.inf):
         raise ValueError(f"a temperature {value!r:.80}")
     return value
+
+
+# A relative gap at which a training has hardly begun.
+WIDE_GAP = 0.5
+
+
+def warn_of_gap(run: Any, solver: Any) -> None:
+    """Warn of a training that would have gone on, has ended far from the optimum, and was not told when to end."""
+    gap = relative_gap(run.primal, run.dual)
+    if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
+        warn(
+            f"{type(solver).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.2g}: set max_iter "
+            "or tol for more of them; features of very different sizes slow training down, as does a large C",
+            ConvergenceWarning,
+        )

@@ -15,7 +15,7 @@ from structsvm.solvers import Solver
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.common.labels import label_from_json, label_to_json
-from structsvm.tasks.common.solver import SOLVERS, solver_from_json, solver_to_json
+from structsvm.tasks.common.solver import AUTO, SOLVERS, solver_from_json, solver_to_json
 
 # What every estimator takes.
 TRAINING = {
@@ -30,7 +30,7 @@ TRAINING = {
 }
 # What estimators take that leave the choice of the solver to the user.
 SOLVER_CHOICE = TRAINING | {
-    "C": (POSITIVE, Options(None)),
+    "C": (POSITIVE, Options(AUTO, None)),
     "solver": (Options(*SOLVERS), Kind(Solver, "a Solver")),
 }
 

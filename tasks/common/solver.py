@@ -20,12 +20,34 @@ SOLVERS = {
     "perceptron": Perceptron,
 }
 DEFAULT_C = 0.1
+# The value of C that has it chosen on the training data.
+AUTO = "auto"
+
+
+def is_auto(C: Any) -> bool:
+    """Whether C is to be chosen."""
+    return isinstance(C, str) and C == AUTO
+
+
+def given_to_solver(params: Any) -> dict[str, Any]:
+    """The parameters for solvers that were given; C is not where it is to be chosen."""
+    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
+    return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
+
+
+def is_to_choose(params: Any, solver: Any) -> bool:
+    """Whether parameters leave the C of the solver that they ask for to the training data."""
+    return (
+        is_auto(getattr(params, "C", None)) and solver is not getattr(params, "solver", None) and hasattr(solver, "C")
+    )
 
 
 def make_solver(params: Any, default_C: Any = DEFAULT_C, kind: Any = None) -> Any:
-    """The solver that parameters ask for; `kind`: of this class, for a loss that has a solver of its own."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
-    given = {name: value for name, value in given.items() if value is not None}
+    """The solver that parameters ask for, with `default_C` where C is to be chosen.
+
+    `kind`: of this class, for a loss that has a solver of its own.
+    """
+    given = given_to_solver(params)
     if isinstance(params.solver, Solver):
         if given:
             raise ValueError(

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import bracket_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
@@ -17,7 +18,7 @@ from structsvm.structures.grammar import format_rule
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, prepare, trees_of
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, is_nothing, prepare, trees_of
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 
@@ -26,8 +27,10 @@ class GrammarParser(TaskEstimator):
 
     Parameters
     ----------
-    C : float, optional
-        Weight of the sum of slacks. None: 1, or what a solver given as an object says.
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
+        None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "pcfg"} or Solver
         Default "larank". A name, to which `C`, `rescaling`, `penalty`, `max_iter`, `tol`, `random_state` and
         `checkpoint` apply; a solver object with parameters of its own; or "pcfg", the generative baseline: relative
@@ -77,6 +80,11 @@ class GrammarParser(TaskEstimator):
     start_ : dict of str to float
         The labels that trees may have at the root, with their weights (0 if there is only one).
     coef_ : ndarray of shape (n_features,), float64
+    C_ : float
+        The C of the last training.
+    validation_ : dict
+        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
+        the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result or None
         None for "pcfg".
     n_iter_ : int
@@ -92,7 +100,7 @@ class GrammarParser(TaskEstimator):
 
     def __init__(
         self,
-        C: float | None = None,
+        C: float | str | None = "auto",
         *,
         solver: str | Solver = "larank",
         loss: str = "f1",
@@ -245,8 +253,18 @@ class GrammarParser(TaskEstimator):
             With ``on_no_parse="raise"``: a sentence that the grammar does not cover; the message names its index.
         ValueError
             A sentence longer than `max_length`, or one whose chart is larger than `max_chart_bytes`.
+
+        Warns
+        -----
+        AdviceWarning
+            With ``on_no_parse="flat"``: there are sentences that the grammar does not cover.
         """
-        return self._fitted().predict(X, on_no_parse=self.on_no_parse, n_jobs=self._threads)
+        model, X = self._fitted(), list(X)
+        if self.on_no_parse == "raise":
+            return model.predict(X, on_no_parse="raise", n_jobs=self._threads)
+        trees = model.predict(X, on_no_parse=None, n_jobs=self._threads)
+        without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X))
+        return [model.flat(X[i]) if i in without else tree for i, tree in enumerate(trees)]
 
     def predict_kbest(self, X: Any, k: Any) -> Any:
         """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
@@ -254,7 +272,12 @@ class GrammarParser(TaskEstimator):
 
         For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
         """
-        return list(self._fitted().predict_kbest(X, k, on_no_parse=self.on_no_parse))
+        model, X = self._fitted(), list(X)
+        if self.on_no_parse == "raise":
+            return list(model.predict_kbest(X, k, on_no_parse="raise"))
+        ranked = list(model.predict_kbest(X, k, on_no_parse=None))
+        without = warned_of([i for i, trees in enumerate(ranked) if trees and trees[0][0] is None], len(X))
+        return [[(model.flat(X[i]), -np.inf)] if i in without else trees for i, trees in enumerate(ranked)]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""
@@ -303,3 +326,15 @@ class GrammarParser(TaskEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
+
+
+def warned_of(without: list[int], n: int) -> set[int]:
+    """The indices of the sentences without a parse, after a warning if there are any."""
+    if without:
+        warn(
+            f"the grammar has no tree for {len(without)} of {n} sentences (sentence {without[0]} is the first), which "
+            "get flat ones: h=0 or h=1 makes rules that were not seen, terminals='words' with min_count=2 knows "
+            "classes of unknown words; on_no_parse='raise' stops instead",
+            AdviceWarning,
+        )
+    return set(without)

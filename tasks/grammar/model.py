@@ -19,6 +19,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.trees import Tree, clean_tree, escaped, merge_repeats, parse_tree
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import check_unchanged
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
@@ -58,6 +59,25 @@ class GrammarModel(TaskModel):
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to encoded trees."""
         return self.oracle.bind(None, data, **solver.formulation()), sample_weight
+
+    def n_examples(self, data: Any) -> int:
+        return len(data)
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        return [data[i] for i in train], [data[i] for i in test]
+
+    def judged(self, data: Any) -> Held:
+        """F1 of brackets; all rules of the training trees are in the grammar."""
+        parser, counts = self.oracle.parser(), []
+        for tree in data:
+            found = self.oracle.parse(tree.leaves(), self.weights, parser=parser)
+            brackets = self.oracle.counted_spans(tree)
+            others = set() if found is None else self.oracle.counted_spans(found[0])
+            counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))
+        return Held("F1", *np.array(counts, dtype=np.float64).T)
+
+    def scale(self, data: Any) -> float:
+        return first_scale(self.oracle.bind(None, data), np.zeros(self.oracle.n_features))
 
     def estimate(self, trees: Any, smoothing: Any) -> None:
         """The maximum-likelihood PCFG of encoded trees."""

@@ -34,10 +34,11 @@ class CrammerSingerClassifier(KernelClassifier):
     """
 
     _solver_class = CrammerSinger
+    _may_choose = True
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "scale",

@@ -20,8 +20,9 @@ class LaRankClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the sum of slacks.
+    C : float or "auto", default=1.0
+        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m).
     gamma : {"scale", "auto"} or float, default="scale"
@@ -83,10 +84,11 @@ class LaRankClassifier(OnlineKernelClassifier):
     """
 
     _solver_class = KernelLaRank
+    _may_choose = True
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "scale",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 from structsvm.solvers.lasvm import LaSVM
 from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import label_ids_of
+from structsvm.tasks.common.solver import is_to_choose
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
 
 
@@ -24,8 +25,9 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the sum of slacks.
+    C : float or "auto", default=1.0
+        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
         As for `LaRankClassifier`.
     n_reprocess, delta_max, selection, max_visits, finishing, max_iter, tol, tau, cache_size
@@ -66,10 +68,11 @@ class LaSVMClassifier(BinaryKernelClassifier):
     """
 
     _solver_class = LaSVM
+    _may_choose = True
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "scale",
@@ -119,6 +122,11 @@ class LaSVMClassifier(BinaryKernelClassifier):
     def _stream_solver(self) -> Any:
         return super()._stream_solver().set_params(finishing=False)
 
+    def _of_model(self, solver: Any, model: Any) -> Any:
+        """The solver, with the C that was chosen for the model where it is to be chosen."""
+        chosen = is_to_choose(self, solver) and model.choice is not None
+        return solver.set_params(C=model.choice.C) if chosen else solver
+
     def _adopt(self, model: Any) -> None:
         super()._adopt(model)
         self._pool: Pool | None = None
@@ -134,7 +142,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         if pool is None:
             if model.kernel.name == "precomputed":
                 raise ValueError("finish() needs the support vectors, which kernel='precomputed' does not keep")
-            solver = self._make_solver().set_params(tol=None, finishing=True)
+            solver = self._of_model(self._make_solver(), model).set_params(tol=None, finishing=True)
             nothing = model.vectors[:0], np.empty(0, np.int32)
             problem, weight, base = model.problem_around(*nothing, None, solver.C)
             problem.n_before = 0  # the support patterns keep their indices
@@ -230,7 +238,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         X, columns = self._validated(X, before=old, **self._accepted)
         model, X = self._start(X, self._labels_of(None, classes, old), old)
         model.columns = columns
-        self._pool = Pool(model, X, self._stream_solver())
+        self._pool = Pool(model, X, self._of_model(self._stream_solver(), model))
 
     def _open_pool(self) -> Any:
         if getattr(self, "_pool", None) is None:

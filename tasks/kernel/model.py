@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
+from structsvm.tasks.common.selection import Held
 
 
 class KernelModel(KernelMachine, Calibrated):
@@ -41,6 +43,16 @@ class KernelModel(KernelMachine, Calibrated):
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
+
+    def strata(self, data: Any) -> Any:
+        return data[1]
+
+    def judged(self, data: Any) -> Held:
+        X, label_ids = data
+        return Held("accuracy", 1.0 * (self.predict_ids(X) == label_ids), np.ones(len(label_ids)))
+
+    def scale(self, data: Any) -> float:
+        return 2.0 * self.kernel_scale(data[0])
 
     def predict(self, X: Any) -> Any:
         """Labels of highest score."""

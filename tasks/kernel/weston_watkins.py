@@ -50,10 +50,11 @@ class WestonWatkinsClassifier(KernelClassifier):
 
     _constraints = KernelClassifier._constraints | {"solver": WestonWatkins._constraints["method"]}
     _solver_class = WestonWatkins
+    _may_choose = True
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "scale",

@@ -219,6 +219,7 @@ class SemanticModel(TaskModel):
         monitor: Any = None,
         resume: bool = False,
         passes: int | None = None,
+        choose: bool = False,
     ) -> Any:
         """As `TaskModel.train`; later calls resume it bit for bit, and the result counts all of them.
 

@@ -103,6 +103,13 @@ def repair(scheme: Any, labels: Any, label_ids: Any, offsets: Any, *, is_open: b
     return labels, np.array([number[name] for name in names], dtype=np.int32)
 
 
+def names_chunks(labels: Any) -> bool:
+    """Whether labels are those of the scheme BIO for chunks: B or I, a dash and a type, or O."""
+    return any(label != "O" for label in labels) and all(
+        isinstance(label, str) and (label == "O" or label[:2] in ("B-", "I-")) for label in labels
+    )
+
+
 def allowed_masks(allowed: Any, labels: Any) -> Any:
     """Boolean arrays (length, n_labels) of partly known labels; None for a sequence of which nothing is known.
 

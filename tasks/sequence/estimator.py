@@ -27,8 +27,10 @@ class SequenceLabeler(TaskEstimator):
 
     Parameters
     ----------
-    C : float, optional
-        Weight of the sum of slacks, or of log losses. None: 0.1 (log loss: 1), or what a solver object says.
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of slacks, or of log losses. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 0.1 (log loss: 1) with fewer than 20 sequences, and in `partial_fit`
+        before any `fit`. None: the same. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own (then leave those five alone, and search over ``solver__C``).
@@ -80,6 +82,11 @@ class SequenceLabeler(TaskEstimator):
     transition_ : ndarray of shape (n_labels, n_labels), float32
         Weight of label b after label a (for greedy inference: of the label just before).
     feature_names_ : list of str
+    C_ : float
+        The C of the last training.
+    validation_ : dict
+        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
+        the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -97,7 +104,7 @@ class SequenceLabeler(TaskEstimator):
 
     def __init__(
         self,
-        C: float | None = None,
+        C: float | str | None = "auto",
         *,
         solver: str | Solver = "larank",
         inference: str = "exact",

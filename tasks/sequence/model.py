@@ -12,18 +12,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import warn_of_unknown
 from structsvm.dual._rounds import log_losses
 from structsvm.dual.parallel import parallel_map
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
+from structsvm.metrics._chunks import chunk_counts
 from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature
 from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
-from structsvm.tasks.sequence.constraints import check_allowed, repair
+from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_labels
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle
 
@@ -163,11 +167,37 @@ class SequenceModel(Calibrated):
             place += 1
         return found
 
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def n_examples(self, data: Any) -> int:
+        return len(data[0])
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        tokens, label_ids = data
+        train, test = ((tokens.take(s), label_ids[take_ranges(tokens.offsets, s)[1]]) for s in (train, test))
+        return train, test
+
+    def judged(self, data: Any) -> Held:
+        """F1 of chunks where the labels are those of a scheme, else the accuracy of tokens."""
+        tokens, label_ids = data
+        predicted = self.predict_tokens(tokens)
+        if names_chunks(self.labels):
+            true, found, right = chunk_counts(*(self.split(ids, tokens.offsets) for ids in (label_ids, predicted)))
+            return Held("F1", 2.0 * right, 1.0 * (true + found))
+        right = np.concatenate([[0], np.cumsum(predicted == label_ids)])[tokens.offsets]
+        return Held("accuracy", np.diff(right), tokens.lengths)
+
+    def scale(self, data: Any) -> float:
+        return 2.0 * total_variance(data[0])
+
     # ---- prediction -----------------------------------------------------------------------------
 
     def encode(self, X: Any, lengths: Any = None) -> Any:
-        """Return X as `Tokens` under the model's features."""
-        return self.encoder.transform(X, lengths)
+        """Return X as `Tokens` under the model's features; a warning where most tokens have none of them."""
+        tokens = self.encoder.transform(X, lengths)
+        if self.encoder.kind != "numeric":
+            warn_of_unknown(int(np.count_nonzero(np.diff(tokens.indptr) == 0)), tokens.n_tokens, "tokens")
+        return tokens
 
     def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
@@ -305,7 +335,7 @@ def prepare(
     """
     if before is not None:
         check_classes(classes, before.labels)
-        tokens = before.encode(X, lengths)
+        tokens = before.encoder.transform(X, lengths)
         labels, label_ids = encode_labels(y, tokens, before.labels)
         if params.broken == "repair":
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)

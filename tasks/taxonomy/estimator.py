@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 
+from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers.base import Solver
@@ -70,8 +71,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         goes to a node above its best label y where that is safer under the loss: of y and its ancestors, up to the
         root, to the z of least ``max_y' loss(y', z) + score(y')``. With the tree loss y itself always is, since a
         wrong leaf below a node costs what the node costs; with "path" a parent costs half a sibling.
-    C : float, optional
-        Weight of the sum of slacks. None: 1, or what a solver given as an object says.
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        `structsvm.tasks.common.selection`; 1 with fewer than 20 distinct documents, and in `partial_fit` before any
+        `fit`. None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver, default="larank"
         A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver object with
         parameters of its own (slack rescaling, say).
@@ -121,6 +124,11 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         k(support_vectors_, x)``, L the attributes of `classes_`.
     temperature_ : float or None
         What scores are divided by for probabilities, fitted on documents held out.
+    C_ : float
+        The C of the last training.
+    validation_ : dict
+        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
+        the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -135,7 +143,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         loss: Any = "tree",
         attributes: Any = "ancestors",
         leaf_only: bool = True,
-        C: float | None = None,
+        C: float | str | None = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
         kernel: str | collections.abc.Callable[..., Any] | None = None,
@@ -351,6 +359,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     def _documents(self, model: Any, X: Any) -> Any:
         if model.vectorizer is not None:
             X = model.vectorizer.transform(as_texts(X))
+            if hasattr(X, "indptr"):
+                warn_of_unknown(int(np.count_nonzero(np.diff(X.indptr) == 0)), X.shape[0], "documents")
         return self._validated(X, before=model, accept_sparse="csr", dtype=np.float32)[0]
 
     # ---- views ---------------------------------------------------------------------------

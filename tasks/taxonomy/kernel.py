@@ -23,6 +23,7 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
+from structsvm.tasks.common.solver import given_to_solver
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 
 
@@ -80,6 +81,17 @@ class KernelTaxonomyModel(TaxonomyModel):
         other.machine = copy.copy(self.machine)
         return other
 
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        return self.machine.divide(data, train, test)
+
+    def renumber(self, rows: Any) -> None:
+        self.machine.renumber(rows)
+
+    def scale(self, data: Any) -> float:
+        return self.machine.kernel_scale(data[0]) * self.loss_scale()
+
     # ---- prediction -----------------------------------------------------------------------------
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
@@ -117,8 +129,7 @@ class KernelTaxonomyModel(TaxonomyModel):
 
 def make_kernel_solver(params: Any) -> Any:
     """The solver that parameters with a kernel ask for: `KernelLaRank`, whose parameters they set, or an object."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = given_to_solver(params)
     if isinstance(params.solver, Solver) and given:
         raise ValueError(f"The {min(given)!r} parameter is set beside a solver object, which has its own; set it there")
     if isinstance(params.solver, KernelLaRank):

@@ -16,6 +16,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.reordered import ReorderedModel
+from structsvm.tasks.common.selection import total_variance
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
@@ -86,6 +87,20 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         return problem.decoder.documents.take(chosen), one_hot(problem.labels[chosen], len(self.labels))
+
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
+        *data, weight = distinct(*data, sample_weight)
+        return tuple(data), weight
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        documents, label_ids = data
+        train, test = ((documents.take(rows), label_ids[rows]) for rows in (train, test))
+        return train, test
+
+    def scale(self, data: Any) -> float:
+        return total_variance(data[0]) * self.loss_scale()
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from structsvm.tasks.common.labels import (
     listed,
     sort_labels,
 )
+from structsvm.tasks.common.selection import Held
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
@@ -110,13 +111,50 @@ class TaxonomyModel(Calibrated):
         """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
         raise NotImplementedError
 
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def strata(self, data: Any) -> Any:
+        return data[1]
+
+    def judged(self, data: Any) -> Held:
+        """The accuracy where leaves alone are predicted under a loss with a name, else the mean loss.
+
+        The losses "tree" and "path" follow the accuracy as C changes, and vary more.
+        """
+        chosen = np.concatenate([np.empty(0, np.intp), *map(self.decide, self.blocks(data[0]))])
+        if self.leaf_only and isinstance(self.loss, str):
+            return Held("accuracy", 1.0 * (chosen == data[1]), np.ones(len(chosen)))
+        return Held("mean loss", self.losses[data[1], chosen].astype(np.float64), np.ones(len(chosen)))
+
+    @property
+    def losses(self) -> Any:
+        """The loss of each label (row) and each of `classes`."""
+        if self.leaf_only:
+            return np.stack([self.targets.losses(k) for k in range(len(self.labels))])
+        taxonomy = self.targets.taxonomy
+        return np.stack(
+            [self._losses_if(taxonomy.number(z))[self.targets.outputs] for z in self.classes.tolist()], axis=1
+        )
+
+    def loss_scale(self) -> float:
+        """``|L(y) - L(y')|^2 / loss(y, y')`` of labels and the ones most unlike them, in the mean."""
+        vectors = [self.targets.attributes.vector(k) for k in range(min(len(self.labels), 64))]
+        losses = [self.targets.losses(k)[: len(vectors)] for k in range(len(vectors))]
+        pairs = [(k, int(np.argmax(row))) for k, row in enumerate(losses)]
+        return sum(float(((vectors[k] - vectors[z]) ** 2).sum()) for k, z in pairs) / sum(
+            float(losses[k][z]) for k, z in pairs
+        )
+
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
         """Names of the best nodes, array (n_documents,); `n_jobs` threads."""
-        decide = self.best if self.leaf_only else self._nearest_safe
-        chosen = parallel_map(decide, list(self.blocks(self.encode(X))), n_jobs)
+        chosen = parallel_map(self.decide, list(self.blocks(self.encode(X))), n_jobs)
         return self.classes[np.concatenate([np.empty(0, dtype=np.intp), *chosen])]
+
+    def decide(self, block: Any) -> Any:
+        """Places in `classes` of the best nodes."""
+        return self.best(block) if self.leaf_only else self._nearest_safe(block)
 
     @property
     def classes(self) -> Any:

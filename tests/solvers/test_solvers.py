@@ -578,3 +578,16 @@ def test_ctrl_c(kind, schedule, rescaling):
     settled = run.state.settle()
     assert run.result().dual == pytest.approx(settled)
     assert run.state.primal() >= settled * (1 - 1e-5)
+
+
+def test_larank_ends_with_a_pass_that_gains_little():
+    oracle, X, Y = chain_data(n=60)
+    problem = oracle.bind(X, Y)
+    solver = LaRank(random_state=0)
+    run = solver.solve(problem)
+    duals = [LaRank(max_iter=k, random_state=0).solve(problem).dual for k in range(1, run.n_iter + 1)]
+    gains = np.diff(duals, prepend=0.0) / duals
+    assert run.status == "settled" and run.result().status == "settled"
+    assert gains[-1] <= 0.02 < gains[:-1].min() and run.gain == pytest.approx(gains[-1])
+    assert LaRank(max_iter=run.n_iter + 2, random_state=0).solve(problem).status == "max_iter"
+    assert solver.solve(problem, passes=run.n_iter + 1).n_iter == run.n_iter + 1

@@ -382,7 +382,7 @@ def test_a_run_resumes_with_other_schedules_and_solvers_of_the_same_dual():
 
 
 def test_what_does_not_resume_and_what_is_refused():
-    solver = LaRank(random_state=0)
+    solver = LaRank(max_iter=4, random_state=0)
     problem = problem_of(solver)
     state, mark = solver.solve(problem).get_state(), problem.fingerprint()
     assert resumed(solver, problem, state, mark).n_iter == 4

@@ -99,9 +99,9 @@ def test_compiled_oracles_and_encoded_tokens():
     tokens = encoder.fit_transform(words)
     labels = np.array([0, 1, 0, 1, 0, 0], dtype=np.int32)
     oracle = ViterbiOracle(2, encoder.n_features)
-    model = StructuredSVM(oracle, LaRank(C=10.0, random_state=0), warm_start=True).fit(tokens, labels)
+    model = StructuredSVM(oracle, LaRank(C=10.0, max_iter=4, random_state=0), warm_start=True).fit(tokens, labels)
     names = [["A", "B", "A"], ["B"], ["A", "A"]]
-    task = SequenceLabeler(solver=LaRank(C=10.0, random_state=0)).fit(words, names)
+    task = SequenceLabeler(solver=LaRank(C=10.0, max_iter=4, random_state=0)).fit(words, names)
     np.testing.assert_array_equal(model.coef_, task.model_.weights)
     assert model.fit(tokens, labels).n_iter_ == 2 * task.n_iter_
     assert model.fit(tokens, labels[::-1].copy()).n_iter_ == task.n_iter_
@@ -161,7 +161,7 @@ def test_going_on_is_one_run_bit_for_bit(solver, tmp_path):
 
 def test_going_on_with_other_data_or_another_solver():
     def model():
-        return StructuredSVM(Multiclass(), LaRank(C=0.5, random_state=0), warm_start=True).fit(X, y)
+        return StructuredSVM(Multiclass(), LaRank(C=0.5, max_iter=4, random_state=0), warm_start=True).fit(X, y)
 
     for others in ((X[::-1], y[::-1]), (X[:-1], y[:-1])):  # the problem around the weights so far
         moved = model().fit(*others)

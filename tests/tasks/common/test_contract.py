@@ -112,7 +112,7 @@ def predicted(case, model, X=None):
     """What a model says of the data, as something to compare."""
     X = case.X if X is None else X
     if case.kind is tasks.GrammarParser:
-        X = [structsvm.structures.trees.parse_tree(tree).leaves() for tree in X]
+        X = [structsvm.structures.trees.parse_tree(tree).tokens() for tree in X]
     return repr([*model.predict(X)])
 
 

@@ -3,12 +3,36 @@
 import numpy as np
 import pytest
 from python_oracles import Multiclass
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils import get_tags
 
 import structsvm
 from structsvm import LaRank, tasks
 from structsvm.estimator import StructuredModel
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+
+
+def test_a_wide_gap_after_all_passes_is_a_warning():
+    rows, y = np.random.default_rng(0).normal(loc=100.0, size=(60, 2)), np.arange(60) % 2
+    with pytest.warns(structsvm.ConvergenceWarning, match="LaRank stopped after 20 passes at a relative gap of"):
+        model = TaxonomyClassifier(C=1.0, random_state=0).fit(rows, y)
+    assert model.result_.status == "max_iter" and model.result_.relative_gap > 0.5
+    TaxonomyClassifier(C=1.0, max_iter=20, random_state=0).fit(rows, y)  # as many as were asked for
+
+
+def test_inputs_without_known_features_are_a_warning():
+    X, y = [[{"w": "a"}, {"w": "b"}]] * 6, [["A", "B"]] * 6
+    model = SequenceLabeler(random_state=0).fit(X, y)
+    with pytest.warns(structsvm.AdviceWarning, match="7 of 12 tokens have no feature that the model knows"):
+        model.predict([[{"w": "a"}] * 5 + [{"v": "a"}] * 7])
+    model.predict([[{"w": "a"}] * 6 + [{"v": "a"}] * 6])
+    model.predict([[{"v": "a"}] * 9])  # too few to tell
+    texts = ["red wine", "white wine", "red car", "white car"] * 3
+    model = TaxonomyClassifier(vectorizer=CountVectorizer(), random_state=0).fit(
+        texts, ["wine", "wine", "car", "car"] * 3
+    )
+    with pytest.warns(structsvm.AdviceWarning, match="10 of 12 documents have no feature that the model knows"):
+        model.predict(["blue"] * 10 + ["red"] * 2)
 
 
 def test_the_solver_is_checked_before_the_data():

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sklearn.base import clone
 
 import structsvm
-from structsvm import LaRank, ModelFileError
+from structsvm import AdviceWarning, LaRank, ModelFileError
 from structsvm.cli import main
 from structsvm.datasets import fetch_treebank_sample, make_treebank
 from structsvm.metrics import bracket_scores
@@ -24,6 +24,8 @@ from structsvm.structures.trees import parse_tree, read_trees, write_trees
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import word_class
+
+pytestmark = pytest.mark.filterwarnings("ignore:the grammar has no tree for:structsvm.AdviceWarning")
 
 TRAIN = make_treebank(150, max_length=12, random_state=0)
 TEST = make_treebank(60, max_length=12, random_state=1)
@@ -113,7 +115,7 @@ def test_threads_that_fail_stop_the_others(monkeypatch):
 
 
 def test_warm_start_goes_on():
-    parser = GrammarParser(warm_start=True, max_iter=2, random_state=0).fit(TRAIN)
+    parser = GrammarParser(1.0, warm_start=True, max_iter=2, random_state=0).fit(TRAIN)
     first = parser.result_.dual
     assert parser.fit(TRAIN).result_.dual > first and parser.n_iter_ == 4
     # Other trees: their problem around the present weights, as `partial_fit` solves it.
@@ -123,7 +125,7 @@ def test_warm_start_goes_on():
     # After relative frequencies, which are no training, all is new.
     parser.set_params(solver="pcfg").fit(TRAIN[:20])
     assert parser.result_ is None and parser.n_iter_ == 0
-    again = GrammarParser(max_iter=1, random_state=0).fit(TRAIN)
+    again = GrammarParser(1.0, max_iter=1, random_state=0).fit(TRAIN)
     assert np.array_equal(parser.set_params(solver="larank").fit(TRAIN).coef_, again.coef_)
 
 
@@ -154,8 +156,8 @@ def test_sentences_and_their_trees():
 
 @pytest.mark.parametrize("terminals", ["tags", "words"])
 def test_partial_fit(terminals):
-    parser = GrammarParser(terminals=terminals, random_state=0).partial_fit(TRAIN)
-    first = GrammarParser(terminals=terminals, max_iter=1, random_state=0).fit(TRAIN)
+    parser = GrammarParser(None, terminals=terminals, random_state=0).partial_fit(TRAIN)
+    first = GrammarParser(None, terminals=terminals, max_iter=1, random_state=0).fit(TRAIN)
     assert np.array_equal(parser.coef_, first.coef_) and parser.n_iter_ == 1
     grammar = parser.model_.oracle.grammar
     parser.partial_fit([tree.tokens() for tree in TRAIN[:30]], TRAIN[:30], None, np.ones(30))
@@ -367,8 +369,10 @@ def test_tokens():
 
 def test_what_the_grammar_does_not_cover():
     parser = GrammarParser(max_iter=2, random_state=0).fit(TRAIN)
-    assert str(parser.predict([[("a", "XX"), ("(", "YY")]])[0]) == "(TOP (XX a) (YY -LRB-))"
-    assert parser.predict_kbest([["XX"]], 3) == [[(parse_tree("(TOP (XX XX))"), -np.inf)]]
+    with pytest.warns(AdviceWarning, match=r"no tree for 1 of 2 sentences \(sentence 1 is the first\)"):
+        assert str(parser.predict([SENTENCES[0], [("a", "XX"), ("(", "YY")]])[1]) == "(TOP (XX a) (YY -LRB-))"
+    with pytest.warns(AdviceWarning, match="no tree for 1 of 1 sentences"):
+        assert parser.predict_kbest([["XX"]], 3) == [[(parse_tree("(TOP (XX XX))"), -np.inf)]]
     parser.set_params(on_no_parse="raise")
     for predict in (parser.predict, lambda sentences: parser.predict_kbest(sentences, 2)):
         with pytest.raises(NoParseError, match="sentence 1: the grammar has no tree for 'XX'"):

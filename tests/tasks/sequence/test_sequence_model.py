@@ -299,6 +299,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.* have no feature that the model knows:structsvm.AdviceWarning")
 @pytest.mark.usefixtures("no_fsync")
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_headers(sound, kind, tmp_path):

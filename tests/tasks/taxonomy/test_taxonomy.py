@@ -31,6 +31,9 @@ from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.taxonomy.rows import WeightRows
 
+# Few rows, or rows far from the origin: 20 passes are not enough for all of them.
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+
 PATHS = [["comp", "mac"], ["comp", "pc"], ["rec", "autos"], ["rec", "motor"], ["rec", "sport", "hockey"]]
 NAMES = ["mac", "pc", "autos", "motor", "hockey"]
 
@@ -151,7 +154,7 @@ def test_predictions_are_the_best_scores():
         np.testing.assert_allclose(scores[:, k + 1] - above, W[k], rtol=1e-4, atol=1e-4)
     assert model.predict_path(X[:9]) == [model.taxonomy_.path(name) for name in model.predict(X[:9])]
     assert model.score(X, y) > 0.85
-    assert model.result_.status == "max_iter" and model.n_iter_ == 4
+    assert model.result_.status == "settled" and 1 < model.n_iter_ < 20
 
 
 def test_scores_of_classes_and_of_nodes():
@@ -406,7 +409,7 @@ def test_labels_may_be_inner_nodes():
     names = np.where(rng.random(len(y)) < 0.3, [Taxonomy.from_paths(PATHS).path(name)[0] for name in y], y)
     with pytest.raises(ValueError, match="the label 'comp' is an inner node of the taxonomy; set leaf_only=False"):
         TaxonomyClassifier(PATHS).fit(X, names)
-    model = TaxonomyClassifier(PATHS, leaf_only=False, random_state=0).fit(X, names)
+    model = TaxonomyClassifier(PATHS, leaf_only=False, C=1.0, random_state=0).fit(X, names)
     assert set(model.classes_) == set(Taxonomy.from_paths(PATHS).nodes)
     scores = model.node_scores(X)
     assert (scores[:, 0] == 0.0).all()
@@ -456,13 +459,13 @@ def test_stopping_early_is_safer():
 
 
 def test_the_taxonomy_helps_where_data_are_few():
-    rows, labels = data(440, 1.0, seed=5)
-    train, test = (rows[:40], labels[:40]), (rows[40:], labels[40:])
     losses = []
     for params in ({"attributes": "flat", "loss": "zero_one"}, {"attributes": "ancestors", "loss": "tree"}):
-        model = TaxonomyClassifier(PATHS, random_state=0, **params).fit(*train)
-        losses.append(tree_loss(test[1], model.predict(test[0]), PATHS))
-    assert losses[1] < losses[0]
+        for seed in range(12):
+            rows, labels = data(440, 1.0, seed=seed)
+            model = TaxonomyClassifier(PATHS, random_state=0, **params).fit(rows[:40], labels[:40])
+            losses.append(tree_loss(labels[40:], model.predict(rows[40:]), PATHS))
+    assert np.mean(losses[12:]) < np.mean(losses[:12])
 
 
 def test_weights_of_samples_and_classes():

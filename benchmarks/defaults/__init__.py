@@ -1,0 +1,1 @@
+"""Defaults: one part per file, with their data."""

@@ -1,0 +1,315 @@
+"""C chosen on held-out examples, for all tasks: ``C="auto"``.
+
+C grows along a path: 1 and 3 times powers of ten, each training going on from the last, whose point of the dual is one
+at any greater C too. So a value costs a few passes, and the whole path about as much as one training. It begins where
+C is so small that hardly an example holds a margin (see `TaskModel.scale`), and ends once larger values have predicted
+the held-out examples no better; if the first one is clearly the best, smaller ones follow. A fifth of the examples is
+held out; where there are few, each third in turn.
+
+Every metric is a ratio of two sums over examples, ``r = sum_i a_i / sum_i b_i``, of variance
+
+    n / (n - 1) sum_i (a_i - r b_i)^2 / (sum_i b_i)^2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.checkpoint import Checkpoint
+from structsvm.features.dense import DenseRows
+from structsvm.model_file import read_model, unsound
+from structsvm.parameters import seed_from
+from structsvm.result import relative_gap
+from structsvm.solvers.base import DualSolver
+from structsvm.solvers.larank import LaRank
+
+# Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
+LEAST, MANY = 20, 300
+PARTS, PARTS_OF_FEW = 5, 3
+
+# In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
+# holds it, and a larger C changes nothing.
+LOWEST, LONGEST = 0.3, 7
+# Values that may be worse than the best so far before the path ends.
+PATIENCE = 2
+# Passes over each value: until one of them has raised the dual by no more than this share of it.
+LEAST_GAIN, MOST_PASSES, MOST_OF_BATCH = 0.05, 6, 100
+
+
+# C, score, standard error, passes.
+Row = tuple[float, float, float, int]
+
+
+class Held(NamedTuple):
+    """How held-out examples were predicted: the metric is the ratio of the sums of two arrays, one entry per example.
+
+    As in scikit-learn, less is better where the name ends in "loss" or "error".
+    """
+
+    metric: str
+    numerator: Any
+    denominator: Any
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A C, and what it was chosen from.
+
+    Attributes
+    ----------
+    C : float
+    metric : str
+    table : list of (C, score, standard error, passes)
+        The path; passes are over the part that was trained on.
+    n_held_out : int
+        Examples that the scores are of.
+    """
+
+    C: float
+    metric: str
+    table: list[Row]
+    n_held_out: int
+
+    @property
+    def is_at_edge(self) -> bool:
+        """Whether it is the least or the greatest value, and better than the one beside it by a standard error."""
+        if len(self.table) < 2:
+            return False
+        ends = (self.table[0], self.table[1]), (self.table[-1], self.table[-2])
+        return any(end[0] == self.C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The table by columns, as arrays."""
+        C, score, error, passes = (np.array(column) for column in zip(*self.table, strict=True))
+        about = {"metric": self.metric, "n_held_out": self.n_held_out}
+        return about | {"C": C, "score": score, "error": error, "passes": passes}
+
+    @property
+    def text(self) -> str:
+        """One line: what was chosen, and how sure that is."""
+        best, *others = ranking(self.metric, self.table)
+        text = f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
+        text += f"{self._value(best[1])} +- {self._value(best[2])}"
+        if others:
+            text += f", next best {self._value(others[0][1])} at C = {others[0][0]:g}"
+        return text + ")"
+
+    def _value(self, score: float) -> str:
+        return f"{score:.3f}" if is_loss(self.metric) else f"{100.0 * score:.1f}"
+
+    def to_json(self) -> dict[str, Any]:
+        table = [list(row) for row in self.table]
+        return {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Self:
+        """The inverse of `to_json`; KeyError, TypeError or ValueError for what it cannot have written."""
+        table = [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in value["table"]]
+        if type(value["metric"]) is not str or type(value["n_held_out"]) is not int or value["n_held_out"] < 1:
+            raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
+        if not np.isfinite(table).all() or float(value["C"]) not in [row[0] for row in table] or table[0][0] <= 0.0:
+            raise ValueError(f"a choice of C = {value['C']!r:.80}")
+        return cls(float(value["C"]), value["metric"], table, value["n_held_out"])
+
+
+def is_loss(metric: str) -> bool:
+    """Whether less is better."""
+    return metric.endswith(("loss", "error"))
+
+
+def ranking(metric: str, table: Any) -> Any:
+    """Rows of the table, the best first; of equal ones that of the smallest C."""
+    sign = 1.0 if is_loss(metric) else -1.0
+    return sorted(table, key=lambda row: (sign * row[1], row[0]))
+
+
+class ChoiceCheckpoint(Checkpoint):
+    """The checkpoint of a training whose C was chosen, or of one whose examples were too few for that (None)."""
+
+    def __init__(self, path: Any, every: int, choice: Choice | None) -> None:
+        super().__init__(path, every)
+        self.choice = choice
+
+    def contents(self, run: Any, **about: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return super().contents(run, choice=None if self.choice is None else self.choice.to_json(), **about)
+
+
+def stored_choice(path: Any) -> tuple[Choice | None, bool]:
+    """The `Choice` that a checkpoint stores, and whether it is that of a `ChoiceCheckpoint`."""
+    header = read_model(path, kind=ChoiceCheckpoint.kind, mmap=True).meta
+    with unsound(path, ChoiceCheckpoint.kind):
+        choice = header.get("choice")
+        return None if choice is None else Choice.from_json(choice), "choice" in header
+
+
+class Part:
+    """A training on some of the examples, which goes from C to C, and the others to judge it by."""
+
+    def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
+        self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        self.model, self.base, self.run = model.again(), model.prior(), None
+        data, self.others = model.divide(data, self.rows, others)
+        self.problem, self.weight = self.model.bind(data, solver, None if weight is None else weight[self.rows])
+        self.weight_of_others = 1.0 if weight is None else weight[others]
+        solver.check(self.problem)
+
+    def train(self, solver: Any, monitor: Any) -> int:
+        """Go on with another C until a pass gains little; returns the number of passes."""
+        before, self.run = self.run, solver.start(self.problem, sample_weight=self.weight, base=self.base)
+        if before is not None:
+            self.run.set_state(before.get_state(), adapt=True)
+        first = self.run.n_iter
+        while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first):
+            while not self.run.advance():
+                monitor.tick(self.run)
+        if getattr(solver, "finishing", False):
+            self.run.certify()
+        self.model.learn(self.run)
+        return self.run.n_iter - first
+
+    def _is_enough(self, n_passes: int) -> bool:
+        if self.run.solver.tol is None:
+            return self.run.gain <= LEAST_GAIN or n_passes >= min(MOST_PASSES, (self.run.solver.n_passes + 1) // 2)
+        self.run.certify()  # of a batch solver, whose passes look at few examples
+        return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
+
+    def judged(self) -> Held:
+        metric, a, b = self.model.judged(self.others)
+        return Held(metric, a * self.weight_of_others, b * self.weight_of_others)
+
+
+class Search:
+    """The choice of C for the training of a model.
+
+    Parameters
+    ----------
+    model, data, weight : as `TaskModel.train` has them
+    solver : Solver
+        Of the training; the path is LaRank's wherever it maximises a margin with explicit weights.
+
+    Attributes
+    ----------
+    part : Part or None
+        The training that runs.
+    """
+
+    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
+        self.model, self.part = model, None
+        self.data, self.weight = model.distinct(data, weight, solver)
+        self.seed = seed_from(getattr(solver, "random_state", 0))
+        self.solver = path_solver(solver, self.seed)
+
+    def choose(self, monitor: Any) -> Choice | None:
+        """Walk the path and choose the value of the best score; None where there are too few examples to divide."""
+        held_out = list(self._divisions())
+        if not held_out:
+            return None
+        self.parts = [Part(self.model, self.data, self.weight, rows, self.solver) for rows in held_out]
+        self.table: list[Row] = []
+        scale = self.model.scale(self.data)
+        first = LOWEST / scale if 0.0 < scale < np.inf else LOWEST
+        self._walk(islice(round_values(first), LONGEST), monitor)
+        if self.choice.is_at_edge and self.table[0][0] == self.choice.C:
+            self._walk(islice(round_values(first, -1), 1, LONGEST), monitor)
+        return self.choice
+
+    def _walk(self, values: Iterable[float], monitor: Any) -> None:
+        """Try values until PATIENCE of them stand behind the best."""
+        for C in values:
+            monitor.try_value(C)
+            n_passes = 0
+            for part in self.parts:
+                self.part = part
+                n_passes += part.train(self.solver.set_params(C=C), monitor)
+            held = [part.judged() for part in self.parts]
+            sums = (np.concatenate(parts) for parts in list(zip(*held, strict=True))[1:])
+            self.table.append((C, *ratio(*sums), n_passes))
+            best = ranking(held[0].metric, self.table)[0]
+            n_held_out = sum(len(one.numerator) for one in held)
+            self.choice = Choice(best[0], held[0].metric, sorted(self.table), n_held_out)
+            if len(self.table) - self.table.index(best) > PATIENCE:
+                break
+
+    def _divisions(self) -> Iterator[Any]:
+        """Yield the examples to hold out, as boolean arrays; none if there are too few.
+
+        Examples of one group stay together. Each label keeps its share, and one that is alone is never held out.
+        """
+        n = self.model.n_examples(self.data)
+        group, label = self.model.groups(self.data), self.model.strata(self.data)
+        group = np.arange(n) if group is None else group
+        if self.weight is not None:
+            group = np.where(self.weight > 0.0, group, -1)
+        members = np.unique(group[group >= 0])
+        if len(members) < LEAST:
+            return
+        order = np.random.default_rng(self.seed).permutation(members)
+        if label is not None:
+            counts = np.bincount(label[order])
+            order = order[np.argsort(label[order], kind="stable")]
+            order = order[counts[label[order]] > 1]
+        n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
+        for k in range(1 if n_parts == PARTS else n_parts):
+            held_out = np.isin(group, order[k::n_parts])
+            if held_out.any():
+                yield held_out
+
+
+def path_solver(solver: Any, seed: int) -> Any:
+    """The solver that walks the path: without an end of its own, and without a file."""
+    if isinstance(solver, DualSolver) and solver.rescaling is not None:
+        return LaRank(rescaling=solver.rescaling, penalty=solver.penalty, random_state=seed)
+    known, default = solver.get_params(), type(solver)()
+    own = {"checkpoint": None, "random_state": seed, "tol": default.tol, "max_iter": default.max_iter}
+    return type(solver)(**known | {name: value for name, value in own.items() if name in known})
+
+
+def round_values(first: float, step: int = 1) -> Iterator[float]:
+    """1 and 3 times powers of ten, up or down from the greatest that is no more than `first`."""
+    for k in count(math.floor(2.0 * math.log10(first) + 1e-9), step):
+        yield float(f"{3 if k % 2 else 1}e{k // 2}")
+
+
+def ratio(a: Any, b: Any) -> tuple[float, float]:
+    """The ratio of two sums, and its standard error; see the head of this file."""
+    n, total = len(a), float(b.sum())
+    if not total > 0.0:
+        return 0.0, 0.0
+    r = float(a.sum()) / total
+    return r, math.sqrt(n / max(n - 1, 1) * float(((a - r * b) ** 2).sum())) / total
+
+
+def total_variance(rows: Any) -> float:
+    """The mean squared distance of rows from their mean; for rows that are all the same, their mean square.
+
+    `rows` are `DenseRows`, or sparse: ``indptr``, ``indices``, ``values`` (None: ones), ``n_features``.
+    """
+    if isinstance(rows, DenseRows):
+        square = float(np.einsum("ij,ij->i", rows.values, rows.values, dtype=np.float64).mean())
+        variance = float(rows.values.var(axis=0, dtype=np.float64).sum())
+        return variance if variance > 1e-9 * square else square + rows.has_intercept
+    values = np.ones(len(rows.indices)) if rows.values is None else rows.values.astype(np.float64)
+    n = max(len(rows.indptr) - 1, 1)
+    square = float(values @ values) / n
+    mean = np.bincount(rows.indices, weights=values, minlength=1) / n
+    variance = square - float(mean @ mean)
+    return variance if variance > 1e-9 * square else square
+
+
+def first_scale(problem: Any, w: Any) -> float:
+    """``|psi|^2`` of the constraints that are most violated at weights w, per violation; over at most 64 examples."""
+    n = problem.n_samples
+    violations = squares = 0.0
+    for i in np.linspace(0, n - 1, min(n, 64)).astype(int).tolist():
+        b, psi = problem.separate(i, w)
+        violations += max(b - float(psi @ w), 0.0)
+        squares += float(psi @ psi)
+    return squares / violations if violations > 0.0 else 0.0

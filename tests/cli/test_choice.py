@@ -1,0 +1,53 @@
+"""``-C auto`` on the command line: the default of some tasks, offered by others, and one line about it."""
+
+import re
+
+import numpy as np
+import pytest
+from command_line import run
+
+import structsvm
+from structsvm.datasets import make_sequences
+from structsvm.features.svmlight import write_svmlight
+
+LINE = r"C = \S+ \(of \S+ to \S+; held-out (F1|accuracy) \d+\.\d \+- \d+\.\d, next best \d+\.\d at C = \S+\)\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("choice")
+    X, y = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
+    lines = ("".join(f"{word} {tag} {label}\n" for (word, tag), label in zip(*s, strict=True)) for s in zip(X, y))
+    (folder / "train.txt").write_text("\n".join(lines))
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 4))
+    write_svmlight(folder / "train.svm", rows, np.where(rows[:, 0] + rng.normal(size=80) > 0.0, "p", "q"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "options"),
+    [
+        ("sequence", "train.txt", []),
+        ("taxonomy", "train.svm", []),
+        ("multiclass", "train.svm", ["-C", "auto"]),
+        ("binary", "train.svm", ["-C", "auto"]),
+    ],
+)
+def test_a_line_says_what_was_chosen(folder, task, file, options):
+    out, err = run(folder, "train", task, file, "-m", "m", *options)
+    (found,) = re.finditer(LINE, out)
+    assert err == ""
+    model = structsvm.load(folder / "m")
+    assert model.get_params()["C"] == "auto" and found[0].startswith(f"C = {model.C_:g} (")
+    assert found[0] in run(folder, "inspect", "m")[0]
+    # It goes on with what was chosen.
+    more, _ = run(folder, "train", task, file, "-m", "more", "--warm-start", "m", "--max-iter", "1")
+    assert found[0] in more and structsvm.load(folder / "more").C_ == model.C_
+    fixed, _ = run(folder, "train", task, file, "-m", "m", "-C", "0.5")
+    assert "held-out" not in fixed and structsvm.load(folder / "m").C_ == 0.5
+
+
+def test_words_that_are_no_number(folder):
+    _, err = run(folder, "train", "sequence", "train.txt", "-m", "m", "-C", "best", status=2)
+    assert "Invalid value for '-C': 'best' is not a valid float" in err

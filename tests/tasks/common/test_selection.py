@@ -1,0 +1,320 @@
+"""``C="auto"``: what is chosen, from what, how sure that is, and that everything else stays as it is with a number."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import structsvm
+from structsvm import AdviceWarning, LaRank, tasks
+from structsvm.callbacks import CallbackMonitor
+from structsvm.datasets import make_alignment, make_sequences, make_taxonomy, make_treebank
+from structsvm.tasks.common import selection
+from structsvm.tasks.common.selection import (
+    Choice,
+    Search,
+    first_scale,
+    ratio,
+    round_values,
+    total_variance,
+)
+
+rng = np.random.default_rng(0)
+ROWS = rng.normal(size=(400, 6))
+CLASSES = np.argmax(ROWS[:, :3] + 0.7 * rng.normal(size=(400, 3)), axis=1)
+WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
+TREES = make_treebank(40, max_length=8, random_state=0)
+PAIRS = make_alignment(24, random_state=0)
+
+CASES = {
+    "sequence": (tasks.SequenceLabeler, {}, WORDS, TAGS, WORDS),
+    "greedy": (tasks.SequenceLabeler, {"inference": "greedy"}, WORDS, TAGS, WORDS),
+    "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
+    "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
+    "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
+    "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf"}, ROWS[:90], CLASSES[:90], ROWS),
+    "ambiguous": (tasks.AmbiguousClassifier, {}, ROWS, [{c, (c + 1) % 3} for c in CLASSES.tolist()], ROWS),
+    "larank": (tasks.LaRankClassifier, {"C": "auto", "gamma": 0.1}, ROWS, CLASSES, ROWS),
+    "lasvm": (tasks.LaSVMClassifier, {"C": "auto", "gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
+    "crammer singer": (tasks.CrammerSingerClassifier, {"C": "auto", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
+    "weston watkins": (tasks.WestonWatkinsClassifier, {"C": "auto", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
+}
+each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+
+
+def make(case, **params):
+    kind, given, *_ = case
+    seeded = {} if kind is tasks.WestonWatkinsClassifier else {"random_state": 0}
+    return kind(**seeded | given | params)
+
+
+def fit(case, **params):
+    return make(case, **params).fit(case[2], case[3])
+
+
+def said(case, model):
+    return repr([*model.predict(case[4])])
+
+
+@each
+def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
+    model = fit(case)
+    table = model.validation_
+    n = len(case[2])
+    score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
+    assert table["C"][np.argmax(score)] == model.C_
+    assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > selection.PATIENCE
+    assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
+    # Nothing but C is passed on.
+    fixed = fit(case, C=model.C_)
+    assert fixed.result_.dual == model.result_.dual and said(case, fixed) == said(case, model)
+    assert fixed.C_ == model.C_
+    with pytest.raises(AttributeError, match="C was given"):
+        _ = fixed.validation_
+    # The same again, and from a file.
+    model.save(tmp_path / "m")
+    for other in (fit(case), structsvm.load(tmp_path / "m")):
+        assert other.get_params()["C"] == "auto" and other.C_ == model.C_
+        assert other.validation_.keys() == table.keys()
+        for name, column in table.items():
+            np.testing.assert_array_equal(other.validation_[name], column)
+
+
+@each
+def test_too_few_examples_get_the_default(case):
+    kind, _, X, y, _ = case
+    model = make(case).fit(X[: selection.LEAST - 1], None if y is None else y[: selection.LEAST - 1])
+    defaults = {tasks.SequenceLabeler: 0.1, tasks.AmbiguousClassifier: 0.1, tasks.SequenceAligner: 0.01}
+    assert defaults.get(kind, 1.0) == model.C_
+    with pytest.raises(AttributeError, match="too few examples"):
+        _ = model.validation_
+
+
+@each
+def test_a_warm_start_goes_on_with_the_choice(case, monkeypatch):
+    model = fit(case, warm_start=True)
+    C, table = model.C_, model.validation_
+    monkeypatch.setattr(Search, "choose", lambda *_: pytest.fail("C is chosen again"))
+    model.fit(case[2], case[3])
+    assert model.C_ == C and model.validation_["score"].tolist() == table["score"].tolist()
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(case[2][:10], None if case[3] is None else case[3][:10])
+        assert model.C_ == C
+        fresh = make(case).partial_fit(case[2], case[3])
+        with pytest.raises(AttributeError, match="too few"):
+            _ = fresh.validation_
+
+
+@each
+def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
+    passes = {"max_iter": 4} | ({"tol": 1e-9} if "Singer" in str(case[0]) or "Watkins" in str(case[0]) else {})
+    whole = fit(case, **passes)
+    end_pass, n = CallbackMonitor.end_pass, [0]
+
+    def kill(self, run):
+        n[0] += 1
+        if n[0] == 3:
+            raise SystemExit
+        return end_pass(self, run)
+
+    monkeypatch.setattr(CallbackMonitor, "end_pass", kill)
+    model = make(case, checkpoint=tmp_path / "c", **passes)
+    with pytest.raises(SystemExit):
+        model.fit(case[2], case[3])
+    monkeypatch.undo()
+    monkeypatch.setattr(Search, "choose", lambda *_: pytest.fail("C is chosen again"))
+    model.fit(case[2], case[3])
+    assert model.C_ == whole.C_ and model.result_.dual == whole.result_.dual
+    assert model.validation_["score"].tolist() == whole.validation_["score"].tolist()
+    assert said(case, model) == said(case, whole)
+
+
+@each
+def test_ctrl_c_in_the_search_leaves_a_partial_model(case, monkeypatch):
+    judged, n = selection.Part.judged, [0]
+
+    def interrupt(self):
+        n[0] += 1
+        if n[0] == 3:
+            raise KeyboardInterrupt
+        return judged(self)
+
+    monkeypatch.setattr(selection.Part, "judged", interrupt)
+    model = make(case)
+    with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
+        model.fit(case[2], case[3])
+    assert model.result_.status == "interrupted"
+    assert model.C_ > 0.0
+    assert len([*model.predict(case[4])]) == len(case[4])
+
+
+def test_a_solver_object_or_a_number_rules():
+    assert tasks.SequenceLabeler(solver=LaRank(C=0.25, random_state=0)).fit(WORDS, TAGS).C_ == 0.25
+    assert tasks.SequenceLabeler(0.5, random_state=0).fit(WORDS, TAGS).C_ == 0.5
+    assert tasks.SequenceLabeler(None, random_state=0).fit(WORDS, TAGS).C_ == 0.1
+    perceptron = tasks.SequenceLabeler(solver="perceptron", random_state=0).fit(WORDS, TAGS)
+    with pytest.raises(AttributeError, match="there is no C"):
+        _ = perceptron.C_
+    for name in ("cutting_plane", "frank_wolfe", "passive_aggressive"):
+        model = tasks.SequenceLabeler(solver=name, max_iter=3, tol=None, random_state=0).fit(WORDS, TAGS)
+        assert model.C_ == fit(CASES["sequence"]).C_
+    with pytest.raises(ValueError, match=r"'C' parameter of SequenceLabeler must be a float .* or 'auto' or None"):
+        tasks.SequenceLabeler("best").fit(WORDS, TAGS)
+
+
+@pytest.mark.parametrize("factor", [0.01, 100.0])
+def test_the_choice_does_not_depend_on_units(factor):
+    """Features in other units: C in their inverse square, all else the same."""
+    bags = [{c} for c in CLASSES.tolist()]
+    one, other = (tasks.AmbiguousClassifier(fit_intercept=False, random_state=0) for _ in range(2))
+    one.fit(ROWS, bags)
+    other.fit(factor * ROWS, bags)
+    assert pytest.approx(one.C_ / factor**2) == other.C_
+    np.testing.assert_allclose(other.validation_["C"], one.validation_["C"] / factor**2)
+    np.testing.assert_allclose(other.validation_["score"], one.validation_["score"], atol=0.03)
+
+
+def test_examples_without_weight_are_not_there():
+    weight = np.ones(400)
+    weight[::4] = 0.0
+    kept = weight > 0.0
+    model = tasks.TaxonomyClassifier(random_state=0).fit(ROWS, CLASSES, sample_weight=weight)
+    other = tasks.TaxonomyClassifier(random_state=0).fit(ROWS[kept], CLASSES[kept])
+    assert model.validation_["score"].tolist() == other.validation_["score"].tolist()
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    for name in ("larank", "lasvm", "sequence"):
+        case = CASES[name]
+        weight = np.ones(len(case[2]))
+        weight[: len(weight) // 2] = 0.0
+        model = make(case).fit(case[2], case[3], sample_weight=weight)
+        assert model.validation_["n_held_out"] <= len(weight) // 2
+
+
+def test_families_of_pairs_stay_together(monkeypatch):
+    X = [*PAIRS.X, *((z, x) for x, z in PAIRS.X)]
+    y = [*PAIRS.y, *((b, a) for a, b in PAIRS.y)]
+    seen = []
+    divide = structsvm.tasks.alignment.model.AlignmentModel.divide
+
+    def watched(self, data, train, test):
+        parts = divide(self, data, train, test)
+        seen.append([{*part.x.tolist(), *part.z.tolist()} for part in parts])
+        return parts
+
+    monkeypatch.setattr(structsvm.tasks.alignment.model.AlignmentModel, "divide", watched)
+    tasks.SequenceAligner(random_state=0).fit(X, y)
+    assert len(seen) == selection.PARTS_OF_FEW
+    assert all(train and test and not train & test for train, test in seen)
+
+
+def test_each_label_keeps_its_share():
+    y = np.repeat(["often", "rarely", "once"], [359, 40, 1])
+    model = tasks.TaxonomyClassifier(random_state=0)
+    prepared, data, _ = model._prepare(rng.normal(size=(400, 3)), y, None, None)
+    search = Search(prepared, data, None, LaRank())
+    (held_out,) = search._divisions()
+    names = prepared.labels[search.data[1][held_out]]
+    assert {name: int((names == name).sum()) for name in ("often", "rarely", "once")} == {
+        "often": pytest.approx(72, abs=1),
+        "rarely": 8,
+        "once": 0,
+    }
+
+
+def test_few_examples_are_held_out_in_turn():
+    model = tasks.TaxonomyClassifier(random_state=0)
+    prepared, data, _ = model._prepare(ROWS[:100], CLASSES[:100], None, None)
+    held_out = list(Search(prepared, data, None, LaRank())._divisions())
+    assert len(held_out) == 3
+    np.testing.assert_array_equal(np.sum(held_out, axis=0), 1)
+
+
+def test_the_metric_is_that_of_the_task():
+    metric = {name: fit(case).validation_["metric"] for name, case in CASES.items()}
+    texts, y, taxonomy = make_taxonomy(200, random_state=0)
+    X = TfidfVectorizer().fit_transform(texts)
+    for name, params in (("documents", {}), ("nodes", {"leaf_only": False}), ("matrix", {"loss": 1.0 - np.eye(3)})):
+        data = (ROWS, CLASSES) if name == "matrix" else (X, y)
+        tree = {} if name == "matrix" else {"taxonomy": taxonomy}
+        model = tasks.TaxonomyClassifier(**tree | params, random_state=0).fit(*data)
+        metric[name] = model.validation_["metric"]
+        if name == "matrix":
+            accuracy = 1.0 - tasks.TaxonomyClassifier(random_state=0).fit(*data).validation_["score"]
+            np.testing.assert_allclose(model.validation_["score"], accuracy)
+    tags = tasks.SequenceLabeler(random_state=0).fit(WORDS, [[tag[0] for tag in tags] for tags in TAGS])
+    assert tags.validation_["metric"] == "accuracy"
+    assert metric["sequence"] == metric["greedy"] == metric["grammar"] == "F1"
+    assert metric["alignment"] == "Q"
+    assert metric["documents"] == "accuracy"
+    assert metric["nodes"] == metric["matrix"] == "mean loss"
+    others = metric.keys() - {"sequence", "greedy", "grammar", "alignment", "nodes", "matrix"}
+    assert {metric[name] for name in others} == {"accuracy"}
+
+
+def test_the_line_says_what_was_chosen_and_how_sure_that_is():
+    table = [(0.1, 0.93, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
+    choice = Choice(1.0, "F1", table, 100)
+    assert choice.text == "C = 1 (of 0.1 to 10; held-out F1 93.1 +- 0.3, next best 93.0 at C = 0.1)"
+    loss = Choice(10.0, "tree loss", table, 100)
+    assert loss.text == "C = 10 (of 0.1 to 10; held-out tree loss 0.900 +- 0.004, next best 0.930 at C = 0.1)"
+    assert not choice.is_at_edge and loss.is_at_edge
+    assert not Choice(0.1, "F1", table[:1], 100).is_at_edge
+    assert Choice.from_json(choice.to_json()) == choice
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"C": 2.0},
+        {"C": "1"},
+        {"metric": 1},
+        {"n_held_out": 0},
+        {"table": []},
+        {"table": [[0.1, "x", 0, 1]]},
+        {"table": 3},
+    ],
+    ids=str,
+)
+def test_tables_that_are_refused(change):
+    stored = Choice(0.1, "F1", [(0.1, 0.5, 0.0, 1)], 9).to_json()
+    with pytest.raises((KeyError, TypeError, ValueError, IndexError)):
+        Choice.from_json(stored | change)
+
+
+@pytest.mark.parametrize("rising", [True, False])
+def test_a_choice_at_the_edge_is_a_warning(monkeypatch, rising):
+    scores = iter(np.linspace(0.5, 0.9, 30) if rising else [0.5, 0.4, 0.3, *np.linspace(0.6, 0.9, 30)])
+    monkeypatch.setattr(selection, "ratio", lambda a, b: (next(scores), 0.0))
+    with pytest.warns(AdviceWarning, match="is at the edge of the values that were tried"):
+        model = tasks.TaxonomyClassifier(random_state=0).fit(ROWS, CLASSES)
+    assert model.validation_["C"][-1 if rising else 0] == model.C_
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 5)), min_size=2, max_size=30))
+def test_ratios_and_their_errors(counts):
+    a, b = np.array(counts, dtype=float).T
+    r, error = ratio(a, b)
+    assert r == pytest.approx(a.sum() / b.sum())
+    assert error == pytest.approx(np.sqrt(np.var(a - r * b, ddof=1) / len(a)) / b.mean(), abs=1e-12)
+    assert ratio(0.0 * a, 0.0 * b) == (0.0, 0.0)
+
+
+def test_the_path_has_round_values():
+    assert [*islice(round_values(0.5), 4)] == [0.3, 1.0, 3.0, 10.0]
+    assert [*islice(round_values(1.0), 2)] == [1.0, 3.0] and next(round_values(0.31)) == 0.1
+
+
+def test_scales():
+    model = tasks.TaxonomyClassifier(random_state=0, fit_intercept=False)
+    prepared, data, _ = model._prepare(ROWS + 5.0, CLASSES, None, None)
+    assert total_variance(data[0]) == pytest.approx(np.var(ROWS, axis=0).sum(), rel=1e-4)
+    same, _, _ = model._prepare(np.ones((40, 3)), np.arange(40) % 2, None, None)
+    assert total_variance(same.rows.encode(structsvm.oracles.taxonomy.as_documents(np.ones((40, 3))))) == 3.0
+    problem, _ = prepared.bind(data, LaRank())
+    assert first_scale(problem, np.zeros(problem.n_features)) == pytest.approx(
+        2.0 * (data[0].values.astype(float) ** 2).sum() / len(data[0]), rel=0.2
+    )
