@@ -207,7 +207,7 @@ def test_families_of_pairs_stay_together(monkeypatch):
 
     monkeypatch.setattr(structsvm.tasks.alignment.model.AlignmentModel, "divide", watched)
     tasks.SequenceAligner(random_state=0).fit(X, y)
-    assert len(seen) == selection.PARTS_OF_FEW
+    assert len(seen) >= selection.PARTS_OF_FEW
     assert all(train and test and not train & test for train, test in seen)
 
 
