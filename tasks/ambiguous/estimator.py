@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -84,7 +84,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     def __init__(
         self,
-        C: float | str | None = "auto",
+        C: float | Literal["auto"] | None = "auto",
         *,
         solver: str | Solver = "larank",
         fit_intercept: bool = True,

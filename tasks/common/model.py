@@ -22,7 +22,7 @@ from structsvm.result import ConvergenceWarning, read_result, relative_gap, resu
 from structsvm.solvers.base import DualRun
 from structsvm.stored_values import stored_count, stored_names
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
-from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Held, Search, stored_choice
+from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
 
 
 class TaskModel:
@@ -242,8 +242,8 @@ class TaskModel:
         """Encoded data of two sets of examples, given by their indices."""
         raise NotImplementedError
 
-    def judged(self, data: Any) -> Held:
-        """How well encoded data are predicted by the task's own metric."""
+    def judged(self, data: Any) -> tuple[str, Any, Any]:
+        """How well encoded data are predicted by the task's own metric: what `Held` has."""
         raise NotImplementedError
 
     def scale(self, data: Any) -> float:

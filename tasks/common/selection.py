@@ -155,7 +155,8 @@ class Part:
 
     def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
         self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
-        self.model, self.base, self.run = model.again(), model.prior(), None
+        self.model, self.base = model.again(), model.prior()
+        self.run: Any = None
         data, self.others = model.divide(data, self.rows, others)
         self.problem, self.weight = self.model.bind(data, solver, None if weight is None else weight[self.rows])
         self.weight_of_others = 1.0 if weight is None else weight[others]
@@ -202,7 +203,8 @@ class Search:
     """
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
-        self.model, self.part = model, None
+        self.model = model
+        self.part: Part | None = None
         self.data, self.weight = model.distinct(data, weight, solver)
         self.seed = seed_from(getattr(solver, "random_state", 0))
         self.solver = path_solver(solver, self.seed)

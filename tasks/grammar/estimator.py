@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,7 +100,7 @@ class GrammarParser(TaskEstimator):
 
     def __init__(
         self,
-        C: float | str | None = "auto",
+        C: float | Literal["auto"] | None = "auto",
         *,
         solver: str | Solver = "larank",
         loss: str = "f1",

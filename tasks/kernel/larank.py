@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class LaRankClassifier(OnlineKernelClassifier):
 
     def __init__(
         self,
-        C: float | str = 1.0,
+        C: float | Literal["auto"] = 1.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "scale",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,7 +72,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     def __init__(
         self,
-        C: float | str = 1.0,
+        C: float | Literal["auto"] = 1.0,
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: str | float = "scale",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,7 +104,7 @@ class SequenceLabeler(TaskEstimator):
 
     def __init__(
         self,
-        C: float | str | None = "auto",
+        C: float | Literal["auto"] | None = "auto",
         *,
         solver: str | Solver = "larank",
         inference: str = "exact",

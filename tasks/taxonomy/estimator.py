@@ -9,7 +9,7 @@ import collections.abc
 import os
 from numbers import Integral
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -143,7 +143,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         loss: Any = "tree",
         attributes: Any = "ancestors",
         leaf_only: bool = True,
-        C: float | str | None = "auto",
+        C: float | Literal["auto"] | None = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
         kernel: str | collections.abc.Callable[..., Any] | None = None,

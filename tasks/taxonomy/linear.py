@@ -91,8 +91,8 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
     # ---- choosing C -----------------------------------------------------------------------------
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        *data, weight = distinct(*data, sample_weight)
-        return tuple(data), weight
+        documents, label_ids, weight = distinct(data[0], data[1], sample_weight)
+        return (documents, label_ids), weight
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         documents, label_ids = data
