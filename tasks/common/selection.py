@@ -177,10 +177,14 @@ class Part:
         return self.run.n_iter - first
 
     def _is_enough(self, n_passes: int) -> bool:
-        if self.run.solver.tol is None:
-            return self.run.gain <= LEAST_GAIN or n_passes >= min(MOST_PASSES, (self.run.solver.n_passes + 1) // 2)
-        self.run.certify()  # of a batch solver, whose passes look at few examples
-        return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
+        solver = self.run.solver
+        if solver.tol is not None:  # of a batch solver, whose passes look at few examples
+            self.run.certify()
+            return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
+        # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
+        is_margin = getattr(solver, "rescaling", "margin") is not None
+        is_settled = is_margin and self.run.gain <= LEAST_GAIN
+        return is_settled or n_passes >= min(MOST_PASSES, (solver.n_passes + 1) // 2)
 
     def judged(self) -> Held:
         metric, a, b = self.model.judged(self.others)

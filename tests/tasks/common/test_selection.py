@@ -31,6 +31,7 @@ PAIRS = make_alignment(24, random_state=0)
 
 CASES = {
     "sequence": (tasks.SequenceLabeler, {}, WORDS, TAGS, WORDS),
+    "log loss": (tasks.SequenceLabeler, {"loss": "log"}, WORDS, TAGS, WORDS),
     "greedy": (tasks.SequenceLabeler, {"inference": "greedy"}, WORDS, TAGS, WORDS),
     "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
     "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
@@ -88,8 +89,8 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 def test_too_few_examples_get_the_default(case):
     kind, _, X, y, _ = case
     model = make(case).fit(X[: selection.LEAST - 1], None if y is None else y[: selection.LEAST - 1])
-    defaults = {tasks.SequenceLabeler: 0.1, tasks.AmbiguousClassifier: 0.1, tasks.SequenceAligner: 0.01}
-    assert defaults.get(kind, 1.0) == model.C_
+    defaults = {tasks.SequenceLabeler: 0.1, tasks.AmbiguousClassifier: 0.1, tasks.SequenceAligner: 0.001}
+    assert (1.0 if "loss" in case[1] else defaults.get(kind, 1.0)) == model.C_
     with pytest.raises(AttributeError, match="too few examples"):
         _ = model.validation_
 
@@ -251,7 +252,7 @@ def test_the_metric_is_that_of_the_task():
     assert metric["alignment"] == "Q"
     assert metric["documents"] == "accuracy"
     assert metric["nodes"] == metric["matrix"] == "mean loss"
-    others = metric.keys() - {"sequence", "greedy", "grammar", "alignment", "nodes", "matrix"}
+    others = metric.keys() - {"sequence", "log loss", "greedy", "grammar", "alignment", "nodes", "matrix"}
     assert {metric[name] for name in others} == {"accuracy"}
 
 
