@@ -28,7 +28,7 @@ class LikelihoodRun(DualRun):
 
     def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         super().set_state(arrays, adapt=adapt)
-        if adapt and not np.array_equal(arrays.get("C"), self.C):
+        if adapt and not np.array_equal(np.asarray(arrays.get("C")), self.C):
             # What examples added to the gap under another C says nothing: the next pass visits each once.
             self.schedule.set_state(np.zeros(self.schedule.n_samples))
 
