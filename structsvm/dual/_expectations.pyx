@@ -126,7 +126,9 @@ cdef class ExpectationState(WeightState):
         pass
 
     def get_state(self):
-        state = super().get_state() | {"moments": np.array(self.moments), "entropy": np.array(self.entropy)}
+        state = super().get_state() | {
+            "moments": np.array(self.moments), "entropy": np.array(self.entropy), "C": np.array(self.C),
+        }
         return state if self.base is None else state | {"base": self.base.copy()}
 
     def set_state(self, state, *, adapt=False):

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
@@ -24,6 +25,12 @@ class LikelihoodRun(DualRun):
         """The primal objective at weights `w`, by one round of the oracle."""
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, self.rounds.losses(w))
+
+    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
+        super().set_state(arrays, adapt=adapt)
+        if adapt and not np.array_equal(np.asarray(arrays.get("C")), self.C):
+            # What examples added to the gap under another C says nothing: the next pass visits each once.
+            self.schedule.set_state(np.zeros(self.schedule.n_samples))
 
     def contradiction(self, what: str) -> Exception:
         return OracleError(
