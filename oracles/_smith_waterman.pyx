@@ -314,6 +314,8 @@ cdef class Aligner:
         cdef int64_t at
         cdef Py_ssize_t k
         core_x, core_z, bounds = references.core()
+        if core_x.shape[0] == 0:
+            return np.asarray(out)
         for k in range(x.shape[0]):
             self.check(x[k], z[k])
         with nogil:

@@ -15,11 +15,14 @@ from structsvm.tasks.alignment.model import log_odds_matrix
 
 GRID = (0.0003, 0.003)
 NEAR_GRID = (0.03, 0.3)  # around a prior, whose scores are many times larger
+# What the part "defaults" chooses is given here.
+GIVEN = {"mode": "semi_global", "prior": None, "random_state": 0}
+NEAR = {"prior": "BLOSUM62", "prior_gap_open": -11.0, "prior_gap_extend": -1.0}
 LEARNERS = {
     "LaRank": {"solver": "larank", "max_iter": 6},
     "CuttingPlane": {"solver": "cutting_plane", "max_iter": 40, "tol": 0.05},
     "FrankWolfe": {"solver": "frank_wolfe", "max_iter": 6},
-    "LaRank, around BLOSUM62": {"solver": "larank", "max_iter": 6, "prior": "BLOSUM62"},
+    "LaRank, around BLOSUM62": {"solver": "larank", "max_iter": 6, **NEAR},
     "LaRank, with hydrophobicity": {"solver": "larank", "max_iter": 6, "classes": "hydrophobicity"},
     "LaRank, with gaps by letter": {"solver": "larank", "max_iter": 6, "letter_gaps": True},
     "LaRank, zero-one loss": {"solver": "larank", "max_iter": 6, "loss": "zero_one"},
@@ -71,12 +74,12 @@ def candidates(train, data, quick):
     for name, settings in LEARNERS.items():
         grid = NEAR_GRID if "prior" in settings else GRID
         grid = grid[:1] if quick else grid
+        settings = GIVEN | settings
         if settings["solver"] == "perceptron":
-            trained = {"": lambda settings=settings: SequenceAligner(random_state=0, **settings).fit(*train)}
+            trained = {"": lambda settings=settings: SequenceAligner(C=None, **settings).fit(*train)}
         else:
             trained = {
-                f"C = {C}": lambda C=C, settings=settings: SequenceAligner(C=C, random_state=0, **settings).fit(*train)
-                for C in grid
+                f"C = {C}": lambda C=C, settings=settings: SequenceAligner(C=C, **settings).fit(*train) for C in grid
             }
         yield choose(name, trained, data)
 
@@ -99,7 +102,7 @@ def choose(name, makers, data):
                 "valid": valid,
                 "gap": getattr(model, "result_", None) and model.result_.relative_gap,
             }
-    return row | {"cpu": seconds / len(makers) if hasattr(best, "result_") else None}, best
+    return row | {"cpu": seconds / len(makers) if getattr(best, "result_", None) else None}, best
 
 
 def measure(model, data, n, row):

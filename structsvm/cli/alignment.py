@@ -73,6 +73,8 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     click.echo(f"task: alignment, {oracle.mode}, {oracle.gaps} gaps, {oracle.n_features} weights")
     out.parameters(model.params, DEFAULTS)
     out.certificate(model)
+    if model.costs is not None:
+        click.echo(f"prior: {model.costs}")
     click.echo(f"gap: open {model.gap_open:+.4f}, extend {model.gap_extend:+.4f}")
     matrix = model.substitution_matrix
     a, b = np.triu_indices(len(matrix.alphabet)) if oracle.symmetric else np.indices(matrix.shape).reshape(2, -1)

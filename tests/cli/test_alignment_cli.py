@@ -46,6 +46,7 @@ def test_train_evaluate_predict(files, tmp_path):
     assert best.startswith(">E1 rank=1 score=") and best.count(">") == 80
     shown = run("inspect", files / "model", "--top", 3).stdout
     assert "task: alignment, semi_global, affine gaps" in shown and "highest:" in shown and "gap: open" in shown
+    assert "prior: " in shown and shown.split("prior: ")[1].split("\n")[0].endswith("; semi_global")
 
 
 def test_train_from_decoys_and_export(files, tmp_path):
