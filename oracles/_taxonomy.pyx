@@ -384,11 +384,6 @@ cdef class TaxonomyDecoder(Scorer):
             KERNELS.dense_accumulate(w + self.indices[e] * self.stride, m, amount * self.x(e), self.stride)
         self.add_listed(i, m, amount, w)
 
-    def parts(self, Py_ssize_t size):
-        """Decoders of the documents in blocks of `size`."""
-        return [TaxonomyDecoder(self.structure, self.documents[start:start + size])
-                for start in range(0, self.n_samples, size)]
-
     def decode(self, w):
         """The best output of every document: int32 array (n_samples,)."""
         cdef ndarray weights = self.structure.check_weights(w)
@@ -427,11 +422,6 @@ cdef class DenseDecoder:
     def __init__(self, structure, documents):
         structure.check_documents(documents)
         self.structure, self.documents, self.attributes = structure, documents, structure.attributes
-
-    def parts(self, Py_ssize_t size):
-        """Decoders of the documents in blocks of `size`."""
-        return [DenseDecoder(self.structure, self.documents[start:start + size])
-                for start in range(0, len(self.documents), size)]
 
     def tiles(self, w):
         """For each `DENSE_TILE` documents, those, and the scores of positions before their scale, from row 1 on."""

@@ -17,7 +17,7 @@ from structsvm.tasks.taxonomy.model import TaxonomyModel
 from taxonomy.data import FEATURES, FETCH, halves, splits
 
 GRID = (0.1, 1.0, 10.0)
-MOST = 6000  # documents to train on
+MOST = 3000  # documents to train on
 SEED = 0
 BINS = 15
 COLUMNS = {

@@ -100,7 +100,7 @@ static void dense_add_d(double *w, const double *x, double amount, int64_t width
 
 /* Documents side by side: row z + 1 of S holds the scores of position z for DENSE_TILE of them, row 0 is 0, and row a of
  * U their products with attribute a, to which bias[a] is added. See the programme at the head of _taxonomy.pyx. */
-enum { DENSE_TILE = 128 };
+enum { DENSE_TILE = 256 };
 
 static void dense_positions(const float *U, const float *bias, const int32_t *base, const int32_t *first,
                             const int32_t *attribute, const float *value, int64_t n_positions, float *S) {

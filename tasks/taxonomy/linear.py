@@ -122,7 +122,8 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         return self.rows.encode(encoded(X, self.intercept))
 
     def blocks(self, documents: Any) -> Any:
-        return self.oracle.decoder(documents).parts(BLOCK)
+        starts = range(0, len(documents), BLOCK)
+        return [self.oracle.decoder(documents[start : start + BLOCK]) for start in starts]
 
     def best(self, block: Any) -> Any:
         return block.decode(self.weights)
