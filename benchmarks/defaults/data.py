@@ -178,7 +178,7 @@ def rows(fetch, kind, n, only=None, **params):
 
 TAGS = ("accuracy", token_accuracy)
 # Costs to start from, as published: what is chosen beside C is another table's subject.
-BLOSUM = {"mode": "semi_global", "prior": "BLOSUM62", "prior_gap_open": -11.0, "prior_gap_extend": -1.0}
+AS_PUBLISHED = {"mode": "semi_global", "prior": "BLOSUM62", "prior_gap_open": -11.0, "prior_gap_extend": -1.0}
 CASES = {
     "Spanish entities, dicts, 300 sentences": lambda: columns(datasets.fetch_conll2002, 300, tutorial),
     "Spanish entities, dicts, 1000 sentences": lambda: columns(datasets.fetch_conll2002, 1000, tutorial),
@@ -192,7 +192,7 @@ CASES = {
     "Lost, candidates": lambda: bags(datasets.fetch_lost),
     "MSRCv2, candidates": lambda: bags(datasets.fetch_msrcv2),
     "PREFAB, 120 pairs": lambda: alignments(datasets.fetch_prefab, 120, mode="semi_global", prior=None),
-    "OXBench, 120 pairs, BLOSUM62 as prior": lambda: alignments(datasets.fetch_oxbench, 120, **BLOSUM),
+    "OXBench, 120 pairs, BLOSUM62 as prior": lambda: alignments(datasets.fetch_oxbench, 120, **AS_PUBLISHED),
     "treebank, 500 trees of 15 words": lambda: trees(500, 15),
     "letter, LaRankClassifier, 1500": lambda: rows(datasets.fetch_letter, tasks.LaRankClassifier, 1500),
     "USPS, LaRankClassifier, 1000": lambda: rows(datasets.fetch_usps, tasks.LaRankClassifier, 1000),

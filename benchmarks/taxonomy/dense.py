@@ -58,8 +58,8 @@ UNITS_COLUMNS = {
     "C_scaled": ("C", "g"),
 }
 UNITS_NOTES = f"""
-the columns of {UNITS} as above, C chosen in the same way; "in other units": times factors from 1/30 to 30, evenly in the
-logarithm; flt: 20 passes
+the columns of {UNITS} as above, C chosen in the same way; "in other units": times factors from 1/30 to 30, evenly in
+the logarithm; flt: 20 passes
 """
 
 
