@@ -3,8 +3,9 @@
 C grows along a path: 1 and 3 times powers of ten, each training going on from the last, whose point of the dual is one
 at any greater C too. So a value costs a few passes, and the whole path about as much as one training. It begins where
 C is so small that hardly an example holds a margin (see `TaskModel.scale`), and ends once larger values have predicted
-the held-out examples no better; if the first one is clearly the best, smaller ones follow. A fifth of the examples is
-held out; where there are few, each third in turn.
+the held-out examples no better; if the first one is clearly the best, smaller ones follow. What training starts from
+(see `TaskModel.prior`) is judged too, as a C so small that nothing is learnt: learnt weights that predict held-out
+examples worse are not preferred to it. A fifth of the examples is held out; where there are few, each third in turn.
 
 Every metric is a ratio of two sums over examples, ``r = sum_i a_i / sum_i b_i``, of variance
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,6 +38,8 @@ PARTS, PARTS_OF_FEW = 5, 3
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
 # holds it, and a larger C changes nothing.
 LOWEST, LONGEST = 0.3, 7
+# In units of the path's first value: so small that nothing is learnt.
+NOTHING = 1e-6
 # Values that may be worse than the best so far before the path ends.
 PATIENCE = 2
 # Passes over each value: until one of them has raised the dual by no more than this share of it.
@@ -79,8 +82,11 @@ class Choice:
 
     @property
     def is_at_edge(self) -> bool:
-        """Whether it is the least or the greatest value, and better than the one beside it by a standard error."""
-        if len(self.table) < 2:
+        """Whether it is the least or the greatest value, and better than the one beside it by a standard error.
+
+        Beyond a C with which nothing is learnt there is nothing.
+        """
+        if len(self.table) < 2 or self.table[1][0] * 1e-3 > self.C:
             return False
         ends = (self.table[0], self.table[1]), (self.table[-1], self.table[-2])
         return any(end[0] == self.C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)
@@ -222,8 +228,9 @@ class Search:
         self.table: list[Row] = []
         scale = self.model.scale(self.data)
         first = LOWEST / scale if 0.0 < scale < np.inf else LOWEST
-        self._walk(islice(round_values(first), LONGEST), monitor)
-        if self.choice.is_at_edge and self.table[0][0] == self.choice.C:
+        values: Iterable[float] = islice(round_values(first), LONGEST)
+        self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
+        if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
             self._walk(islice(round_values(first, -1), 1, LONGEST), monitor)
         return self.choice
 

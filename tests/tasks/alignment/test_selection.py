@@ -184,6 +184,27 @@ def test_files_and_warm_starts(homologues, tmp_path):
         again.set_params(mode=other).fit(data.X, data.y)
 
 
+@pytest.mark.parametrize("scrambled", [False, True])
+def test_learnt_costs_are_not_worse_than_the_prior(scrambled, homologues):
+    """C is chosen among values and one with which nothing is learnt: wrong alignments leave the prior as it is."""
+    data, _ = homologues
+    y = [tuple(reversed_pairs(rows) if scrambled and k % 2 else rows) for k, rows in enumerate(data.y)]
+    model = SequenceAligner(mode="global", random_state=0, **NEAR).fit(data.X, y)
+    found = model.validation_
+    assert found["C"][0] < 1e-3 * found["C"][1] and found["passes"][0] > 0
+    assert found["score"][found["C"].tolist().index(model.C_)] == found["score"].max() >= found["score"][0]
+    if scrambled:
+        start = SequenceAligner.from_costs(IDENTITY, -4.0, -1.0, mode="global")
+        assert found["C"][0] == model.C_ and np.allclose(model.coef_, start.coef_, atol=1e-3)
+
+
+def reversed_pairs(rows):
+    """An alignment without meaning: all letters of x that have no partner first."""
+    x, z = (row.replace("-", "").upper() for row in rows)
+    n = max(len(x) - len(z) // 3, 0)
+    return x + "-" * (len(z) - len(x) + n), "-" * n + z
+
+
 # --- columns that are not assessed ----------------------------------------------------------------
 
 
