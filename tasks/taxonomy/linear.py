@@ -17,6 +17,7 @@ from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
+from structsvm.tasks.common.solver import given_to_solver
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
@@ -209,8 +210,7 @@ def bytes_of(documents: Any) -> list[bytes]:
 
 def make_likelihood(params: Any) -> Any:
     """The solver of the log loss that parameters ask for: `ConditionalLikelihood`, which they set, or an object."""
-    given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
-    given = {name: value for name, value in given.items() if value is not None}
+    given = given_to_solver(params)
     if params.kernel is not None:
         raise ValueError("The 'kernel' parameter must be None with loss='log'.")
     if isinstance(params.solver, ConditionalLikelihood) and not given:
