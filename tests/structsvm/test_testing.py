@@ -253,7 +253,7 @@ def fickle_expect(self, x, w):
         (lambda self, x, w: (1e3, w[1:]), r"returned an array of shape \(11,\), expected \(12,\)"),
         (lambda self, x, w: (1e3, w * np.nan), "a value that is not finite"),
     ],
-    ids=str,
+    ids=range(11),
 )
 def test_expectations_that_are_wrong(expect, message):
     oracle = type("Broken", (Logistic,), {"expect": expect})(3, 4)
