@@ -160,8 +160,8 @@ def test_a_field_goes_on(tmp_path):
         stream.partial_fit(X[a : a + 50], y[a : a + 50], classes=sorted(set(itertools.chain(*y))))
     assert stream.score(X_TEST, Y_TEST) > 0.8
     assert len(stream.predict_marginals(X_TEST)) == 60
-    weighted = SequenceLabeler(loss="log", random_state=0).fit(X, y, sample_weight=np.arange(150) < 75)
-    alone = SequenceLabeler(loss="log", random_state=0, max_iter=16).fit(X[:75], y[:75])
+    weighted = SequenceLabeler(C=1.0, loss="log", random_state=0).fit(X, y, sample_weight=np.arange(150) < 75)
+    alone = SequenceLabeler(C=1.0, loss="log", random_state=0, max_iter=16).fit(X[:75], y[:75])
     assert weighted.result_.primal == pytest.approx(alone.result_.primal, rel=0.05)
 
 
