@@ -22,8 +22,9 @@ from sequence.data import default_settings, text_task
 from structsvm.dual._rounds import losses
 from structsvm.metrics import chunk_scores, token_accuracy
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel
-from structsvm.tasks.sequence.parameters import make_oracle, sequence_solver
+from structsvm.tasks.sequence.parameters import make_oracle
 
 SETS = [("CoNLL-2000", "crf++", 3), ("CoNLL-2002 es", "crf++", 3)]
 C = 0.5  # c2 = 1, CRFsuite's default
@@ -87,7 +88,7 @@ def ours(task, problem, who, settings):
     model.params, model.calibrates = vars(settings), settings.probability
     print(f"  {task.name}: {who}", file=sys.stderr, flush=True)
     with Clock() as clock:
-        model.train((task.train, task.label_ids), sequence_solver(settings))
+        model.train((task.train, task.label_ids), make_solver(settings))
     predicted = model.split(model.predict_tokens(task.test), task.test.offsets)
     chain, weights = model.oracle.chain(task.test), model.probable_weights("the benchmark")
     marginals = np.concatenate([chain.expect(weights, i)[1] for i in range(len(task.test))])

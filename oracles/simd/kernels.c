@@ -5,14 +5,35 @@
 #define TEXT(x) #x
 #define QUOTED(x) TEXT(x)
 
-/* KERNELS is the name of the instruction set this file is being compiled for. */
+/* KERNELS is the name of the instruction set this file is being compiled for, KERNELS_FOR_... the structure: a module is
+ * linked with the kernels that it calls, and the others are NULL. */
 const kernels NAMED(KERNELS) = {
-    QUOTED(KERNELS), chain_fill, chain_best, chain_count, chain_count_path, chain_kbest, chain_max_marginals,
-    chain_expect, chain_spread, chain_dot, chain_add_rows,
-    chain_add_rows_exactly,
-    greedy_score, greedy_decode, rows_token_dot, align_forward, align_walk, align_table, align_is_hit, cky_inside,
-    dense_products, dense_dot, dense_add, dense_accumulate, dense_products_d, dense_dot_d, dense_add_d, dense_positions,
-    dense_violator, dense_exponentials, dense_tops,
+    .name = QUOTED(KERNELS),
+#if defined(KERNELS_FOR_chain) || defined(KERNELS_FOR_rows)
+    .fill = chain_fill,
+#endif
+#ifdef KERNELS_FOR_chain
+    .best = chain_best, .count = chain_count, .count_path = chain_count_path, .kbest = chain_kbest,
+    .max_marginals = chain_max_marginals, .expect = chain_expect, .spread = chain_spread, .dot = chain_dot,
+    .add_rows = chain_add_rows, .add_rows_exactly = chain_add_rows_exactly, .token_dot = rows_token_dot,
+#endif
+#ifdef KERNELS_FOR_greedy
+    .greedy_score = greedy_score, .greedy_decode = greedy_decode,
+#endif
+#ifdef KERNELS_FOR_align
+    .align_forward = align_forward, .align_walk = align_walk, .align_table = align_table, .align_is_hit = align_is_hit,
+#endif
+#ifdef KERNELS_FOR_cky
+    .inside = cky_inside,
+#endif
+#ifdef KERNELS_FOR_rows
+    .dense_products = dense_products, .dense_dot = dense_dot, .dense_add = dense_add,
+    .dense_accumulate = dense_accumulate, .dense_positions = dense_positions, .dense_violator = dense_violator,
+    .dense_exponentials = dense_exponentials, .dense_tops = dense_tops,
+#endif
+#ifdef KERNELS_FOR_bags
+    .dense_products_d = dense_products_d, .dense_dot_d = dense_dot_d, .dense_add_d = dense_add_d,
+#endif
 };
 
 #ifdef KERNELS_CHOOSE

@@ -15,8 +15,8 @@ from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import sequence_solver
 
 load = SequenceModel.load
 
@@ -89,7 +89,7 @@ def demo(seed: int) -> Any:
     X_test, y_test = make_sequences(1000, random_state=seed + 1)
     settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "tol": 0.05})
     model, tokens, label_ids = prepare(settings, Columns.from_sequences(X), y)
-    solver = sequence_solver(settings)
+    solver = make_solver(settings)
     click.echo(f"{tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels")
     raise_if_interrupted(model.train((tokens, label_ids), solver, monitor=Bar(solver.n_passes)))
     predicted = model.predict(Columns.from_sequences(X_test))
@@ -165,7 +165,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     X, y = labelled(read_columns(path), path)
     before, settings = job.start(load, DEFAULTS, params)
-    solver = sequence_solver(settings)
+    solver = make_solver(settings)
     solver.validate()
     model, tokens, label_ids = prepare(settings, X, y, before)
     job.announce(

@@ -10,7 +10,15 @@ from typing import Any
 
 from structsvm import solvers
 from structsvm.parameters import plain
-from structsvm.solvers import CuttingPlane, FrankWolfe, LaRank, PassiveAggressive, Perceptron, Solver
+from structsvm.solvers import (
+    ConditionalLikelihood,
+    CuttingPlane,
+    FrankWolfe,
+    LaRank,
+    PassiveAggressive,
+    Perceptron,
+    Solver,
+)
 
 SOLVERS = {
     "larank": LaRank,
@@ -20,6 +28,7 @@ SOLVERS = {
     "perceptron": Perceptron,
 }
 DEFAULT_C = 0.1
+LOG_C = 1.0  # for loss="log"
 # The value of C that has it chosen on the training data.
 AUTO = "auto"
 
@@ -42,27 +51,37 @@ def is_to_choose(params: Any, solver: Any) -> bool:
     )
 
 
-def make_solver(params: Any, default_C: Any = DEFAULT_C, kind: Any = None) -> Any:
-    """The solver that parameters ask for, with `default_C` where C is to be chosen.
+def is_log(loss: Any) -> bool:
+    """Whether a loss is the log loss, which has a solver of its own."""
+    return isinstance(loss, str) and loss == "log"
 
-    `kind`: of this class, for a loss that has a solver of its own.
-    """
-    given = given_to_solver(params)
+
+def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
+    """The solver that parameters ask for, with a default where C is not given or is to be chosen."""
+    given, of_log = given_to_solver(params), is_log(getattr(params, "loss", None))
+    if isinstance(params.solver, Solver) and given:
+        raise ValueError(
+            f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
+            f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
+        )
+    if isinstance(params.solver, ConditionalLikelihood) and not of_log:
+        raise ValueError(f"solver={params.solver!r} minimises the log loss; use it with loss='log'")
+    if of_log and params.solver != "larank" and not isinstance(params.solver, ConditionalLikelihood):
+        name = type(params.solver).__name__ if isinstance(params.solver, Solver) else params.solver
+        raise ValueError(
+            f"solver={name!r} trains a margin, and loss='log' has a solver of its own, ConditionalLikelihood: leave "
+            "'solver' alone, or pass such an object"
+        )
     if isinstance(params.solver, Solver):
-        if given:
-            raise ValueError(
-                f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
-                f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
-            )
         return params.solver
-    kind = SOLVERS[params.solver] if kind is None else kind
+    kind = ConditionalLikelihood if of_log else SOLVERS[params.solver]
     given["checkpoint_every"] = params.checkpoint_every
     if kind is Perceptron:
         wrong = sorted(given.keys() & {"C", "tol"})
         if wrong:
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
-    return kind(**{"C": default_C, "n_jobs": params.n_jobs} | given)
+    return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
 
 
 def solver_to_json(solver: Any) -> dict[str, Any] | None:

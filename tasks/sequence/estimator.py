@@ -19,7 +19,6 @@ from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import sequence_solver
 
 
 class SequenceLabeler(TaskEstimator):
@@ -217,9 +216,6 @@ class SequenceLabeler(TaskEstimator):
         model.calibrate(X, y, lengths=lengths)
         self._adopt(model)
         return self
-
-    def _make_solver(self) -> Any:
-        return sequence_solver(self)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None

@@ -1,4 +1,4 @@
-"""What the parameters of `SequenceLabeler` ask for: the oracle, and the solver.
+"""What the parameters of `SequenceLabeler` ask for: the oracle.
 
 They are read as attributes: of the estimator, or of what the command line makes of its options.
 """
@@ -12,30 +12,8 @@ import numpy as np
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.solvers import ConditionalLikelihood, Solver
 from structsvm.tasks.common.labels import label_costs
-from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.constraints import label_masks
-
-LOG_C = 1.0  # for loss="log", unless the parameters say otherwise
-
-
-def sequence_solver(params: Any) -> Any:
-    """The solver that parameters ask for: of the margin, or of the log loss."""
-    is_log = isinstance(params.solver, ConditionalLikelihood)
-    if params.loss != "log":
-        if is_log:
-            raise ValueError(f"solver={params.solver!r} minimises the log loss; use it with loss='log'")
-        return make_solver(params)
-    if is_log:
-        return make_solver(params)
-    if params.solver != "larank":  # the default
-        name = type(params.solver).__name__ if isinstance(params.solver, Solver) else params.solver
-        raise ValueError(
-            f"solver={name!r} trains a margin, and loss='log' has a solver of its own, ConditionalLikelihood: leave "
-            "'solver' alone, or pass such an object"
-        )
-    return make_solver(params, LOG_C, ConditionalLikelihood)
 
 
 def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:

@@ -24,9 +24,9 @@ from structsvm.structures.taxonomy import as_taxonomy
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
-from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel, make_likelihood
+from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 
 
@@ -244,8 +244,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
     def _make_solver(self) -> Any:
-        if isinstance(self.loss, str) and self.loss == "log":
-            return make_likelihood(self)
+        if is_log(self.loss) and self.kernel is not None:
+            raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)
         if self.kernel is None and isinstance(solver, KernelSolver):
             raise ValueError(

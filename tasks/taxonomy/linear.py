@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
-from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
-from structsvm.tasks.common.solver import given_to_solver
+from structsvm.tasks.common.solver import is_log
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
@@ -114,7 +113,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         return solver.start(self.oracle.bind(*data, **solver.formulation()))
 
     def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        if isinstance(self.loss, str) and self.loss == "log":
+        if is_log(self.loss):
             self.temperature = 1.0  # scores are log-odds
         else:
             super().finish(solver, run, weight, before)
@@ -206,19 +205,3 @@ def bytes_of(documents: Any) -> list[bytes]:
     parts = [documents.indices] if values is None else [documents.indices, values]
     views = [memoryview(part).cast("B") for part in parts]
     return [b"".join(view[a:b] for view in views) for a, b in pairwise(bounds)]
-
-
-def make_likelihood(params: Any) -> Any:
-    """The solver of the log loss that parameters ask for: `ConditionalLikelihood`, which they set, or an object."""
-    given = given_to_solver(params)
-    if params.kernel is not None:
-        raise ValueError("The 'kernel' parameter must be None with loss='log'.")
-    if isinstance(params.solver, ConditionalLikelihood) and not given:
-        return params.solver
-    if params.solver != "larank":
-        raise ValueError(
-            "With loss='log' the 'solver' parameter must be a ConditionalLikelihood, beside which C, max_iter, tol, "
-            "random_state and checkpoint are None, or the default, which stands for one that these set. "
-            f"Got {params.solver!r:.80} instead."
-        )
-    return ConditionalLikelihood(**{"checkpoint_every": params.checkpoint_every, "n_jobs": params.n_jobs} | given)

@@ -221,7 +221,7 @@ main(sys.argv[1:])
 def test_a_second_ctrl_c_leaves_no_half_of_a_file(tmp_path):
     write_columns(tmp_path / "d", *make_sequences(150, n_labels=5, n_words=300, random_state=0))
     before = contents(tmp_path)
-    args = [sys.executable, "-c", SLOW_SAVE, "train", "sequence", "d", "-m", "m", "--max-iter", "10000000"]
+    args = [sys.executable, "-c", SLOW_SAVE, "train", "sequence", "d", "-m", "m", "-C", "0.1", "--max-iter", "10000000"]
     process = subprocess.Popen(args, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert "sequences" in process.stdout.readline()

@@ -238,8 +238,8 @@ def test_the_log_loss_in_a_taxonomy():
     assert set(inner.predict(X)) <= set(inner.classes_)
     for options, message in (
         ({"kernel": "rbf"}, "The 'kernel' parameter must be None with loss='log'"),
-        ({"solver": "frank_wolfe"}, "With loss='log' the 'solver' parameter must be a ConditionalLikelihood"),
-        ({"solver": solver, "C": 2.0}, "With loss='log' the 'solver' parameter must be a ConditionalLikelihood"),
+        ({"solver": "frank_wolfe"}, "solver='frank_wolfe' trains a margin, and loss='log' has a solver of its own"),
+        ({"solver": solver, "C": 2.0}, "'C' parameter is set beside a solver object"),
     ):
         with pytest.raises(ValueError, match=message):
             TaxonomyClassifier(PATHS, loss="log", **options).fit(X, y)
