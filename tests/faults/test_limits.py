@@ -56,7 +56,7 @@ CHILD = """
 import resource, sys, warnings
 import numpy as np
 warnings.simplefilter("ignore")
-np.ones((64, 64)) @ np.ones((64, 64))  # OpenBLAS ends the process that it cannot have a buffer in
+np.ones((600, 600), np.float32) @ np.ones((600, 600), np.float32)  # OpenBLAS ends a process without room for its buffer
 {case}
 def size(key):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key))
