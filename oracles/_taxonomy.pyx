@@ -114,7 +114,7 @@ cdef class OutputAttributes:
         """s[z + 1] of all positions, before the scale."""
         cdef const int32_t* base = &self.base[0]
         cdef const int32_t* first = &self.first[0]
-        cdef const int32_t* attribute = &self.attribute[0]
+        cdef const int32_t* attribute = NULL if self.attribute.shape[0] == 0 else &self.attribute[0]
         cdef const float* value = NULL if self.value.shape[0] == 0 else &self.value[0]
         cdef Py_ssize_t z, e
         cdef float total
@@ -444,10 +444,11 @@ cdef class DenseDecoder:
         """Fill s, the scores of positions, from the products u of `DENSE_TILE` documents with attributes."""
         cdef OutputAttributes programme = self.attributes
         cdef const float* value = NULL if programme.value.shape[0] == 0 else &programme.value[0]
+        cdef const int32_t* attribute = NULL if programme.attribute.shape[0] == 0 else &programme.attribute[0]
         with nogil:
             poll(DENSE_TILE * (programme.n_attributes * d // 16 + programme.n_positions))
             KERNELS.dense_positions(&u[0, 0], &bias[0], &programme.base[0], &programme.first[0],
-                                    &programme.attribute[0], value, programme.n_positions, &s[0, 0])
+                                    attribute, value, programme.n_positions, &s[0, 0])
 
     def decode(self, w):
         """The best output of every document: int32 array (n_samples,)."""
