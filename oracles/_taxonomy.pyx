@@ -445,9 +445,11 @@ cdef class DenseDecoder:
         cdef OutputAttributes programme = self.attributes
         cdef const float* value = NULL if programme.value.shape[0] == 0 else &programme.value[0]
         cdef const int32_t* attribute = NULL if programme.attribute.shape[0] == 0 else &programme.attribute[0]
+        cdef const float* products = NULL if u.shape[0] == 0 else &u[0, 0]
+        cdef const float* biases = NULL if bias.shape[0] == 0 else &bias[0]
         with nogil:
             poll(DENSE_TILE * (programme.n_attributes * d // 16 + programme.n_positions))
-            KERNELS.dense_positions(&u[0, 0], &bias[0], &programme.base[0], &programme.first[0],
+            KERNELS.dense_positions(products, biases, &programme.base[0], &programme.first[0],
                                     attribute, value, programme.n_positions, &s[0, 0])
 
     def decode(self, w):
