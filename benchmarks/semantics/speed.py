@@ -78,7 +78,7 @@ def symbols_alone(strategy, house):
     parser = SemanticParser()
     model = SemanticModel(parser)
     problem = SemanticProblem(model, *model.read(house.sentences, house.bags))
-    tagger = BagTagger(problem.rows.n_features, problem.n_symbols, strategy=strategy)
+    tagger = BagTagger(problem.words.rows.n_features, problem.n_symbols, strategy=strategy)
     with Clock() as clock:
         tagger.learn(problem.words, parser.C)
     return clock.cpu
