@@ -123,6 +123,13 @@ class Run:
         """What the last pass has added to the dual objective, as a share of it."""
         return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
 
+    def interrupt(self) -> None:
+        """End the run where Ctrl-C came: no primal is claimed, and the dual is the sum of the steps' gains."""
+        self.status, self.primal = "interrupted", np.nan
+        if self.has_dual:
+            self.dual = self.state.dual
+        self.record()
+
     def record(self) -> None:
         """Add a row to the history."""
         dual = self.state.dual if self.has_dual else np.nan
@@ -402,11 +409,7 @@ class Solver(Parameters):
                 run.checked_certify()
                 run.record()
         except KeyboardInterrupt:
-            run.status = "interrupted"
-            run.primal = np.nan
-            if run.has_dual:
-                run.dual = run.state.dual
-            run.record()
+            run.interrupt()
         finally:
             monitor.close()
         if run.status == "max_iter" and self.tol is not None:

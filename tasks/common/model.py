@@ -209,10 +209,7 @@ class TaskModel:
     def _adopt_part(self, part: Any) -> Any:
         """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""
         run = part.run
-        run.status, run.primal = "interrupted", np.nan
-        if run.has_dual:
-            run.dual = run.state.settle()
-        run.record()
+        run.interrupt()
         self.learn(run)
         self.renumber(part.rows)
         self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C
