@@ -31,6 +31,15 @@ cdef int separate(Problem problem, Py_ssize_t i, const void* w, Cut* cut, double
     return 0
 
 
+cdef int expect(Problem problem, Py_ssize_t i, const void* w, float32_t* moments, double* loss,
+                double* entropy) except -1 nogil:
+    problem.c_expect(i, w, moments, loss, entropy)
+    poll(<int64_t>problem.c_cost(i))
+    if loss[0] != loss[0]:
+        overflow(problem.first + i)
+    return 0
+
+
 def violations(Problem problem not None, weights):
     """How much the most violated constraint of each example is violated: float64 array (n_samples,)."""
     cdef ndarray array = lent(problem, weights)
@@ -101,10 +110,7 @@ def losses(Problem problem not None, weights):
     cdef Py_ssize_t i
     with nogil:
         for i in range(problem.n_samples):
-            problem.c_expect(i, w, NULL, &out[i], &entropy)
-            poll(<int64_t>problem.c_cost(i))
-            if out[i] != out[i]:
-                overflow(problem.first + i)
+            expect(problem, i, w, NULL, &out[i], &entropy)
     return np.asarray(out)
 
 
@@ -127,9 +133,6 @@ def log_losses(Problem problem not None, weights, const int64_t[::1] chosen):
     moments = np.empty(size, dtype=np.float32)
     with nogil:
         for k in range(chosen.shape[0]):
-            problem.c_expect(chosen[k], w, &moments[0], &found[k], &entropy)
-            poll(2 * <int64_t>problem.c_cost(chosen[k]))
-            if found[k] != found[k]:
-                overflow(problem.first + chosen[k])
+            expect(problem, chosen[k], w, &moments[0], &found[k], &entropy)
             slopes[k] = found[k] - entropy
     return np.asarray(found), np.asarray(slopes)
