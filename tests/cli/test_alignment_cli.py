@@ -37,7 +37,12 @@ def test_train_evaluate_predict(files, tmp_path):
     scores = json.loads(run("evaluate", files / "model", files / "test.a2m.gz", "--json").stdout)
     assert 0.0 <= scores["error"] <= 0.5 and 0.3 < scores["pair_f1"] <= 1.0
     assert scores["n_pairs"] == 20 and scores["own_decoys"]
-    assert "F1" in run("evaluate", files / "model", files / "test.a2m.gz").stdout
+    shown = run("evaluate", files / "model", files / "test.a2m.gz").stdout
+    assert shown == (
+        "20 pairs; aligned letters: precision {pair_precision:.4f}, recall {pair_recall:.4f}, F1 {pair_f1:.4f}\n"
+        "Q {q:.4f}, all columns right {total_column:.4f}\n"
+        "homologue not chosen among its decoys: {error:.4f}\n"
+    ).format_map(scores)
     run("predict", files / "model", files / "test.a2m.gz", "-o", tmp_path / "out.a2m")
     # Predictions are alignments of the same sequences, and those that the scores were computed from.
     again = json.loads(run("evaluate", files / "model", tmp_path / "out.a2m", "--json").stdout)

@@ -13,7 +13,7 @@ from command_line import COMMAND, run
 
 import structsvm
 from structsvm.datasets import make_ambig_house
-from structsvm.metrics import meaning_scores
+from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.structures.bag_lines import read_bags, write_bags
 
 
@@ -95,6 +95,12 @@ def test_the_demo_is_the_house(tmp_path):
     out, _ = run(tmp_path, "demo", "-o", "house.png")
     errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
     assert len(errors) == 3 and max(errors) < 5.0
+    house, test = make_ambig_house(2000, 1, random_state=0), make_ambig_house(500, 0, random_state=1)
+    parser = structsvm.tasks.SemanticParser(random_state=0).fit(house.sentences, house.bags)
+    f1 = 100 * meaning_scores(test.meanings, parser.predict(test.sentences)).f1
+    symbols = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(test.sentences)]
+    error = 100 * alignment_error(test.alignment, symbols)
+    assert f"level 1: alignment error {error:.1f} %, F1 of meanings {f1:.1f}" in out.splitlines()
     assert (tmp_path / "house.png").read_bytes().startswith(b"\x89PNG")
 
 

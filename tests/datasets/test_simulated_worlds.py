@@ -96,6 +96,23 @@ def test_the_concept_world_goes_on():
     assert 0.45 < ambiguous / len(words) < 0.65
 
 
+def test_what_the_world_resolves():
+    """A pronoun is clear if no other coherent event of the same verb has the same words."""
+    _, concepts, universes = make_concept_world(300, random_state=0)
+    outcomes = Counter()
+    for labels, world in zip(concepts, universes, strict=True):
+        verb = next(label for label in labels if label in PATTERNS)
+        same = [arguments for v, arguments in events(world) if v == verb]
+        for arguments in same:
+            assert resolvable(world, verb, arguments, set())
+            for k, name in enumerate(arguments):
+                said = [(pronoun(a[k], k), *a[:k], *a[k + 1 :]) for a in same if len(a) == len(arguments)]
+                clear = said.count((pronoun(name, k), *arguments[:k], *arguments[k + 1 :])) == 1
+                assert resolvable(world, verb, arguments, {k}) == clear
+                outcomes[clear] += 1
+    assert min(outcomes[True], outcomes[False]) > 100
+
+
 def match(pattern, arguments):
     """The arguments in the order in which they are said."""
     return [arguments[int(part[1])] for part in pattern.split() if part[0] == "{"]

@@ -1,7 +1,10 @@
 """Threads over parts: how many are at work, in what order the answers come, and how an error ends them."""
 
+import os
+import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from python_oracles import Data
 
 from structsvm.dual.parallel import Rounds, parallel_map
 from structsvm.execution._stop import Job
+from structsvm.oracles.viterbi import ViterbiOracle
 
 
 def test_parts_are_at_work_at_once_and_answers_keep_their_order():
@@ -55,3 +59,42 @@ def test_one_job_makes_no_shards():
     alone.collect(w)
     assert alone._shards is None
     assert len(two._shards) == len(two.bounds) - 1 > 1
+
+
+def test_processes_are_asked_where_a_backend_has_no_shared_memory():
+    joblib = pytest.importorskip("joblib")
+    problem = ViterbiOracle(2, 3).bind([np.eye(3)] * 4, [np.array([0, 1, 0])] * 4)
+    rounds, me = Rounds(problem, 2), os.getpid()
+
+    def process(shard, w, k):  # not of this module, which other processes cannot import
+        return os.getpid(), shard.n_samples, w.sum(), k
+
+    numbers = [(k,) for k in range(len(rounds.shards))]
+    with joblib.parallel_config(backend="threading"):
+        here = rounds._map(process, np.ones(5), numbers)
+    with joblib.parallel_config(backend="loky"):
+        there = rounds._map(process, np.ones(5), numbers)
+    assert here == [(me, 1, 5.0, k) for k in range(4)]
+    assert [answer[1:] for answer in there] == [answer[1:] for answer in here]
+    assert me not in {pid for pid, *_ in there}
+
+
+def test_a_cluster_keeps_its_shards_until_the_client_is_another(monkeypatch):
+    joblib = pytest.importorskip("joblib")
+    made = []
+
+    class Cluster:
+        def __init__(self, client, shards):
+            self.client = client
+            made.append(client)
+
+        def map(self, function, w, arguments):
+            return [(self.client, function, w, *rest) for rest in arguments]
+
+    monkeypatch.setitem(sys.modules, "structsvm.dual.cluster", SimpleNamespace(Cluster=Cluster))
+    rounds = Rounds(Data().bind(), 2)
+    for client in ("one", "one", "other", "one"):
+        backend = SimpleNamespace(client=client)
+        monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda prefer=None, b=backend: (b, 2))
+        assert rounds._map("function", "w", [(1,), (2,)]) == [(client, "function", "w", k) for k in (1, 2)]
+    assert made == ["one", "other", "one"]

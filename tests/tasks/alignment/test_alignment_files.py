@@ -70,6 +70,8 @@ def test_written_files_are_read(tmp_path):
     pytest.importorskip("Bio")
     data = make_alignment(5, n_decoys=3, random_state=0)
     write_alignments(tmp_path / "data.a2m.gz", data.y, data.decoys)
+    # The same bytes at any time: no time of writing in the header of the compressed file.
+    assert (tmp_path / "data.a2m.gz").read_bytes()[4:8] == bytes(4)
     file = read_alignments(tmp_path / "data.a2m.gz")
     assert file.rows == data.y and file.decoys == data.decoys and file.pairs == data.X
     with (tmp_path / "rows.a2m").open("w") as stream:
