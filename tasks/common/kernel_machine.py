@@ -39,7 +39,9 @@ class KernelMachine:
     ----------
     n_labels : int
     kernel : Kernel
-    loss, attributes : as `KernelProblem` takes them
+    losses : callable or None
+        Returns the matrix of losses that `KernelProblem` takes, which training alone needs; None: zero-one.
+    attributes : as `KernelProblem` takes them
     support : ndarray of shape (n_vectors,), int64
         Indices of the support patterns in the training data; -1 for those of earlier batches.
     vectors : ndarray or CSR matrix of shape (n_vectors, n_features)
@@ -58,8 +60,8 @@ class KernelMachine:
         Share of the rows of support patterns that training found in its cache.
     """
 
-    def __init__(self, n_labels: int, kernel: Kernel, *, loss: Any = None, attributes: Any = None) -> None:
-        self.n_labels, self.kernel, self.loss, self.attributes = n_labels, kernel, loss, attributes
+    def __init__(self, n_labels: int, kernel: Kernel, *, losses: Any = None, attributes: Any = None) -> None:
+        self.n_labels, self.kernel, self.losses, self.attributes = n_labels, kernel, losses, attributes
         self.n_kernel, self.hit_rate = 0, 1.0
         self.support = np.empty(0, dtype=np.int64)
         self.intercept = np.zeros(n_labels)
@@ -82,7 +84,8 @@ class KernelMachine:
     def problem(self, X: Any, label_ids: Any) -> Any:
         """The problem of these examples."""
         gram = Gram(self.kernel, Rows(precise(self.kernel, X)))
-        return KernelProblem(gram, label_ids, self.n_labels, loss=self.loss, attributes=self.attributes)
+        loss = None if self.losses is None else self.losses()
+        return KernelProblem(gram, label_ids, self.n_labels, loss=loss, attributes=self.attributes)
 
     def problem_around(self, X: Any, label_ids: Any, sample_weight: Any, C: Any) -> tuple[Any, Any, Any]:
         """The problem of the support patterns so far and a batch behind them.

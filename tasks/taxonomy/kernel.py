@@ -11,6 +11,8 @@ and F are the scores of a multiclass kernel machine.
 from __future__ import annotations
 
 import copy
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.model_file import under
-from structsvm.oracles._taxonomy import OutputAttributes
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.tasks.common.calibration import one_hot
@@ -37,21 +38,9 @@ class KernelTaxonomyModel(TaxonomyModel):
 
     def __init__(self, taxonomy: Any, labels: Any, kernel: Any, **structure: Any) -> None:
         super().__init__(taxonomy, labels, **structure)
-        attributes = self.targets.attributes
-        vectors = csr_array([attributes.vector(k) for k in range(attributes.n_outputs)])
-        # Scores of positions are those of labels times <vector of the position, L(label)>.
-        base, first, attribute, value, scale, _ = attributes.arrays
-        every = np.arange(attributes.n_positions, dtype=np.int32)
-        everywhere = OutputAttributes(base, first, attribute, value, scale, every, attributes.n_attributes)
-        positions = csr_array([everywhere.vector(z) for z in range(attributes.n_positions)])
-        self._mixing = csr_array(vectors @ positions.T)
-        self.machine = KernelMachine(len(labels), kernel, loss=self._label_losses(), attributes=vectors)
-
-    def _label_losses(self) -> Any:
-        """Losses of true labels (rows) and predicted ones; None: zero-one."""
-        if self.targets.loss_name == "zero_one":
-            return None
-        return np.stack([self.targets.losses(k) for k in range(len(self.labels))])
+        self._positions, self._outputs = attribute_vectors(self.targets.attributes)
+        losses = None if self.targets.loss_name == "zero_one" else partial(label_losses, self.targets)
+        self.machine = KernelMachine(len(labels), kernel, losses=losses, attributes=self._outputs)
 
     @classmethod
     def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
@@ -104,7 +93,7 @@ class KernelTaxonomyModel(TaxonomyModel):
         return self._of_labels(self.scores_of(block)).argmax(axis=1)
 
     def scores_of(self, block: Any) -> Any:
-        return self.machine.decision_function(block) @ self._mixing
+        return self.machine.decision_function(block) @ self._outputs @ self._positions.T
 
     # ---- model files ----------------------------------------------------------------------------
 
@@ -125,6 +114,29 @@ class KernelTaxonomyModel(TaxonomyModel):
         model = cls(taxonomy, labels, kernel_from_json(header["machine"]["kernel"]), **structure)
         model.machine.set_from_file(header["machine"], under(arrays, "machine."))
         return model
+
+
+def label_losses(targets: Any) -> Any:
+    """Losses of true labels (rows) and predicted ones."""
+    return np.stack([targets.losses(k) for k in range(targets.attributes.n_outputs)])
+
+
+def attribute_vectors(attributes: Any) -> tuple[csr_array, csr_array]:
+    """L of all positions and L of the outputs, each a CSR array with a row for each and a column per attribute."""
+    base, first, attribute, value, scale, position = attributes.arrays
+    value = value if len(value) else np.ones(len(attribute), dtype=np.float32)
+    own = [slice(*ends) for ends in pairwise(first)]
+    # Row z + 1 is that of position z: row 0, of no attributes, is where bases end.
+    columns, values = [attribute[:0]], [value[:0]]
+    for before, entries in zip(base, own, strict=True):
+        columns.append(np.concatenate([columns[before], attribute[entries]]))
+        values.append(np.concatenate([values[before], value[entries]]))
+    sizes = [len(row) for row in columns[1:]]
+    data = np.concatenate(values).astype(np.float64) * np.repeat(scale.astype(np.float64), sizes)
+    shape = len(base), attributes.n_attributes
+    positions = csr_array((data, np.concatenate(columns), np.concatenate([[0], np.cumsum(sizes)])), shape=shape)
+    positions.sum_duplicates()
+    return positions, positions[position]
 
 
 def make_kernel_solver(params: Any) -> Any:

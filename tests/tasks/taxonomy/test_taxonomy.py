@@ -23,12 +23,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import structsvm
 from structsvm import FrankWolfe, LaRank
+from structsvm.kernel._kernels import Kernel
 from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.kernel_larank import KernelLaRank
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, attribute_vectors
 from structsvm.tasks.taxonomy.rows import WeightRows
 
 # Few rows, or rows far from the origin: 20 passes are not enough for all of them.
@@ -302,6 +305,30 @@ def test_a_kernel_against_an_independent_solver(attributes):
 
 
 FORM = ("margin", "linear")
+
+
+def test_a_kernel_and_many_labels():
+    """Only training needs the losses of all pairs of labels: a file with many labels is read, and predicts."""
+    names = [f"t{k}" for k in range(20_000)]
+    taxonomy = Taxonomy.from_paths([[f"p{k % 100}", name] for k, name in enumerate(names)])
+    structure = {"leaf_only": True, "intercept": False, "loss": "tree", "attributes": "ancestors"}
+    tracemalloc.start()
+    try:
+        model = KernelTaxonomyModel(taxonomy, np.array(names), Kernel("rbf", gamma=1.0), **structure)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+    assert model.machine.attributes.shape[0] == len(names)
+
+
+@pytest.mark.parametrize("attributes", ["ancestors", "normalized", "flat"])
+def test_vectors_of_all_positions(attributes):
+    oracle = TaxonomyOracle(Taxonomy.from_paths(PATHS), 1, attributes=attributes)
+    positions, outputs = attribute_vectors(oracle.attributes)
+    np.testing.assert_array_equal(
+        outputs.toarray(), [oracle.attributes.vector(k) for k in range(oracle.attributes.n_outputs)]
+    )
+    np.testing.assert_array_equal(positions.toarray()[oracle.attributes.arrays[-1]], outputs.toarray())
 
 
 def test_kernels_see_what_is_not_linear():
