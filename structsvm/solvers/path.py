@@ -186,6 +186,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _walk(self, X: Any, y: Any, X_test: Any, y_test: Any, file: Any) -> None:
         model = clone(self.estimator).set_params(warm_start=True)
+        if self.scoring is None and "probability" in model.get_params():
+            model.set_params(probability=False)  # its score asks for none, and they take trainings of their own
         scorer = check_scoring(model, self.scoring)
         self.path_: list[PathPoint] = [] if file is None else [PathPoint(*point) for point in file.points]
         if file is not None and file.stage == WALK and self._next_value() is None:  # only the data are to be compared

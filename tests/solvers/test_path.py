@@ -50,7 +50,7 @@ def test_the_bound_is_that_of_the_best_multiple_of_alpha(dual_norm, larger):
     assert gap_at(result, 2.0, larger) == pytest.approx((above - below) / above, abs=1e-6)
 
 
-def sequences(n=120):
+def sequences(n=60):
     X, y = make_sequences(n, random_state=0)
     return Columns.from_sequences(X), y
 
@@ -69,6 +69,7 @@ def test_a_walk_chooses_C():
     assert search.best_C_ == search.best_estimator_.C
     assert search.predict(X) == search.best_estimator_.predict(X)
     assert search.score(X, y) == search.best_estimator_.score(X, y)
+    assert search.best_estimator_.temperature_ > 0.0  # probabilities, which the walk does without
     # Passes over the data: what one training with the largest C takes, and little more.
     alone = SequenceLabeler(C=1.0, tol=0.05, random_state=0).fit(X, y)
     assert search.path_[-1].result.n_iter <= 3 * alone.n_iter_ + len(C)
