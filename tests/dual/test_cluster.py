@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -17,14 +18,20 @@ distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # dask warns of much that is not ours
 
 
-@pytest.fixture
-def client():
+@contextmanager
+def workers():
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with workers() as client:
         yield client
 
 
@@ -56,11 +63,11 @@ def test_two_workers_train_the_same_model(client, solver):
         same(solver.solve(problem()), alone)
 
 
-def test_a_worker_that_is_killed_in_the_middle(client):
+def test_a_worker_that_is_killed_in_the_middle():
     solver = CuttingPlane(C=0.1, tol=1e-3, random_state=0)
     alone = solver.solve(problem())
-    victim = next(iter(client.run(os.getpid).values()))
-    with parallel_config(backend="dask"):
+    with workers() as client, parallel_config(backend="dask"):
+        victim = next(iter(client.run(os.getpid).values()))
         timer = threading.Timer(0.4, os.kill, (victim, signal.SIGKILL))
         timer.start()
         run = solver.solve(problem())

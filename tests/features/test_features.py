@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from feature_reference import TEMPLATES, copied_by_arrays, row_lists, same
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structsvm.features.columns import ColumnFileError, Columns
@@ -139,6 +139,7 @@ def test_copies(i):
 
 
 @pytest.mark.parametrize("i", range(7))
+@settings(max_examples=40)
 @given(data=st.data())
 def test_hostile_arrays(i, data):
     """Whatever is altered: ValueError, or an encoder that works."""

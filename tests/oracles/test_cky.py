@@ -90,7 +90,7 @@ class Twins(Trees):
         self.grammar = Grammar(as_text(self.rules), ("S",), max_unary=3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1))
 def test_twins_among_many_trees(seed):
     for loss in LOSSES[1:]:
