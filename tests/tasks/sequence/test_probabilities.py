@@ -1,7 +1,9 @@
 """The log loss and probabilities of label sequences: `loss="log"`, marginals, temperatures, confidence."""
 
+import copy
 import itertools
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,9 +26,14 @@ def field():
     return SequenceLabeler(loss="log", max_iter=5, random_state=0).fit(X, y)
 
 
+@cache
+def trained():
+    return SequenceLabeler(C=0.1, random_state=0).fit(X, y)
+
+
 @pytest.fixture
 def margin():
-    return SequenceLabeler(random_state=0).fit(X, y)
+    return copy.deepcopy(trained())
 
 
 def likelihood(labeler, X, y):
@@ -85,7 +92,7 @@ def test_empty_sequences(field):
 
 
 def test_the_temperature_is_that_of_greatest_likelihood(margin):
-    plain = SequenceLabeler(probability=False, random_state=0).fit(X, y)
+    plain = SequenceLabeler(C=0.1, probability=False, random_state=0).fit(X, y)
     assert np.array_equal(plain.emission_, margin.emission_)  # the model itself is the same
     assert plain.temperature_ is None
     plain.calibrate(X_TEST, Y_TEST)
@@ -104,7 +111,7 @@ def test_the_temperature_is_that_of_greatest_likelihood(margin):
 
 
 def test_without_probabilities(field):
-    plain = SequenceLabeler(probability=False, random_state=0).fit(X, y)
+    plain = SequenceLabeler(C=0.1, probability=False, random_state=0).fit(X, y)
     for ask in (plain.predict_marginals, lambda x: plain.predict_kbest(x, 2, probabilities=True)):
         with pytest.raises(ValueError, match=r"needs probabilities.*loss='log'.*probability=True.*calibrate"):
             ask(X_TEST)
