@@ -17,8 +17,8 @@ has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound res
 (More charts with other slopes leave fewer items, but cost more than they save on almost all sentences.)
 """
 
-from libc.math cimport INFINITY, isfinite
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.math cimport INFINITY, NAN, isfinite
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
@@ -58,7 +58,7 @@ cdef extern from "kernels.h" nogil:
         const int32_t* chain_bottom
         const int32_t* chain_feature
     ctypedef struct cky_chart:
-        int64_t n, m, n_nodes, n_chains
+        int64_t n, m, n_nodes, n_rules, n_chains
         const int32_t* words
         const double* w
         const int32_t* gold_ptr
@@ -69,8 +69,17 @@ cdef extern from "kernels.h" nogil:
         double* c
         int32_t* chain
         int32_t* chain_top
+    ctypedef struct cky_sums:
+        pass
     ctypedef struct kernels:
         int (*inside)(cky_chart* h) except -1 nogil
+        int (*sums_inside)(cky_chart* h, cky_sums* f, double* log_sum) except -1 nogil
+        int (*sums_outside)(cky_chart* h, cky_sums* f, double log_sum, double* psi) except -1 nogil
+    double cky_sums_bytes(const cky_chart* h)
+    int cky_sums_prepare(cky_sums* f, const cky_chart* h)
+    void cky_sums_free(cky_sums* f)
+    void cky_look(cky_chart* h, const int32_t* words, int64_t n, const double* w)
+    int64_t cky_support(const cky_chart* h, int32_t* mark, int32_t stamp, int32_t* out)
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
     int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
     void cky_free(cky_chart* h)
@@ -175,6 +184,7 @@ cdef class Parser:
     cdef readonly int64_t max_bytes
     cdef cky_grammar grammar
     cdef cky_chart chart
+    cdef cky_sums sums
     cdef int64_t longest_chain
     cdef int32_t[::1] nodes             # of a derivation
     cdef int32_t[::1] stack
@@ -210,6 +220,7 @@ cdef class Parser:
 
     def __dealloc__(self):
         cky_free(&self.chart)
+        cky_sums_free(&self.sums)
 
     def __reduce__(self):
         raise TypeError("a Parser holds charts: make another one where it is needed")
@@ -292,6 +303,44 @@ cdef class Parser:
         if root < 0:
             return None
         return np.asarray(self.nodes)[:NODE_WORDS * size].reshape(-1, NODE_WORDS).copy(), best
+
+    # ---- sums over all trees -----------------------------------------------------------------------
+
+    cdef double log_sum(self, const int32_t* words, Py_ssize_t n, const double* w) except? -1.0 nogil:
+        """Fill chart and sums; returns the log of the sum of exp(score) over all trees, -inf if there is none."""
+        cdef double found
+        cdef int status
+        self.prepare(words, n, w)
+        KERNELS.inside(&self.chart)
+        status = cky_sums_prepare(&self.sums, &self.chart)
+        if status < 0:
+            self.failed(status, n, cky_bytes(&self.chart) + cky_sums_bytes(&self.chart))
+        KERNELS.sums_inside(&self.chart, &self.sums, &found)
+        return found
+
+    def expect(self, words, const double[::1] w):
+        """The log-sum over all trees and the expected features under p(tree) ~ exp(score).
+
+        Parameters
+        ----------
+        words, w : as `parse` takes them
+
+        Returns
+        -------
+        log_sum : float
+            -inf where the grammar has no tree.
+        psi : float64 array (n_features,)
+        """
+        cdef const int32_t[::1] checked = self.check(words)
+        cdef const double* weights = self.weights(w)
+        cdef double[::1] psi = np.zeros(self.n_features)
+        cdef double found
+        self.reserve(checked.shape[0])
+        with nogil:
+            found = self.log_sum(&checked[0], checked.shape[0], weights)
+            if found > -INFINITY:
+                KERNELS.sums_outside(&self.chart, &self.sums, found, &psi[0])
+        return found, np.asarray(psi)
 
     # ---- the chart of the last sentence, for k-best search ---------------------------------------
 
@@ -383,6 +432,8 @@ cdef class TreeProblem(Problem):
         Charts filled so far; how often the fronts had to be asked; combinations of rule and split in them.
     """
 
+    offers = frozenset({"constraints", "expectations"})
+
     cdef readonly object oracle, words_array, nodes_array, node_offsets_array, offsets_array, twins_array
     cdef Parser parser
     cdef const int32_t[::1] words_all
@@ -402,6 +453,11 @@ cdef class TreeProblem(Problem):
     cdef double[::1] sums               # (n_features) zero between calls
     cdef int32_t[::1] cut_words
     cdef double[::1] aligned
+    cdef int32_t[::1] n_moments         # features that the trees of each sentence can have
+    cdef int32_t[::1] support           # those features, of the sentence `at_hand`, -1: of none
+    cdef int32_t[::1] mark
+    cdef int32_t stamp
+    cdef Py_ssize_t at_hand
 
     def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin",
                  penalty="linear"):
@@ -434,6 +490,7 @@ cdef class TreeProblem(Problem):
         most = self.parser.features.shape[0]
         self.aligned = np.empty(most + (most + 1) // 2)
         self.cut_words = np.asarray(self.aligned).view(np.int32)
+        self.count_moments()
         if twins is None:
             self.twins = np.ones(n, dtype=np.uint8)
             if self.loss != ZERO_ONE:
@@ -460,6 +517,36 @@ cdef class TreeProblem(Problem):
                 f"above the cap max_chart_bytes={self.parser.max_bytes}; raise it, or lower max_unary"
             )
         return int(cells.max())
+
+    def count_moments(self):
+        cdef const double[::1] zero = np.zeros(self.n_features)
+        cdef Py_ssize_t i
+        cdef int32_t most = 1
+        self.at_hand, self.stamp = -1, 0
+        self.mark = np.zeros(self.n_features, dtype=np.int32)
+        self.n_moments = np.empty(self.n_samples, dtype=np.int32)
+        self.support = np.empty(0, dtype=np.int32)
+        with nogil:
+            for i in range(self.n_samples):
+                self.n_moments[i] = self.look(i, &zero[0], NULL)
+                most = max(most, self.n_moments[i])
+        self.support = np.empty(most, dtype=np.int32)
+
+    cdef int32_t look(self, Py_ssize_t i, const double* w, int32_t* support) except -1 nogil:
+        """List the features that the trees of a sentence can have; returns how many there are."""
+        cdef cky_chart* h = &self.parser.chart
+        cky_look(h, &self.words_all[self.offsets[i]], self.offsets[i + 1] - self.offsets[i], w)
+        return self.list_features(support)
+
+    cdef int32_t list_features(self, int32_t* support) except -1 nogil:
+        """As `look`, of the sentence whose symbols are selected."""
+        cdef cky_chart* h = &self.parser.chart
+        if self.stamp == INT32_MAX:
+            self.mark[:] = 0
+            self.stamp = 0
+        self.stamp += 1
+        poll(h.m + h.n_rules + h.n * h.n_nodes)
+        return <int32_t>cky_support(h, &self.mark[0], self.stamp, support)
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -723,6 +810,63 @@ cdef class TreeProblem(Problem):
         for k in range(kept):
             indices[k] = <int32_t>features[k]
         cut.n_words = 3 * kept
+
+    # ---- expectations: moments are the expected features less the true ones, of those that can be there ----------
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return self.n_moments[i]
+
+    cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
+        cdef const double* w = <const double*>weights
+        cdef const int32_t* words = &self.words_all[self.offsets[i]]
+        cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
+        cdef int64_t size, count, k
+        cdef const cky_node* gold = self.gold(i, &size)
+        cdef double log_sum = self.parser.log_sum(words, n, w), S0 = self.parser.score(words, n, gold, size, w)
+        cdef double mean = 0.0
+        loss[0] = log_sum - S0 if isfinite(log_sum) and isfinite(S0) else NAN
+        if loss[0] < 0.0:
+            loss[0] = 0.0
+        if m == NULL or loss[0] != loss[0]:
+            return 0
+        KERNELS.sums_outside(&self.parser.chart, &self.parser.sums, log_sum, &self.sums[0])
+        count = cky_features(&self.parser.grammar, words, n, gold, size, &self.parser.features[0])
+        for k in range(count):
+            self.sums[self.parser.features[k]] -= 1.0
+        self.list_features(&self.support[0])
+        self.at_hand = i
+        for k in range(self.n_moments[i]):
+            mean += w[self.support[k]] * self.sums[self.support[k]]
+            m[k] = <float>self.sums[self.support[k]]
+            self.sums[self.support[k]] = 0.0
+        entropy[0] = max(loss[0] - mean, 0.0)
+        return 0
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
+        cdef Py_ssize_t k
+        cdef double total = 0.0
+        for k in range(self.n_moments[i]):
+            total += <double>m[k] * (<const double*>w)[self.support[k]]
+        return total
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
+        cdef Py_ssize_t k
+        cdef double total = 0.0
+        for k in range(self.n_moments[i]):
+            total += <double>m[k] * m[k]
+        return total
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:
+        return self.c_moments_accumulate(i, m, coef, <double*>w)
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
+        cdef Py_ssize_t k
+        if self.at_hand != i:
+            self.look(i, w, &self.support[0])
+            self.at_hand = i
+        for k in range(self.n_moments[i]):
+            w[self.support[k]] += coef * m[k]
+        return 0
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         cdef double n = <double>(self.offsets[i + 1] - self.offsets[i])

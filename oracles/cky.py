@@ -181,6 +181,13 @@ class CKYOracle(Oracle):
             return found[0]
         return self.grammar.decode(self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w), x)
 
+    def expect(self, x: Sequence[str], w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        numbers = self.grammar.sentence(x)
+        log_sum, psi = self.parser().expect(numbers, self.check_weights(w)) if numbers is not None else (-np.inf, None)
+        if psi is None or log_sum == -np.inf:
+            raise NoParseError(f"the grammar has no tree for the sentence {' '.join(x)!r:.200}")
+        return log_sum, psi
+
     # ---- parsing --------------------------------------------------------------------------------
 
     def parse(

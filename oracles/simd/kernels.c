@@ -24,7 +24,7 @@ const kernels NAMED(KERNELS) = {
     .align_forward = align_forward, .align_walk = align_walk, .align_table = align_table, .align_is_hit = align_is_hit,
 #endif
 #ifdef KERNELS_FOR_cky
-    .inside = cky_inside,
+    .inside = cky_inside, .sums_inside = cky_sums_inside, .sums_outside = cky_sums_outside,
 #endif
 #ifdef KERNELS_FOR_rows
     .dense_products = dense_products, .dense_dot = dense_dot, .dense_add = dense_add,

@@ -12,6 +12,7 @@
 #include "align.h"
 #include "chain_expect.h"
 #include "cky_inside.h"
+#include "cky_sums.h"
 #include "dense.h"
 #include "greedy.h"
 #include "stop.h"
@@ -51,6 +52,8 @@ typedef struct {
     int (*align_table)(const align_task *s, double *table);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
     int (*inside)(cky_chart *h);
+    int (*sums_inside)(cky_chart *h, cky_sums *f, double *log_sum);
+    int (*sums_outside)(cky_chart *h, cky_sums *f, double log_sum, double *psi);
     void (*dense_products)(const float *W, int64_t width, const float *x, int64_t n, float *out);
     double (*dense_dot)(const float *w, const float *x, int64_t width);
     void (*dense_add)(float *w, const float *x, float amount, int64_t width);
