@@ -150,7 +150,7 @@ cdef enum Loss:
     HAMMING
     F1
 
-LOSSES = {"zero_one": ZERO_ONE, "hamming": HAMMING, "f1": F1}
+LOSSES = {"zero_one": ZERO_ONE, "hamming": HAMMING, "f1": F1, "log": ZERO_ONE}
 
 
 cdef const int32_t* first(const int32_t[::1] array) noexcept:
@@ -318,6 +318,16 @@ cdef class Parser:
         KERNELS.sums_inside(&self.chart, &self.sums, &found)
         return found
 
+    def total(self, words, const double[::1] w):
+        """The log of the sum of exp(score) over all trees, -inf where the grammar has none; see `parse`."""
+        cdef const int32_t[::1] checked = self.check(words)
+        cdef const double* weights = self.weights(w)
+        cdef double found
+        self.reserve(checked.shape[0])
+        with nogil:
+            found = self.log_sum(&checked[0], checked.shape[0], weights)
+        return found
+
     def expect(self, words, const double[::1] w):
         """The log-sum over all trees and the expected features under p(tree) ~ exp(score).
 
@@ -450,7 +460,8 @@ cdef class TreeProblem(Problem):
     cdef double[::1] b, scale           # by cell: the constraint's terms
     cdef int64_t size                   # of the best derivation so far, 0: none
     cdef int32_t[::1] best
-    cdef double[::1] sums               # (n_features) zero between calls
+    cdef double[::1] sums               # (n_features) zero between calls, unless one was interrupted
+    cdef bint in_sums
     cdef int32_t[::1] cut_words
     cdef double[::1] aligned
     cdef int32_t[::1] n_moments         # features that the trees of each sentence can have
@@ -780,6 +791,12 @@ cdef class TreeProblem(Problem):
         violation[0] = self.low
         return 0
 
+    cdef void clear(self) noexcept nogil:
+        """Make `sums` zero after an interrupted call."""
+        if self.in_sums:
+            memset(&self.sums[0], 0, self.n_features * sizeof(double))
+            self.in_sums = False
+
     cdef void write(self, Py_ssize_t i, Cut* cut) noexcept nogil:
         """The words of Psi(x_i, y_i) - Psi(x_i, y) for the best derivation y."""
         cdef const int32_t* words = &self.words_all[self.offsets[i]]
@@ -790,6 +807,7 @@ cdef class TreeProblem(Problem):
         cdef const cky_node* gold = self.gold(i, &size)
         cdef double* values = &self.aligned[0]
         cdef int32_t* indices
+        self.clear()
         count = cky_features(g, words, n, gold, size, features)
         touched = cky_features(g, words, n, <const cky_node*>&self.best[0], self.size, features + count) + count
         for k in range(touched):
@@ -829,6 +847,8 @@ cdef class TreeProblem(Problem):
             loss[0] = 0.0
         if m == NULL or loss[0] != loss[0]:
             return 0
+        self.clear()
+        self.in_sums = True
         KERNELS.sums_outside(&self.parser.chart, &self.parser.sums, log_sum, &self.sums[0])
         count = cky_features(&self.parser.grammar, words, n, gold, size, &self.parser.features[0])
         for k in range(count):
@@ -839,6 +859,7 @@ cdef class TreeProblem(Problem):
             mean += w[self.support[k]] * self.sums[self.support[k]]
             m[k] = <float>self.sums[self.support[k]]
             self.sums[self.support[k]] = 0.0
+        self.in_sums = False
         entropy[0] = max(loss[0] - mean, 0.0)
         return 0
 

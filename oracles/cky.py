@@ -31,10 +31,11 @@ class CKYOracle(Oracle):
     ----------
     grammar : Grammar or str
         A grammar, or its text.
-    loss : {"f1", "hamming", "zero_one"}, default="f1"
+    loss : {"f1", "hamming", "zero_one", "log"}, default="f1"
         With g labelled spans (category, begin, end) of counted nodes in the true tree, p in the other and c in
         both: ``1 - F1 = 1 - 2 c / (g + p)``, ``g + p - 2 c``, or 1 for any other tree. A different tree with the same
-        spans (other labels that are not counted, a chain in another order) counts as having one span more.
+        spans (other labels that are not counted, a chain in another order) counts as having one span more. "log": as
+        "zero_one" where a loss is asked for, but for training by `structsvm.solvers.ConditionalLikelihood`.
     span_features : bool, default=False
         Whether nodes also have weights for their spans: per category the first and the last word, the words before
         and after, the length, and the first word of the second child of a binary (or binarised) rule.
@@ -51,11 +52,12 @@ class CKYOracle(Oracle):
 
     Notes
     -----
-    Exact for all losses, both rescalings and all penalties. A chart takes 8 bytes per span and symbol that can be
-    derived from the sentence's words, and 32 per rule and possible end of its left child; its time is that of a
-    maximum over contiguous numbers per rule and span of a left child. Ctrl-C interrupts it. See
-    `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24 bytes more per
-    possible pair of counts. `max_chart_bytes` limits the sum of these.
+    Exact for all losses, both rescalings and all penalties; expectations by inside and outside. A chart takes 8 bytes
+    per span and symbol that can be derived from the sentence's words, and 32 per rule and possible end of its left
+    child; its time is that of a maximum over contiguous numbers per rule and span of a left child. Ctrl-C interrupts
+    it. See `structsvm.oracles._cky` for the cost of loss-augmented inference; losses that count take 24 bytes more per
+    possible pair of counts, and sums over all trees twice as much again as the chart's values. `max_chart_bytes` limits
+    the sum of these.
     """
 
     is_exact = True
@@ -160,7 +162,7 @@ class CKYOracle(Oracle):
             return 0.0
         true, other = self.counted_spans(y_true), self.counted_spans(y)
         g, p, c = len(true), len(other), len(true & other)
-        if self.loss_name == "zero_one":
+        if self.loss_name in ("zero_one", "log"):
             return 1.0
         if c == g == p:
             p += 1
@@ -187,6 +189,11 @@ class CKYOracle(Oracle):
         if psi is None or log_sum == -np.inf:
             raise NoParseError(f"the grammar has no tree for the sentence {' '.join(x)!r:.200}")
         return log_sum, psi
+
+    def log_sum(self, x: Sequence[str], w: ArrayLike, *, parser: Parser | None = None) -> float:
+        """The log of the sum of exp(score) over all trees of a sentence, -inf if the grammar has none."""
+        numbers = self.grammar.sentence(x)
+        return -np.inf if numbers is None else (parser or self.parser()).total(numbers, self.check_weights(w))
 
     # ---- parsing --------------------------------------------------------------------------------
 

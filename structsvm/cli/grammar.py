@@ -29,18 +29,21 @@ _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 load = GrammarModel.load
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int, *, pretty: bool = False) -> Iterator[str]:
+def predict(
+    model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False, pretty: bool = False
+) -> Iterator[str]:
     """The best tree of each sentence, one per line; with `kbest` each after a line with its rank and score.
 
-    A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and is counted at the end.
+    With `confidence` that line has the tree's probability. A blank line stays one; a sentence that the grammar does not
+    cover gets the flat tree, and is counted at the end.
     """
     lines = read_sentences(path)
     sentences = [line for line in lines if line]
     uncovered = 0
-    if kbest is None:
+    if kbest is None and not confidence:
         ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
     else:
-        ranked = model.predict_kbest(sentences, kbest, on_no_parse=None)
+        ranked = model.predict_kbest(sentences, kbest or 1, on_no_parse=None, probabilities=confidence)
     for line in lines:
         if not line:
             yield "\n"
@@ -48,7 +51,7 @@ def predict(model: Any, path: str, kbest: int | None, jobs: int, *, pretty: bool
         for rank, (tree, score) in enumerate(next(ranked), start=1):
             uncovered += tree is None
             tree = tree or model.flat(line)
-            head = "" if kbest is None else f"# {rank} {score:.6f}\n"
+            head = "" if kbest is None and not confidence else f"# {rank} {score:.6f}\n"
             yield f"{head}{tree.pretty() if pretty else tree}\n"
     if uncovered:
         click.echo(f"{uncovered} of {len(sentences)} sentences are not covered by the grammar", err=True)
@@ -137,7 +140,8 @@ def _tokens(texts: Any) -> Any:
 
 
 @training(solvers=(*SOLVERS, PCFG))
-@choice("--loss", "f1", "hamming", "zero_one")
+@choice("--loss", "f1", "hamming", "zero_one", "log", text="A margin, or that of a log-linear grammar.")
+@flag("--probability", "Fit what predict --confidence needs, on trees held out.")
 @choice("--rescaling", "margin", "slack")
 @choice("--penalty", "linear", "quadratic")
 @choice("--terminals", "tags", "words")

@@ -18,7 +18,7 @@ from structsvm.structures.grammar import format_rule
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, is_nothing, prepare, trees_of
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, encode_trees, is_nothing, prepare, trees_of
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 
@@ -35,8 +35,12 @@ class GrammarParser(TaskEstimator):
         Default "larank". A name, to which `C`, `rescaling`, `penalty`, `max_iter`, `tol`, `random_state` and
         `checkpoint` apply; a solver object with parameters of its own; or "pcfg", the generative baseline: relative
         frequencies instead of training.
-    loss : {"f1", "hamming", "zero_one"}, default="f1"
-        What training minimises, see `structsvm.oracles.cky.CKYOracle`.
+    loss : {"f1", "hamming", "zero_one", "log"}, default="f1"
+        What training minimises, see `structsvm.oracles.cky.CKYOracle`. "log": not a margin but the conditional
+        likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`.
+    probability : bool, default=False
+        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on trees held
+        out. Sums over all trees take several times as long as parsing.
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic"}, default="linear"
     terminals : {"tags", "words"}, default="tags"
@@ -85,6 +89,9 @@ class GrammarParser(TaskEstimator):
     validation_ : dict
         What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
         the part that was trained on), the "metric" and the number of examples "n_held_out".
+    temperature_ : float or None
+        What scores are divided by before they become probabilities: 1 for the log loss and "pcfg"; None where it is not
+        known.
     result_ : Result or None
         None for "pcfg".
     n_iter_ : int
@@ -104,6 +111,7 @@ class GrammarParser(TaskEstimator):
         *,
         solver: str | Solver = "larank",
         loss: str = "f1",
+        probability: bool = False,
         rescaling: str = "margin",
         penalty: str = "linear",
         terminals: str = "tags",
@@ -129,6 +137,7 @@ class GrammarParser(TaskEstimator):
         self.C = C
         self.solver = solver
         self.loss = loss
+        self.probability = probability
         self.rescaling = rescaling
         self.penalty = penalty
         self.terminals = terminals
@@ -154,7 +163,8 @@ class GrammarParser(TaskEstimator):
     _model_class = GrammarModel
     _constraints = SOLVER_CHOICE | {
         "solver": (Options(*SOLVERS, PCFG), Kind(Solver, "a Solver")),
-        "loss": Options("f1", "hamming", "zero_one"),
+        "loss": Options("f1", "hamming", "zero_one", "log"),
+        "probability": FLAG,
         "rescaling": Options("margin", "slack"),
         "penalty": Options("linear", "quadratic"),
         "terminals": Options("tags", "words"),
@@ -216,6 +226,23 @@ class GrammarParser(TaskEstimator):
             raise ValueError("solver='pcfg' counts all trees at once, and has no partial_fit")
         return self._train(X, y, sample_weight, passes=1)
 
+    def calibrate(self, X: Any, y: Any = None) -> Self:
+        """Fit `temperature_` to trees that the model was not trained on, by their likelihood.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a tree with a rule that is not in the grammar; the message names both.
+        """
+        model = self._fitted().again()
+        model.calibrate(encode_trees(model.terminals, model.v, trees_of(X, y, self), model.oracle.grammar))
+        self._adopt(model)
+        return self
+
     def _estimate(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_params()
         if sample_weight is not None:
@@ -266,18 +293,20 @@ class GrammarParser(TaskEstimator):
         without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X))
         return [model.flat(X[i]) if i in without else tree for i, tree in enumerate(trees)]
 
-    def predict_kbest(self, X: Any, k: Any) -> Any:
+    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
         of a sentence without words).
 
-        For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree with score -inf, or an error.
+        With `probabilities` the tree's probability stands in the place of its score: among all trees of the grammar, at
+        `temperature_`. For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree
+        with score -inf (probability 0), or an error.
         """
         model, X = self._fitted(), list(X)
         if self.on_no_parse == "raise":
-            return list(model.predict_kbest(X, k, on_no_parse="raise"))
-        ranked = list(model.predict_kbest(X, k, on_no_parse=None))
+            return list(model.predict_kbest(X, k, on_no_parse="raise", probabilities=probabilities))
+        ranked = list(model.predict_kbest(X, k, on_no_parse=None, probabilities=probabilities))
         without = warned_of([i for i, trees in enumerate(ranked) if trees and trees[0][0] is None], len(X))
-        return [[(model.flat(X[i]), -np.inf)] if i in without else trees for i, trees in enumerate(ranked)]
+        return [[(model.flat(X[i]), trees[0][1])] if i in without else trees for i, trees in enumerate(ranked)]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""

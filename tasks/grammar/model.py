@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from typing import Any, Self
@@ -18,7 +19,7 @@ from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.trees import Tree, clean_tree, escaped, merge_repeats, parse_tree
-from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import check_unchanged
 from structsvm.tasks.grammar.pcfg import pcfg_weights
@@ -34,7 +35,7 @@ RULES = {
 WEIGHTS = {"weights": Array("f8", ("n_features",))}
 
 
-class GrammarModel(TaskModel):
+class GrammarModel(CalibratedStructures):
     """Terminals, oracle and weights of a parser; relative frequencies have no result.
 
     Attributes
@@ -44,6 +45,8 @@ class GrammarModel(TaskModel):
     v : int
         Vertical Markovisation of its labels.
     weights : ndarray of shape (oracle.n_features,), float64
+    temperature : float or None
+        What scores are divided by before they become probabilities; None: not known.
     """
 
     kind = "grammar"
@@ -53,6 +56,7 @@ class GrammarModel(TaskModel):
         super().__init__()
         self.terminals, self.oracle, self.v = terminals, oracle, v
         self.weights = np.zeros(oracle.n_features) if weights is None else weights
+        self.temperature = temperature_of_loss(oracle)
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -92,6 +96,14 @@ class GrammarModel(TaskModel):
             if rhs == (Terminal(UNKNOWN),):
                 counts[k] = rare[lhs]
         self.weights = pcfg_weights(grammar, counts, smoothing)
+        self.temperature = 1.0
+
+    # ---- probabilities --------------------------------------------------------------------------
+
+    def calibrate(self, trees: Any) -> None:
+        """Fit the temperature to encoded trees that the model was not trained on."""
+        problem = self.oracle.bind(None, trees, rescaling=None)
+        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -132,21 +144,27 @@ class GrammarModel(TaskModel):
             raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
         return None if on_no_parse is None else self.flat(sentence)
 
-    def predict_kbest(self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise") -> Iterator[Any]:
+    def predict_kbest(
+        self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
+    ) -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
+        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):
                 yield []
                 continue
             try:
                 terminals, words = self._encoded(sentence)
-                ranked = list(self.oracle.kbest(terminals, self.weights, k, words=words))
+                ranked = list(self.oracle.kbest(terminals, weights, k, words=words))
+                if probabilities and ranked:
+                    log_sum = self.oracle.log_sum(terminals, weights)
+                    ranked = [(tree, math.exp(min(score - log_sum, 0.0))) for tree, score in ranked]
             except ValueError as error:
                 raise ValueError(f"sentence {i}: {error}") from None
             if ranked:
                 yield [(self._plain(tree), score) for tree, score in ranked]
             else:
-                yield [(self._without_parse(i, sentence, on_no_parse), -np.inf)]
+                yield [(self._without_parse(i, sentence, on_no_parse), 0.0 if probabilities else -np.inf)]
 
     def _plain(self, tree: Any) -> Any:
         """The tree without ancestors in its labels."""
@@ -351,6 +369,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     """
     if before is not None:
         check_unchanged(params, before)
+        before.calibrates = params.probability
         return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
     encoded = encode_trees(terminals, params.v, trees)
@@ -378,7 +397,9 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,
     )
-    return GrammarModel(terminals, oracle, params.v), encoded
+    model = GrammarModel(terminals, oracle, params.v)
+    model.calibrates = params.probability
+    return model, encoded
 
 
 def _longest_chain(tree: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from structsvm.solvers import FrankWolfe, Perceptron, Solver
+from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
 from structsvm.tasks.common.solver import make_solver
 
 DEFAULT_C = 1.0
@@ -23,6 +23,8 @@ def make_grammar_solver(params: Any) -> Any:
     if params.smoothing:
         raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
     solver = make_solver(params, DEFAULT_C)
+    if isinstance(solver, ConditionalLikelihood) and (params.rescaling, params.penalty) != ("margin", "linear"):
+        raise ValueError("'rescaling' and 'penalty' have no meaning with loss='log', which has no margin")
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}
     changed = [name for name, value in wanted.items() if value != {"rescaling": "margin", "penalty": "linear"}[name]]
     if isinstance(params.solver, Solver):

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.dual._rounds import log_losses
 from structsvm.dual.parallel import parallel_map
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
@@ -24,8 +23,8 @@ from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.stored_values import Array, checked_arrays
-from structsvm.tasks.common.calibration import Calibrated, fit_temperature
 from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
+from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_labels
@@ -41,11 +40,8 @@ ORACLE = {
 }
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
-# Sequences that a temperature is fitted on at once, and the bounds of it.
-HELD_OUT, LARGEST = 500, 64.0
 
-
-class SequenceModel(Calibrated):
+class SequenceModel(CalibratedStructures):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -61,14 +57,13 @@ class SequenceModel(Calibrated):
 
     kind = "sequence"
     estimator = "SequenceLabeler"
-    calibrates = False
 
     def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None) -> None:
         super().__init__()
         self.encoder, self.labels, self.oracle = encoder, labels, oracle
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.columns = {"n_features_in_": oracle.n_token_features}
-        self.temperature = 1.0 if oracle.loss_name == "log" else None
+        self.temperature = temperature_of_loss(oracle)
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -100,48 +95,13 @@ class SequenceModel(Calibrated):
 
     # ---- probabilities --------------------------------------------------------------------------
 
-    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        """Fit the temperature of a margin, where the dual has multipliers of sequences that can be set to 0."""
-        if self.oracle.loss_name == "log":
-            return
-        can = run.has_dual and solver.penalty is not None and run.state.problem is run.problem
-        if self.is_greedy or (before is None and not (can and run.problem.n_samples > 1)):
-            self.temperature = None
-        else:
-            super().finish(solver, run, weight, before)
-
-    def held_out(self, problem: Any) -> Any:
-        return (np.sort(chosen[:HELD_OUT]) for chosen in super().held_out(problem))
-
-    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
-        """The temperature tau of least log loss, under ``p(y) ~ exp(<w, Psi(x, y)> / tau)``."""
-        weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
-
-        def loss(beta: float) -> tuple[float, float]:
-            value = slope = 0.0
-            for (model, chosen), of_each in zip(turns, weights, strict=True):
-                losses, slopes = log_losses(problem, model.weights * np.float32(beta), chosen)
-                value += float(of_each @ losses)
-                slope += float(of_each @ slopes) / beta
-            return value, slope
-
-        return min(max(fit_temperature(loss), 1.0 / LARGEST), LARGEST)
-
-    def probable_weights(self, asked: str) -> Any:
-        """The weights whose scores are logarithms of probabilities; ValueError, naming what asks, without them."""
-        if self.is_greedy:
-            raise ValueError(f"{asked} needs inference='exact'; greedy search has no other labellings to compare")
-        if self.temperature is None:
-            raise ValueError(
-                f"{asked} needs probabilities, and the scores of this model are margins: train with loss='log', or by "
-                "fit with probability=True and a solver that has a dual, or call calibrate on labelled data"
-            )
-        return self.weights / np.float32(self.temperature)
+    @property
+    def can_sum(self) -> bool:
+        return not self.is_greedy
 
     def calibrate(self, X: Any, y: Any, *, lengths: Any = None) -> None:
         """Fit the temperature to sequences that the model was not trained on."""
-        if self.is_greedy:
-            raise ValueError("calibrate needs inference='exact'; greedy search has no other labellings to compare")
+        self.check_sums("calibrate")
         tokens = self.encode(X, lengths)
         _, label_ids = encode_labels(y, tokens, self.labels)
         problem = self.oracle.bind(tokens.without_empty(), label_ids, rescaling=None)

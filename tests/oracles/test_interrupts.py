@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from structures_table import STRUCTURES, case_of
 
-from structsvm.dual._rounds import violations
+from structsvm.dual._rounds import log_losses, violations
 from structsvm.dual.parallel import parallel_map
 from structsvm.execution._stop import Job, look_every, looks
 from structsvm.features.tokens import Tokens
@@ -198,6 +198,11 @@ def a_parse():
     return lambda: np.array([oracle.parse(x, w)[1]])
 
 
+def sums():
+    oracle, w, x = dense_grammar(length=30)
+    return lambda: oracle.expect(x, w)[1]
+
+
 def applications():
     oracle, w, x = dense_grammar()
     parser = oracle.parser()
@@ -228,6 +233,7 @@ KERNELS = {
     "cells": (a_table, 30),
     "references": (references, 30),
     "parse": (a_parse, 10),
+    "sums": (sums, 30),
     "applications": (applications, 10),
     "dense block": (a_block, 20),
     "sparse block": (lambda: a_block(True), 20),
@@ -295,6 +301,24 @@ def test_rounds_are_interrupted(structure):
             with pytest.raises(KeyboardInterrupt, match="the job was stopped"):
                 stopped().run(violations, problem, w)
             np.testing.assert_array_equal(violations(problem, w), expected)
+
+
+@pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).oracle.has_expect])
+def test_rounds_of_expectations_are_interrupted(structure):
+    case = case_of(structure, 0)
+    problem, fresh = (case.oracle.bind(case.X, case.Y, rescaling=None) for _ in range(2))
+    w, every = case.weights(0).astype(problem.weight_dtype), np.arange(problem.n_samples)
+    expected = log_losses(fresh, w, every)
+    log_losses(problem, w, every)
+    look_every(1)
+    before = looks()
+    log_losses(problem, w, every)
+    for at in range(1, looks() - before):  # some work of the last call may count for the next
+        look_every(1, alarm(at))
+        with pytest.raises(Ring):
+            log_losses(problem, w, every)
+        look_every(1)
+        np.testing.assert_array_equal(log_losses(problem, w, every), expected)
 
 
 # ---- signals -------------------------------------------------------------------------------------
