@@ -151,7 +151,7 @@ class TaskModel:
                 before = self.again()
                 problem, weight, base = self.around(problem, weight, solver)
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
-        if passes is None and isinstance(run, DualRun) and run.status == "max_iter":
+        if passes is None and isinstance(run, DualRun) and run.status in ("max_iter", "settled"):
             warn_of_gap(run, solver)
         self.learn(run)
         self.result = run.result()
@@ -339,6 +339,8 @@ class TaskModel:
                     raise ValueError(f"{len(names)} names of features")
                 model.columns["feature_names_in_"] = np.array(names, dtype=object)
             C, choice = header.get("C"), header.get("choice")  # absent from files of 0.1.0
+            if C is not None and not (type(C) in (int, float) and 0.0 < C <= np.finfo(float).max):
+                raise ValueError(f"a C of {C!r:.80}")
             model.C = None if C is None else float(C)
             model.choice = None if choice is None else Choice.from_json(choice)
             model.temperature = stored_temperature(header)

@@ -105,6 +105,13 @@ def test_every_number_is_bounded(name, where, value, tmp_path):
         structsvm.load(forged(tmp_path, source, meta=meta))
 
 
+@pytest.mark.parametrize("value", [0, -1.0, "1", True, [1.0]])
+@pytest.mark.parametrize("name", ["C", "temperature"])
+def test_numbers_that_say_how_a_model_was_trained(name, value, tmp_path):
+    with pytest.raises(ModelFileError, match=r"grammar.model: not a sound grammar model.*(a C of|a temperature)"):
+        structsvm.load(forged(tmp_path, FOLDER / "grammar.model", meta={name: value}))
+
+
 @pytest.mark.parametrize("value", [10**30, 10**400])
 def test_no_chain_is_longer_than_the_grammar(value, tmp_path):
     """However long chains may be by the header, those of the rules end."""
