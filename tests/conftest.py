@@ -9,8 +9,9 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "reference"))
 
-# Tests assert results, not seconds: a busy machine is no failure.
-settings.register_profile("structsvm", deadline=None)
+# Tests assert results, not seconds: a busy machine is no failure. `--hypothesis-profile=long` is for once a week.
+settings.register_profile("structsvm", deadline=None, max_examples=50)
+settings.register_profile("long", deadline=None, max_examples=1000)
 settings.load_profile("structsvm")
 
 # A shell that runs the tests in the background may have them, and every process they start, ignore Ctrl-C.
