@@ -19,7 +19,7 @@ from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers.base import Solver
-from structsvm.solvers.kernel import KernelSolver
+from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 from structsvm.model_file import under
 from structsvm.solvers.base import Solver
-from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
 from structsvm.tasks.common.solver import given_to_solver

@@ -28,7 +28,7 @@ from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, attribute_vectors

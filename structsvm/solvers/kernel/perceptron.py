@@ -1,0 +1,86 @@
+"""The multiclass kernel perceptron."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from structsvm.dual._schedules import SubgradientSchedule
+from structsvm.kernel._kernel_perceptron import KernelPerceptronState
+from structsvm.kernel.problem import KernelProblem
+from structsvm.kernel.support_vectors import SupportVectors
+from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
+from structsvm.solvers.base import Solver
+from structsvm.solvers.kernel.base import KernelRun
+
+
+class KernelPerceptronRun(KernelRun):
+    """A run whose expansion may be an average."""
+
+    @property
+    def support_vectors(self) -> Any:
+        return SupportVectors(*self.state.coefficients(self.solver.average))
+
+    def start_pass(self) -> None:
+        self.state.settle()
+        super().start_pass()
+
+
+class KernelPerceptron(Solver):
+    """The kernel perceptron: no loss, no margin, no dual; a baseline.
+
+    Parameters
+    ----------
+    average : bool, default=True
+        Return the average of the expansions after each visit, which generalises better.
+    max_iter : int, default=10
+        Passes over the data.
+    cache_size, random_state, checkpoint, checkpoint_every : see `KernelLaRank`
+    """
+
+    needs = frozenset({"kernel", "independent labels"})
+    tol = None
+    C = 1.0  # sample weights are the lengths of steps
+
+    _constraints = Solver._constraints | {
+        "average": FLAG,
+        "cache_size": POSITIVE,
+        "max_iter": Interval(Integral, 1),
+    }
+
+    def __init__(
+        self,
+        *,
+        average: bool = True,
+        max_iter: int = 10,
+        cache_size: float = 200,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
+        self.average = average
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    def formulation(self) -> Any:
+        return KernelProblem.formulation
+
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+        """Return a fresh `KernelPerceptronRun`; `sample_weight` is the length of each example's steps."""
+        state = KernelPerceptronState(
+            problem.gram,
+            problem.y,
+            problem.n_labels,
+            sample_weight,
+            cache_size=self.cache_size,
+            seed=seed_from(self.random_state),
+        )
+        if base is not None:
+            state.restart(*base)
+        return KernelPerceptronRun(self, problem, state, SubgradientSchedule(state), C=sample_weight)
