@@ -11,6 +11,7 @@ from structsvm.solvers.kernel.lasvm import LaSVM
 from structsvm.solvers.kernel.perceptron import KernelPerceptron
 from structsvm.solvers.kernel.weston_watkins import WestonWatkins
 from structsvm.solvers.larank import LaRank
+from structsvm.solvers.latent import LatentSVM
 from structsvm.solvers.linear.sgdqn import SGDQN
 from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
@@ -27,6 +28,7 @@ __all__ = [
     "KernelPerceptron",
     "LaRank",
     "LaSVM",
+    "LatentSVM",
     "PassiveAggressive",
     "Perceptron",
     "Run",
