@@ -132,6 +132,10 @@ class Case:
         """(b, psi) of all constraints, by example of the bound problem."""
         return [space.constraints(rescaling, penalty) for space in self.spaces]
 
+    def knowledge(self, seed):
+        """For each input what may be known of its true output, and which outputs agree; None: there is no such verb."""
+        return
+
     def others(self):
         """Bound problems of the same oracle and other data."""
         yield self.oracle.bind(self.X[:-1], self.Y[:-1])
@@ -550,6 +554,16 @@ class Taxonomies(Case):
         listed = psi[n:][self.mask[n:]]
         out[n * stride : n * stride + len(listed)] = listed
         return out
+
+    def knowledge(self, seed):
+        rng = np.random.default_rng(seed)
+        found = []
+        for y in self.Y:
+            agree = rng.random(self.K) < rng.choice([0.0, 0.4, 1.0])
+            agree[y] = True
+            known = np.flatnonzero(agree).tolist()
+            found.append((set(known) if len(known) > 1 or rng.random() < 0.5 else known[0], agree))
+        return found
 
     def scores(self, w):
         """Of all documents and outputs."""
