@@ -33,8 +33,9 @@ from structsvm.solvers.larank import LaRank
 # Random weights under which the first completions are found, each for its share of the examples.
 DRAWS = 8
 
-# "easiest": the examples that take part in the second round and the third, as a share of them all.
-SHARES = (0.5, 0.75)
+# Before all examples take part: the share of them that a round has at least, but for the first one, and by which factor
+# they grow. So there are no more than GROWING rounds of this kind.
+LEAST_SHARE, GROWTH, GROWING = 0.125, 2, 4
 
 Targets = tuple[NDArray[np.int64], NDArray[Any]]
 
@@ -53,8 +54,8 @@ class LatentRun(DualRun):
         With what is known of the true outputs.
     inner : DualRun
         That of the round, on the completed problem.
-    round : int
-        Rounds that are over.
+    round, joined : int
+        Rounds that are over; how many of them there had been when all examples took part.
     under : ndarray of shape (n_features,), or None
         The weights of the last round, under which the completions were found; None in the first.
     objective : float
@@ -80,27 +81,56 @@ class LatentRun(DualRun):
     def __init__(self, solver: Any, known: Any, sample_weight: Any, base: Any) -> None:
         self.solver, self.known, self.sample_weight, self.base = solver, known, sample_weight, base
         self.seed = seed_from(copy.deepcopy(solver.random_state))
-        self.round, self.first, self.objective = 0, 0, np.inf
+        self.round, self.joined, self.first, self.objective = 0, 0, 0, np.inf
         self.under: Any = None
         self.chosen: Any = None
         self.stays = False  # whether `under` is better than what the round has found
         begin = time.perf_counter()
-        self.inner = self._inner(known.with_targets(self._first_targets()))
+        problem, self.chosen = self._first_problem()
+        self.inner = self._inner(problem)
         self.seconds = time.perf_counter() - begin
 
     # ---- the first completions ------------------------------------------------------------------
 
-    def _first_targets(self) -> Targets:
+    def _first_problem(self) -> tuple[Any, Any]:
+        """Return ``(problem, chosen)``: the first completions, and the examples that take part in the first round.
+
+        What is known whole has the same completion under any weights, and under their opposite.
+        """
         rounds = Rounds(self.known, self.solver.n_jobs)
         if self.base is not None:
-            return rounds.completions(self.base)
+            return self.known.with_targets(rounds.completions(self.base)), None
         rng = np.random.default_rng(self.seed)
         n_draws = 1 if self.solver.start_from == "random" else DRAWS
-        found = []
+        best, worst = list[Targets](), list[Targets]()
         for turn in range(min(n_draws, self.known.n_samples)):
-            w = rng.standard_normal(self.known.n_features, dtype=np.float32)
-            found.append(rounds.completions(w.astype(self.known.weight_dtype, copy=False), turn, n_draws))
-        return interleaved(found)
+            w = rng.standard_normal(self.known.n_features, dtype=np.float32).astype(self.known.weight_dtype)
+            best.append(rounds.completions(w, turn, n_draws))
+            if n_draws > 1:
+                worst.append(rounds.completions(-w, turn, n_draws))
+        problem = self.known.with_targets(interleaved(best))
+        if n_draws == 1:
+            return problem, None
+        whole = ~problem.differ(interleaved(worst)) & self._weighty()
+        if not whole.any():
+            whole = self._grown(whole, rng.random(len(whole)))
+        return problem, None if whole.sum() == self._weighty().sum() else whole
+
+    def _weighty(self) -> Any:
+        """The examples that weigh anything."""
+        weight = self.sample_weight
+        return np.ones(self.known.n_samples, dtype=bool) if weight is None else np.asarray(weight) > 0.0
+
+    def _grown(self, chosen: Any, order: Any) -> Any:
+        """More examples than those chosen, the lowest ones in this order; None: all."""
+        n_all, n_chosen = int(self._weighty().sum()), int(chosen.sum())
+        n = max(GROWTH * n_chosen, int(np.ceil(LEAST_SHARE * n_all)))
+        if n >= n_all:
+            return None
+        order = np.where(chosen, -np.inf, np.where(self._weighty(), order, np.inf))
+        grown = np.zeros(len(order), dtype=bool)
+        grown[np.argsort(order, kind="stable")[:n]] = True
+        return grown
 
     # ---- rounds ---------------------------------------------------------------------------------
 
@@ -148,24 +178,23 @@ class LatentRun(DualRun):
         self.checked_certify()
         begin = time.perf_counter()
         self.round += 1
-        if self.round >= self.solver.rounds:
+        is_growing = self.chosen is not None
+        if not is_growing and self.round - self.joined >= self.solver.rounds:
             self.status = "max_iter"
             return
         w = self.weights
         targets = self.rounds.completions(w)
         others = self.problem.differ(targets)
-        was_chosen, share = self.chosen, self._share()
-        if not others.any() and was_chosen is None and share is None:
+        if not others.any() and not is_growing:
             self.status = "converged"
             return
         problem = self.problem.with_targets(targets)
-        if share is not None:
-            self.chosen = easiest(Rounds(problem, self.solver.n_jobs), w, self.solver.inner, self.sample_weight, share)
-        else:
-            self.chosen = None
+        if is_growing:
+            self.chosen = self._grown(self.chosen, self._order(problem, w))
+            self.joined = self.round
         inner = self._inner(problem)
         objective = inner.primal_at(w) if problem.is_exact else np.nan
-        if was_chosen is None and share is None:
+        if not is_growing:
             fall = self.objective - objective
             if objective > self.primal or (np.isfinite(fall) and fall <= self.solver.tol * abs(self.objective)):
                 self.state.count_argmax(problem.n_samples)
@@ -180,11 +209,13 @@ class LatentRun(DualRun):
         self.inner, self.first = inner, inner.n_iter
         self.under, self.objective, self.stays = w, objective, problem.is_exact
 
-    def _share(self) -> float | None:
-        """The share of the examples that the next round is for; None: all."""
-        if self.solver.start_from != "easiest" or self.round > len(SHARES):
-            return None
-        return SHARES[self.round - 1]
+    def _order(self, problem: Any, w: Any) -> Any:
+        """The order in which examples join the round: of what they lose under the weights, or any."""
+        if self.solver.start_from != "easiest":
+            return np.random.default_rng([self.seed, self.round]).random(problem.n_samples)
+        rounds = Rounds(problem, self.solver.n_jobs)
+        self.state.count_argmax(problem.n_samples)
+        return rounds.losses(w) if self.solver.inner.rescaling is None else rounds.violations(w)
 
     # ---- what is returned -----------------------------------------------------------------------
 
@@ -216,7 +247,7 @@ class LatentRun(DualRun):
         under = np.empty(0, self.known.weight_dtype) if self.under is None else self.under
         chosen = np.empty(0, bool) if self.chosen is None else self.chosen
         return self.inner.get_state() | {
-            "latent": np.array([self.round, self.first, self.objective]),
+            "latent": np.array([self.round, self.joined, self.first, self.objective]),
             "latent_seed": np.array([self.seed], dtype=np.uint64),
             "latent_under": under,
             "latent_chosen": chosen.astype(np.uint8),
@@ -229,7 +260,7 @@ class LatentRun(DualRun):
         try:
             if "latent" in arrays:
                 self._restore(arrays)
-            inner = self._inner(self.known.with_targets(self._targets()))
+            inner = self._inner(self._problem_found())
             if "latent" in arrays and summary(inner.problem.targets) != int(arrays["latent_targets"][0]):
                 raise ValueError("the completions of the training state are not found again: it is of another problem")
             inner.set_state(arrays, adapt=adapt)
@@ -238,16 +269,17 @@ class LatentRun(DualRun):
             self.__dict__.update(before)
             raise
         if adapt:
-            self.round, self.first = 0, inner.n_iter
+            self.round, self.joined, self.first = 0, 0, inner.n_iter
             self.objective, self.stays = np.inf, False
 
-    def _targets(self) -> Targets:
+    def _problem_found(self) -> Any:
+        """The completed problem that a training state is of."""
         if self.under is None:
-            return self._first_targets()
-        return Rounds(self.known, self.solver.n_jobs).completions(self.under)
+            return self._first_problem()[0]
+        return self.known.with_targets(Rounds(self.known, self.solver.n_jobs).completions(self.under))
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        numbers, seed = checked(arrays, "latent", np.float64, (3,)), checked(arrays, "latent_seed", np.uint64, (1,))
+        numbers, seed = checked(arrays, "latent", np.float64, (4,)), checked(arrays, "latent_seed", np.uint64, (1,))
         n_features, n_samples = self.known.n_features, self.known.n_samples
         under = np.asarray(arrays.get("latent_under"))
         chosen = np.asarray(arrays.get("latent_chosen"))
@@ -258,9 +290,11 @@ class LatentRun(DualRun):
             raise ValueError("array 'latent_under' of the training state holds values that are not finite")
         if chosen.shape not in ((0,), (n_samples,)) or chosen.dtype != np.uint8:
             raise ValueError(f"array 'latent_chosen' of the training state must be {n_samples} flags, or none")
-        if np.isnan(numbers[:2]).any() or (numbers[:2] < 0.0).any() or (numbers[:2] != numbers[:2].astype(int)).any():
+        counts = numbers[:3]
+        if not np.isfinite(counts).all() or (counts < 0.0).any() or (counts != np.floor(counts)).any():
             raise ValueError("array 'latent' of the training state holds numbers that are no counts")
-        self.round, self.first, self.objective = int(numbers[0]), int(numbers[1]), float(numbers[2])
+        self.round, self.joined, self.first = counts.astype(int).tolist()
+        self.objective = float(numbers[3])
         self.seed = int(seed[0])
         self.under = under.copy() if len(under) else None
         self.chosen = chosen.astype(bool) if len(chosen) else None
@@ -280,16 +314,16 @@ class LatentSVM(Solver):
         With a linear or quadratic penalty. Default: ``LaRank()``. C, formulation, passes per round, `tol` of a round,
         `n_jobs` (also for completing), `random_state`, `checkpoint` are those of this solver.
     rounds : int, default=20
-        At most. 1: complete once, and solve.
+        At most, once all examples take part.
     tol : float, default=1e-3
         Training ends once the completions stay as they are, or a round lowers the objective by no more than this share
         of it.
-    start : {"uniform", "random", "easiest"}, default="uniform"
-        The first completions, where there are no weights to start from. "uniform": each example's under one of a few
-        random weight vectors, so that on the whole all completions occur alike; "random": all under the same random
-        weights; "easiest": as "uniform", but the second round is for the half of the examples with the least slack, and
-        the third for three quarters (self-paced: Kumar, Packer and Koller 2010). The objective can only be compared
-        once all of them take part.
+    start : {"uniform", "easiest", "random"}, default="uniform"
+        How training begins, where there are no weights to start from. "uniform": with the examples that are known
+        whole, or, if there are none, with an eighth of them all, completed under random weights; each further round is
+        for twice as many, completed under the weights so far, until all take part. "easiest": the same, but those of
+        least slack join first (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once,
+        completed under random weights. The objective can only be compared once all examples take part.
 
     Notes
     -----
@@ -370,7 +404,7 @@ class LatentSVM(Solver):
 
     @property
     def n_passes(self) -> Any:
-        return self.rounds * self.inner.n_passes
+        return (GROWING + 1 + self.rounds) * self.inner.n_passes
 
     def formulation(self) -> dict[str, Any]:
         return self.inner.formulation()
@@ -395,17 +429,6 @@ def interleaved(parts: list[Targets]) -> Targets:
     examples = np.concatenate([np.repeat(np.arange(len(sizes)), np.diff(bounds)) for bounds, _ in parts])
     words = np.concatenate([words for _, words in parts])
     return np.concatenate([[0], np.cumsum(sizes)]), words[np.argsort(examples, kind="stable")]
-
-
-def easiest(rounds: Rounds, w: Any, solver: Any, sample_weight: Any, share: float) -> NDArray[np.bool_]:
-    """The examples of a completed problem that lose least under these weights, a share of those that weigh anything."""
-    is_log = solver.rescaling is None
-    lost = rounds.losses(w) if is_log else rounds.violations(w)
-    if sample_weight is not None:
-        lost = np.where(sample_weight > 0.0, lost, np.inf)
-    chosen = np.zeros(len(lost), dtype=bool)
-    chosen[np.argsort(lost, kind="stable")[: max(int(np.ceil(share * np.isfinite(lost).sum())), 1)]] = True
-    return chosen
 
 
 def summary(targets: Targets) -> int:

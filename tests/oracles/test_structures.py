@@ -172,13 +172,13 @@ def test_latent_problems(structure):
             Y = [known for known, _ in case.knowledge(seed)]
             problem = case.oracle.bind(case.X, Y, rescaling=rescaling, penalty=penalty)
             fingerprint = problem.fingerprint()
-            run = LatentSVM(solver, tol=0.0).solve(problem)
+            run = LatentSVM(solver, tol=0.0, start="random").solve(problem)
             assert run.problem.fingerprint() == fingerprint
             primal = run.history.arrays()["primal"]
             assert (np.diff(primal[np.isfinite(primal)]) <= 0.0).all()
-            two = LatentSVM(LaRank(**solver.get_params() | {"n_jobs": 2}), tol=0.0).solve(problem)
+            two = LatentSVM(LaRank(**solver.get_params() | {"n_jobs": 2}), tol=0.0, start="random").solve(problem)
             assert two.weights.tobytes() == run.weights.tobytes()
-            restored = LatentSVM(solver, tol=0.0).start(pickle.loads(pickle.dumps(problem)))
+            restored = LatentSVM(solver, tol=0.0, start="random").start(pickle.loads(pickle.dumps(problem)))
             restored.set_state(run.get_state())
             np.testing.assert_array_equal(restored.problem.targets[1], run.problem.targets[1])
             n_open += any(agree.sum() > 1 for _, agree in case.knowledge(seed))

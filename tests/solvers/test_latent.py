@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -88,14 +89,14 @@ def bound(solver, oracle, X, Y):
 
 
 class Objectives(Monitor):
-    """The objective at the beginning of each round after the first, and how many there were."""
+    """The objective at the beginning of each round after the first that all examples take part in."""
 
     def __init__(self):
         self.found = []
 
     def end_pass(self, run):
-        if run.round > len(self.found) and run.status == "running":
-            assert run.primal <= run.objective or np.isnan(run.primal)
+        assert run.chosen is not None or not run.primal > run.objective
+        if run.round > run.joined + len(self.found) and run.chosen is None and run.status == "running":
             self.found.append(run.objective)
         return False
 
@@ -104,7 +105,7 @@ class Objectives(Monitor):
 
 
 @EACH
-@pytest.mark.parametrize("start", ["uniform", "random"])
+@pytest.mark.parametrize("start", ["uniform", "easiest", "random"])
 def test_the_objective_never_rises(solver, start):
     n_rounds = []
     for seed in range(5):
@@ -113,13 +114,13 @@ def test_the_objective_never_rises(solver, start):
         run = LatentSVM(solver, start=start).solve(bound(solver, oracle, X, known), monitor=monitor)
         found = np.array([*monitor.found, run.primal])
         assert (np.diff(found) <= 0.0).all()
-        if solver.tol is None:  # then the primal objective is that of the ends of rounds alone
+        if solver.tol is None and start == "random":  # then the history has the primal objective of ends of rounds
             primal = run.history.arrays()["primal"]
             primal = primal[np.isfinite(primal)]
             assert (np.diff(primal) <= 0.0).all()
             assert len(primal) >= len(found)
         assert run.status in ("converged", "max_iter")
-        assert len(monitor.found) in (run.round - 1, run.round)
+        assert len(monitor.found) == run.round - run.joined - 1
         assert run.primal == run.history.arrays()["primal"][-1]
         assert run.dual <= run.primal * (1.0 + 1e-6)
         n_rounds.append(run.round)
@@ -203,36 +204,52 @@ def test_counts():
     run = LatentSVM(LaRank(C=0.3, random_state=0)).solve(problem)
     assert run.result().n_argmax == len(oracle.calls)
     assert run.round > 1
-    # Each example once at first, and once at the end of each round.
-    assert oracle.n_complete == len(X) * (1 + run.round)
+    # Each example twice at first, and once at the end of each round.
+    assert oracle.n_complete == len(X) * (2 + run.round)
 
 
 def test_rounds():
     oracle, X, known, _ = data(3)
-    run = LatentSVM(LaRank(C=0.3, random_state=0), rounds=1).solve(oracle.bind(X, known))
+    run = LatentSVM(LaRank(C=0.3, random_state=0), rounds=1, start="random").solve(oracle.bind(X, known))
     assert (run.round, run.status, run.result().n_rounds) == (1, "max_iter", 1)
     assert "of the problem as completed in 1 round;" in run.result().certificate()
-    run = LatentSVM(LaRank(C=0.3, max_iter=3, random_state=0), rounds=2, tol=0.0).solve(oracle.bind(X, known))
-    assert (run.round, run.n_iter, LatentSVM(LaRank(max_iter=3), rounds=2).n_passes) == (2, 6, 6)
+    solver = LatentSVM(LaRank(C=0.3, max_iter=3, random_state=0), rounds=2, tol=0.0, start="random")
+    run = solver.solve(oracle.bind(X, known))
+    assert (run.round, run.joined, run.n_iter, run.status) == (2, 0, 6, "max_iter")
+    assert run.n_iter <= solver.n_passes == 21
 
 
-def test_easiest_takes_half_of_the_examples_and_then_more():
-    oracle, X, known, _ = data(4, n=40)
-    taken = []
+class Watch(Monitor):
+    """The examples that take part in each pass."""
 
-    class Watch(Monitor):
-        def end_pass(self, run):
-            taken.append(40 if run.chosen is None else int(run.chosen.sum()))
-            return False
+    def __init__(self):
+        self.taken = []
 
-    run = LatentSVM(LaRank(C=0.3, random_state=0), start="easiest").solve(oracle.bind(X, known), monitor=Watch())
-    assert [n for k, n in enumerate(taken) if k == 0 or n != taken[k - 1]] == [40, 20, 30, 40]
-    assert run.round > 3
-    weight = np.arange(40) % 2.0
-    run = LatentSVM(LaRank(C=0.3, random_state=0), start="easiest", rounds=2).solve(
-        oracle.bind(X, known), sample_weight=weight
-    )
-    assert (run.chosen.sum(), (run.chosen * weight).sum()) == (10, 10)
+    def begin_pass(self, run):
+        self.taken.append(np.ones(run.problem.n_samples, bool) if run.chosen is None else run.chosen)
+
+
+@pytest.mark.parametrize("start", ["uniform", "easiest"])
+def test_examples_join_from_round_to_round(start):
+    """First those that are known whole; without any an eighth."""
+    oracle, X, known, _ = data(4, n=80, whole=0.0)
+    alone = [i for i, k in enumerate(known) if len(k) == 1]
+    for Y, n_first in ((known, len(alone)), ([k if len(k) > 1 else (0, 1) for k in known], 10)):
+        watch = Watch()
+        run = LatentSVM(LaRank(C=0.3, random_state=0), start=start).solve(oracle.bind(X, Y), monitor=watch)
+        counts = [int(chosen.sum()) for chosen in watch.taken]
+        expected = [n_first]
+        while expected[-1] < 80:
+            expected.append(min(max(2 * expected[-1], 10), 80))
+        assert [n for k, n in enumerate(counts) if k == 0 or n != counts[k - 1]] == expected
+        for before, chosen in pairwise(watch.taken):
+            assert (chosen | ~before).all()
+        if n_first != 10:
+            assert np.flatnonzero(watch.taken[0]).tolist() == alone
+        assert run.joined == len(expected) - 1
+    weight = np.arange(80) % 2.0
+    run = LatentSVM(LaRank(C=0.3, random_state=0), start=start).start(oracle.bind(X, Y), sample_weight=weight)
+    assert (run.chosen.sum(), (run.chosen * weight).sum()) == (5, 5)
 
 
 def test_weights_to_start_from_settle_the_first_completions():
@@ -307,8 +324,8 @@ def test_a_checkpoint_of_other_knowledge_or_solver_is_refused(tmp_path):
     ("name", "value"),
     [
         ("latent", np.zeros(2)),
-        ("latent", np.array([0.5, 0.0, 1.0])),
-        ("latent", np.array([np.nan, 0.0, 1.0])),
+        ("latent", np.array([0.5, 0.0, 1.0, 1.0])),
+        ("latent", np.array([np.nan, 0.0, 1.0, 1.0])),
         ("latent_seed", np.zeros(1)),
         ("latent_under", np.zeros(1)),
         ("latent_under", np.full(12, np.inf)),
@@ -341,7 +358,7 @@ def test_ctrl_c_leaves_a_usable_state(after):
 
     oracle, X, known, _ = data(9, kind=Interrupted)
     solver = LatentSVM(LaRank(C=0.3, random_state=0))
-    if after < len(X):  # nothing has begun
+    if after < 2 * len(X):  # nothing has begun
         with pytest.raises(KeyboardInterrupt):
             solver.solve(oracle.bind(X, known))
         return
