@@ -146,7 +146,7 @@ def test_complete(structure):
                 scores = space.psi @ w
                 assert agree[k]
                 assert scores[k] == pytest.approx(scores[agree].max(), **case.tolerance)
-                assert key(case.oracle.complete(x, case.Y[i], w)) == key(case.Y[i])
+                assert key(case.oracle.complete(x, case.whole()[i], w)) == key(case.Y[i])
                 np.testing.assert_array_equal(problem.complete(i, w), shards[i].complete(0, w))
         for i, (known, _) in enumerate(knowledge):
             found = case.oracle.complete(case.X[i], known, case.weights(seed))
@@ -164,8 +164,8 @@ def test_latent_problems(structure):
             if penalty is None:
                 continue
             solver = LaRank(C=0.5, rescaling=rescaling, penalty=penalty, max_iter=3, random_state=0)
-            ordinary = solver.solve(case.bind(rescaling, penalty))
-            known = case.oracle.bind(case.X, case.Y, rescaling=rescaling, penalty=penalty)
+            known = case.oracle.bind(case.X, case.whole(), rescaling=rescaling, penalty=penalty)
+            ordinary = solver.solve(known)
             latent = LatentSVM(solver).solve(known)
             assert latent.weights.tobytes() == ordinary.weights.tobytes()
             assert (latent.primal, latent.dual) == (ordinary.primal, ordinary.dual)
