@@ -334,7 +334,7 @@ class SmithWatermanOracle(Oracle):
             In this mode; pairs that are not known ones are ``m``.
         """
         aligner = self._aligner_of(x)
-        m, n = map(len, x)
+        m, n = (len(aligner.strings[k]) for k in (0, 1))
         if known.is_assessed:
             try:
                 self.check_alignment(known, m, n)
