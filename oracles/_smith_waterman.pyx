@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, cut_terms,
+    PENALTY_HARD, RESCALE_MARGIN, RESCALE_NONE, Cut, Problem, Target, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
@@ -62,6 +62,8 @@ cdef extern from "kernels.h" nogil:
 cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef uint8_t IS_FREE = FREE
+
+DISAGREES = "no alignment in the band agrees with what is known; widen it"
 
 # What the working memory of one pair may take; beyond this it is refused.
 MAX_BYTES = 2 << 30
@@ -361,8 +363,6 @@ cdef class Aligner:
     def complete(self, w, Py_ssize_t x, Py_ssize_t z, const uint8_t[::1] known):
         """The best alignment of strings x and z that agrees with what is known of it.
 
-        Known pairs cut the strings into parts that do not depend on each other: the last one first, as `walk` goes.
-
         Parameters
         ----------
         known : uint8 array
@@ -380,39 +380,62 @@ cdef class Aligner:
             If what is known are not the operations of whole strings, or none in the band agrees with it.
         """
         self.begin(w, x, z)
-        cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high
-        cdef int64_t i = 0, j = 0, x_stop = m, z_stop = n, at = m + n, k
         cdef align_end start
-        kinds = np.asarray(known) & (FREE - 1)
-        if (kinds != ALIGN_SKIP_Z).sum() != m or (kinds != ALIGN_SKIP_X).sum() != n:
-            raise ValueError(f"what is known must take all {m} letters of x and {n} of z")
+        cdef int64_t at
+        self.check_known(x, z, known)
         if not self.traceback:
             raise ValueError("this aligner was made for scores only (traceback=False)")
         with nogil:
-            for k in range(known.shape[0]):
-                if known[k] == ALIGN_SKIP_X:
-                    self.letters[0, i + 1] = <int32_t>(self.n_symbols * self.side)
-                elif known[k] == ALIGN_SKIP_Z:
-                    self.letters[1, n - 1 - j] = <int32_t>self.n_symbols
-                i += (known[k] & 3) != ALIGN_SKIP_Z
-                j += (known[k] & 3) != ALIGN_SKIP_X
-            for k in range(known.shape[0] - 1, -1, -1):
-                if known[k] == ALIGN_PAIR:
-                    at = self.part(i, j, x_stop, z_stop, n, low, high, ALIGN_GLOBAL,
-                                   ALIGN_GLOBAL if at < m + n else self.mode, at, &start) - 1
-                    self.path[at] = ALIGN_PAIR
-                    x_stop, z_stop = i - 1, j - 1
-                i -= (known[k] & 3) != ALIGN_SKIP_Z
-                j -= (known[k] & 3) != ALIGN_SKIP_X
+            at = self.agreeing(&known[0], known.shape[0], &start)
+        if at < 0:
+            raise ValueError(DISAGREES)
+        return int(start.i), int(start.j), np.array(self.path[at:self.task.m + self.task.n])
+
+    def check_known(self, Py_ssize_t x, Py_ssize_t z, known):
+        """Raise ValueError unless known operations take strings x and z whole."""
+        kinds = np.asarray(known) & (FREE - 1)
+        m, n = len(self.strings[x]), len(self.strings[z])
+        if (kinds != ALIGN_SKIP_Z).sum() != m or (kinds != ALIGN_SKIP_X).sum() != n:
+            raise ValueError(f"what is known must take all {m} letters of x and {n} of z")
+
+    cdef int64_t agreeing(self, const uint8_t* known, int64_t count, align_end* start) except? -1 nogil:
+        """Fill the path with the best alignment that agrees with what is known, after `load`; -1: there is none.
+
+        Known pairs cut the strings into parts that do not depend on each other: the last one first, as `walk` goes.
+        Returns the position where the path begins, and sets the start.
+        """
+        cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high
+        cdef int64_t i = 0, j = 0, x_stop = m, z_stop = n, at = m + n, k
+        for k in range(count):
+            if known[k] == ALIGN_SKIP_X:
+                self.letters[0, i + 1] = <int32_t>(self.n_symbols * self.side)
+            elif known[k] == ALIGN_SKIP_Z:
+                self.letters[1, n - 1 - j] = <int32_t>self.n_symbols
+            i += (known[k] & 3) != ALIGN_SKIP_Z
+            j += (known[k] & 3) != ALIGN_SKIP_X
+        for k in range(count - 1, -1, -1):
+            if known[k] == ALIGN_PAIR:
+                at = self.part(i, j, x_stop, z_stop, n, low, high, ALIGN_GLOBAL,
+                               ALIGN_GLOBAL if at < m + n else self.mode, at, start)
+                if at < 0:
+                    break
+                at -= 1
+                self.path[at] = ALIGN_PAIR
+                x_stop, z_stop = i - 1, j - 1
+            i -= (known[k] & 3) != ALIGN_SKIP_Z
+            j -= (known[k] & 3) != ALIGN_SKIP_X
+        if at >= 0:
             at = self.part(0, 0, x_stop, z_stop, n, low, high, self.mode,
-                           ALIGN_GLOBAL if at < m + n else self.mode, at, &start)
-        return int(start.i), int(start.j), np.array(self.path[at:m + n])
+                           ALIGN_GLOBAL if at < m + n else self.mode, at, start)
+        self.task.m, self.task.n = m, n
+        return at
 
     cdef int64_t part(self, int64_t i, int64_t j, int64_t x_stop, int64_t z_stop, int64_t n, int64_t low, int64_t high,
-                      int64_t begin, int64_t end, int64_t at, align_end* start) except -1 nogil:
+                      int64_t begin, int64_t end, int64_t at, align_end* start) except? -1 nogil:
         """Fill the path before position `at` with the best alignment of the letters from cell (i, j) to another.
 
-        After `load`; its band is low .. high in the whole. Returns the new position, and sets the start.
+        After `load`; its band is low .. high in the whole. Returns the new position, -1 where the band has none, and
+        sets the start.
         """
         cdef align_task* s = &self.task
         cdef int64_t first, k
@@ -426,8 +449,7 @@ cdef class Aligner:
         s.open_x, s.extend_x = &self.costs[0, i], &self.costs[1, i]
         s.open_z, s.extend_z = &self.costs[2, n - z_stop], &self.costs[3, n - z_stop]
         if self.forward() == -INFINITY:
-            with gil:
-                raise ValueError("no alignment in the band agrees with what is known; widen it")
+            return -1
         start[0] = self.ends[0]
         first = self.walk(start, 0, at)
         for k in range(first, at):
@@ -483,14 +505,21 @@ cdef class ReferenceProblem(Problem):
     references : References
     """
 
+    offers = frozenset({"constraints", "completions"})
+
     cdef readonly object structure, references
     cdef readonly Aligner aligner
+    cdef Aligner completer                  # of the pairs; None where all is known
     cdef const int64_t[::1] x
     cdef const int64_t[::1] z
     cdef const int64_t[::1] x_start
     cdef const int64_t[::1] z_start
     cdef const int64_t[::1] bounds          # of the operations
     cdef const uint8_t[::1] codes
+    cdef const uint8_t[::1] assessed
+    cdef const int64_t[::1] known_bounds    # of what is known of an alignment; where it is known whole there is nothing
+    cdef const uint8_t[::1] known
+    cdef int32_t[::1] target                # the words of c_complete
     cdef double[::1] sums                   # zero but between an example's tallies
     cdef double[::1] words                  # of a cut: values, then indices
 
@@ -500,8 +529,62 @@ cdef class ReferenceProblem(Problem):
         self.x, self.z = references.x, references.z
         self.x_start, self.z_start = references.x_start, references.z_start
         self.bounds, self.codes = references.bounds, references.codes
+        self.assessed = references.assessed.view(np.uint8)
+        self.completer = None
+        known = [np.empty(0, np.uint8) if of_one is None else of_one for of_one in references.known]
+        self.known_bounds = np.concatenate([[0], np.cumsum([len(of_one) for of_one in known])]).astype(np.int64)
+        self.known = np.concatenate([np.empty(0, np.uint8), *known])
+        self.target = np.empty(2 + int(np.diff(references.bounds).max(initial=0)), dtype=np.int32)
+        if not references.is_whole:
+            self.completer = Aligner(structure, references.strings, references.pairs)
+            self.target = np.empty(2 + max(len(self.target), len(self.completer.path)), dtype=np.int32)
+            for k, of_one in enumerate(references.known):
+                if of_one is not None:
+                    try:
+                        self.completer.check_known(references.x[k], references.z[k], of_one)
+                    except ValueError as error:
+                        raise ValueError(f"example {k}: {error}") from None
         self.sums = np.zeros(self.n_features)
         self.words = np.empty(2 * self.n_features)
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        """Words: the start, and the operations as `Alignment.known` has them. One that pairs nothing is none."""
+        cdef int64_t first = self.known_bounds[i], count = self.known_bounds[i + 1] - first, at, stop, k
+        cdef bint has_pair = False
+        cdef align_end start
+        target.words = &self.target[0]
+        if count > 0:
+            self.completer.prepare(<const double*>w)
+            self.completer.load(self.x[i], self.z[i])
+            at = self.completer.agreeing(&self.known[first], count, &start)
+            stop = self.completer.task.m + self.completer.task.n
+            if at < 0:
+                with gil:
+                    raise ValueError(f"example {self.first + i}: {DISAGREES}")
+            for k in range(at, stop):
+                self.target[2 + k - at] = self.completer.path[k]
+                has_pair |= (self.completer.path[k] & 3) == ALIGN_PAIR
+            if has_pair:
+                self.target[0], self.target[1] = <int32_t>start.i, <int32_t>start.j
+                target.n_words = 2 + stop - at
+                return 0
+        first, count = self.bounds[i], self.bounds[i + 1] - self.bounds[i]
+        self.target[0], self.target[1] = <int32_t>self.x_start[i], <int32_t>self.z_start[i]
+        for k in range(count):
+            self.target[2 + k] = self.codes[first + k]
+            if self.codes[first + k] == ALIGN_PAIR and not self.assessed[first + k]:
+                self.target[2 + k] += IS_FREE
+        target.n_words = 2 + count
+        return 0
+
+    @property
+    def targets(self):
+        return self.references.words
+
+    def with_targets(self, targets):
+        cdef Problem problem = self.structure.bind_references(self.references.with_words(targets), **self.formulation)
+        problem.first = self.first
+        return problem
 
     cdef double tally_reference(self, Py_ssize_t i) noexcept nogil:
         """Begin the sums of example i; those of one that was interrupted are lost."""

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm._problem import Problem
 from structsvm.features.dense import DenseRows
 from structsvm.features.tokens import Tokens
-from structsvm.oracles.taxonomy import TaxonomyOracle
+from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle
 from structsvm.structures._lattice import NODE_LOSSES as NODE_LOSSES
 
 class OutputAttributes:
@@ -70,11 +70,14 @@ class TaxonomyProblem(Problem):
     def decoder(self) -> TaxonomyDecoder | DenseScorer: ...
     @property
     def labels(self) -> NDArray[np.int32]: ...
+    @property
+    def known(self) -> Candidates | None: ...
     def __init__(
         self,
         structure: TaxonomyOracle,
         documents: Tokens | DenseRows,
         labels: ArrayLike,
+        known: Candidates | None = None,
         *,
         rescaling: str | None = "margin",
         penalty: str | None = "linear",

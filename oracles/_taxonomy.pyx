@@ -24,7 +24,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, Target, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
@@ -526,14 +526,26 @@ cdef class DenseScorer(Scorer):
 
 
 cdef class TaxonomyProblem(Problem):
-    """Documents with their true outputs."""
+    """Documents with their true outputs.
 
-    offers = frozenset({"constraints", "expectations"})
+    Parameters
+    ----------
+    structure : TaxonomyOracle
+    documents : Tokens or DenseRows
+    labels : array-like of shape (n_samples,), int
+        The outputs; with `known`, -1 where there is none yet.
+    known : Candidates, optional
+        What is known of them. None: all.
+    """
 
     cdef readonly Scorer decoder
     cdef OutputAttributes attributes
     cdef readonly object labels
-    cdef const int32_t[::1] gold
+    cdef readonly object known
+    cdef const int32_t[::1] gold        # the true outputs, -1: completions yet to be found
+    cdef const int32_t[::1] which       # the set of each document's candidates; empty where all is known
+    cdef const int64_t[::1] bounds      # of the sets
+    cdef const int32_t[::1] candidates
     cdef Lattice lattice                # of this thread
     cdef bint from_matrix
     cdef NodeLoss node_loss
@@ -552,11 +564,11 @@ cdef class TaxonomyProblem(Problem):
     cdef double[:, ::1] amounts         # and by how much
     cdef int32_t word                   # of the cut that was found last
     cdef Py_ssize_t at_hand             # the document whose scores stand in decoder.s, or -1
-    cdef double[::1] known              # u[a] where call number `serial` of c_dots has summed it
-    cdef int64_t[::1] known_in
+    cdef double[::1] summed             # u[a] where call number `serial` of c_dots has summed it
+    cdef int64_t[::1] summed_in
     cdef int64_t serial
 
-    def __init__(self, structure, documents, labels, *, rescaling="margin", penalty="linear"):
+    def __init__(self, structure, documents, labels, known=None, *, rescaling="margin", penalty="linear"):
         is_dense = isinstance(documents, DenseRows)
         self.decoder = (DenseScorer if is_dense else TaxonomyDecoder)(structure, documents)
         self.attributes = structure.attributes
@@ -566,7 +578,11 @@ cdef class TaxonomyProblem(Problem):
         super().__init__(len(documents), n_features, rescaling=rescaling, penalty=penalty,
                          weight_dtype=np.float32)
         cdef Py_ssize_t size = max(structure.attributes.n_attributes, 1)
-        self.labels = self.gold = structure.check_labels(documents, labels)
+        self.labels = self.gold = structure.check_labels(documents, labels, least=0 if known is None else -1)
+        self.known = known
+        if known is not None:
+            structure.check_candidates(documents, known)
+            self.which, self.bounds, self.candidates = known
         self.from_matrix = structure.loss_matrix is not None
         self.matrix = np.empty((0, 0), dtype=np.float32) if structure.loss_matrix is None else structure.loss_matrix
         self.node_loss = NODE_LOSSES[structure.loss_name] if structure.loss_matrix is None else LOSS_ZERO_ONE
@@ -586,8 +602,52 @@ cdef class TaxonomyProblem(Problem):
         self.difference = np.empty((2, size), dtype=np.int32)
         self.amounts = np.empty((2, size))
         self.at_hand = -1
-        self.known = np.empty(size)
-        self.known_in = np.zeros(size, dtype=np.int64)
+        self.summed = np.empty(size)
+        self.summed_in = np.zeros(size, dtype=np.int64)
+
+    # ---- completions -------------------------------------------------------------------------------
+
+    @property
+    def offers(self):
+        if len(self.labels) and self.labels.min() < 0:
+            return frozenset({"completions"})
+        return frozenset({"constraints", "expectations", "completions"})
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        cdef int64_t k, top
+        cdef double score, high
+        target.words = &self.word
+        target.n_words = 1
+        self.word = self.gold[i]
+        if self.known is None:
+            return 0
+        top = self.bounds[self.which[i]]
+        if self.bounds[self.which[i] + 1] - top > 1:
+            poll(self.decoder.work(i))
+            self.decoder.fill(i, <const float*>w)
+            self.at_hand = i
+            high = self.attributes.score(self.candidates[top], &self.decoder.s[0])
+            for k in range(top + 1, self.bounds[self.which[i] + 1]):
+                score = self.attributes.score(self.candidates[k], &self.decoder.s[0])
+                if score > high:
+                    high = score
+                    top = k
+        self.word = self.candidates[top]
+        return 0
+
+    @property
+    def targets(self):
+        return np.arange(self.n_samples + 1), self.labels
+
+    def with_targets(self, targets):
+        cdef Problem problem = TaxonomyProblem(self.decoder.structure, self.decoder.documents, targets[1], self.known,
+                                               **self.formulation)
+        problem.first = self.first
+        return problem
+
+    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"the output of document {self.first + i} is known in part: train with LatentSVM")
 
     # ---- the most violated output ----------------------------------------------------------------
 
@@ -606,8 +666,11 @@ cdef class TaxonomyProblem(Problem):
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
         """b_y - scale_y (s_g - s_y) for every output y; without rescaling, s_y - s_g."""
         cdef Py_ssize_t g = self.gold[i], top = -2
-        cdef const float* losses = self.losses(g)
+        cdef const float* losses
         cdef double true_score
+        if g < 0:
+            self.unknown(i)
+        losses = self.losses(g)
         poll(self.decoder.work(i))
         self.decoder.fill(i, <const float*>w)
         self.at_hand = i
@@ -663,6 +726,8 @@ cdef class TaxonomyProblem(Problem):
     cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
         cdef Py_ssize_t k, g = self.gold[i], n = self.attributes.n_outputs
         cdef double top, mean, total
+        if g < 0:
+            self.unknown(i)
         poll(self.decoder.work(i) + 2 * n)
         self.decoder.fill(i, <const float*>w)
         self.at_hand = i
@@ -745,10 +810,10 @@ cdef class TaxonomyProblem(Problem):
             total = 0.0
             for t in range(size):
                 a = self.difference[0, t]
-                if self.known_in[a] != self.serial:
-                    self.known_in[a] = self.serial
-                    self.known[a] = self.decoder.score_of_attribute(i, a, <const float*>w)
-                total += self.amounts[0, t] * self.known[a]
+                if self.summed_in[a] != self.serial:
+                    self.summed_in[a] = self.serial
+                    self.summed[a] = self.decoder.score_of_attribute(i, a, <const float*>w)
+                total += self.amounts[0, t] * self.summed[a]
             out[k] = cuts[k].scale * total
         return 0
 
@@ -781,14 +846,15 @@ cdef class TaxonomyProblem(Problem):
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         return (cut.n_words == 1 and 0 <= cut.words[0] < self.attributes.n_outputs
-                and cut.words[0] != self.gold[i])
+                and cut.words[0] != self.gold[i] and self.gold[i] >= 0)
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return self.decoder.cost(i)
 
     def fingerprint(self):
-        losses = np.array([<int>self.node_loss, self.decoder.documents.fingerprint(self.labels)])
-        return checksum([losses, self.matrix, *self.attributes.arrays])
+        labels, sets = (self.labels, ()) if self.known is None else (self.known.which, self.known[1:])
+        losses = np.array([<int>self.node_loss, self.decoder.documents.fingerprint(labels)])
+        return checksum([losses, self.matrix, *self.attributes.arrays, *sets])
 
     def structure_fingerprint(self):
         return checksum([np.array([<int>self.node_loss]), self.matrix, *self.attributes.arrays])
@@ -807,7 +873,8 @@ cdef class TaxonomyProblem(Problem):
         return by_attributes(w, self.decoder.structure.n_input_features, self.attributes.n_attributes)
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop]
+        known = None if self.known is None else self.known.rows(slice(start, stop))
+        return self.decoder.structure, self.decoder.documents[start:stop], self.labels[start:stop], known
 
     def most_violated(self, Py_ssize_t i, w):
         """The output behind ``separate(i, w)``."""

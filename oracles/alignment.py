@@ -49,6 +49,12 @@ class Alignment(NamedTuple):
             raise ValueError(f"operations must be M, X, Z, m, x or z, got {self.operations!r:.80}")
         return codes
 
+    def whole(self, m: int, n: int) -> Alignment:
+        """The same alignment of strings of m and n letters, whole: letters outside stand against gaps."""
+        i, j = self.stop
+        before, after = b"X" * self.x_start + b"Z" * self.z_start, b"X" * (m - i) + b"Z" * (n - j)
+        return Alignment(0, 0, before + self.operations + after)
+
     @property
     def is_assessed(self) -> bool:
         """Whether all operations are."""
@@ -205,6 +211,38 @@ class References:
         """The same examples with other alignments."""
         return References.of(self.strings, self.pairs, alignments, self._decoy_lists(), self.known)
 
+    @property
+    def words(self) -> tuple[Indices, NDArray[np.int32]]:
+        """The alignments in one array, and where each begins: its start, and its operations as `Alignment.known`."""
+        bounds = self.bounds + 2 * np.arange(len(self.bounds))
+        words = np.empty(bounds[-1], dtype=np.int32)
+        is_code = np.ones(len(words), dtype=bool)
+        for k, start in enumerate((self.x_start, self.z_start)):
+            words[bounds[:-1] + k] = start
+            is_code[bounds[:-1] + k] = False
+        words[is_code] = self.codes + FREE * ((self.codes == PAIR) & ~self.assessed)
+        return bounds, words
+
+    def with_words(self, targets: tuple[Indices, NDArray[np.int32]]) -> References:
+        """The same examples with the alignments of these `words`."""
+        bounds, words = targets
+        is_code = np.ones(len(words), dtype=bool)
+        is_code[bounds[:-1]] = is_code[bounds[:-1] + 1] = False
+        codes = words[is_code].astype(np.uint8)
+        return References(
+            self.strings,
+            self.x,
+            self.z,
+            words[bounds[:-1]].astype(np.int64),
+            words[bounds[:-1] + 1].astype(np.int64),
+            codes & np.uint8(FREE - 1),
+            codes == PAIR,
+            (bounds - 2 * np.arange(len(bounds))).astype(np.int64),
+            self.decoys,
+            self.decoy_bounds,
+            self.known,
+        )
+
     def chosen(self, part: Sequence[int] | Indices) -> References:
         """The examples of these indices."""
         decoys = self._decoy_lists()
@@ -259,10 +297,14 @@ class References:
         return np.column_stack([np.repeat(self.x, np.diff(self.decoy_bounds)), self.decoys])
 
     def arrays(self) -> list[NDArray[Any]]:
-        """All arrays that identify these examples, their completions being settled."""
+        """All arrays that identify these examples: of alignments that are known in part, what is known."""
+        whole = np.array([known is None for known in self.known], dtype=bool)
+        codes = np.repeat(whole, np.diff(self.bounds))
+        parts = [self.bounds] if whole.all() else [whole, *(known for known in self.known if known is not None)]
         return [
             self.strings.symbols,
             self.strings.offsets,
-            *(self.x, self.z, self.x_start, self.z_start, self.codes, self.assessed, self.bounds),
+            *(self.x, self.z, self.x_start[whole], self.z_start[whole], self.codes[codes], self.assessed[codes]),
+            *parts,
             *(self.decoys, self.decoy_bounds),
         ]

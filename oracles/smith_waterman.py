@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 from structsvm.oracles.suboptimal import alignments_by_score
@@ -245,13 +246,17 @@ class SmithWatermanOracle(Oracle):
     ) -> AlignmentProblem:
         """Bind pairs of strings with their reference alignments; see `Oracle.bind`.
 
-        X is a list of pairs (x, z) of integer arrays (see `encode`), Y a list of `Alignment`.
+        X is a list of pairs (x, z) of integer arrays (see `encode`), Y a list of `Alignment`. What is in lower case is
+        trained on as it stands, but by `structsvm.LatentSVM`, which completes it.
         """
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
         strings = Strings.of([self.encode(string) for pair in X for string in pair])
         pairs = np.arange(2 * len(X)).reshape(-1, 2)
-        problem = self.bind_references(References.of(strings, pairs, Y), rescaling=rescaling, penalty=penalty)
+        lengths = np.diff(strings.offsets).reshape(-1, 2).tolist()
+        known = [None if y.is_assessed else y.whole(*both).known for y, both in zip(Y, lengths, strict=True)]
+        references = References.of(strings, pairs, Y, known=known)
+        problem = self.bind_references(references, rescaling=rescaling, penalty=penalty)
         return cast(AlignmentProblem, problem)  # there are no decoys
 
     def bind_references(
@@ -318,8 +323,9 @@ class SmithWatermanOracle(Oracle):
         ----------
         x : (array-like, array-like)
         known : Alignment
-            Of both strings, whole. Its operations in upper case are known: these pairs, and letters that stand against
-            a gap or outside the alignment. Letters of those in lower case may stand anywhere between.
+            Its operations in upper case are known: these pairs, and letters that stand against a gap or outside the
+            alignment. Letters of those in lower case may stand anywhere between. An alignment in this mode that has
+            none of them is known whole.
         w : array-like of shape (n_features,)
 
         Returns
@@ -327,25 +333,22 @@ class SmithWatermanOracle(Oracle):
         Alignment
             In this mode; pairs that are not known ones are ``m``.
         """
-        if (known.x_start, known.z_start) != (0, 0):
-            raise ValueError(
-                f"what is known must begin with the first letters, not at {known.x_start}, {known.z_start}"
-            )
-        return Alignment.from_codes(*self._aligner_of(x).complete(w, 0, 1, known.known))
+        aligner = self._aligner_of(x)
+        m, n = (len(aligner.strings[k]) for k in (0, 1))
+        if known.is_assessed:
+            try:
+                self.check_alignment(known, m, n)
+            except ValueError:
+                pass  # of both strings whole, say
+            else:
+                return known
+        return Alignment.from_codes(*aligner.complete(w, 0, 1, known.whole(m, n).known))
 
     def completed(self, references: References, w: ArrayLike) -> References:
         """References with the alignments that `complete` finds where columns are not assessed."""
         if references.is_whole:
             return references
-        aligner = self.aligner(references.strings, references.pairs)
-        alignments = []
-        for k, ((x, z), known) in enumerate(zip(references.pairs.tolist(), references.known, strict=True)):
-            try:
-                found = None if known is None else aligner.complete(w, x, z, known)
-            except ValueError as error:
-                raise ValueError(f"example {k}: {error}") from None
-            alignments.append(references.alignment(k) if found is None else Alignment.from_codes(*found))
-        return references.with_alignments(alignments)
+        return references.with_words(completions(AlignmentProblem(self, references), self.check_weights(w)))
 
     def alignments(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> Iterator[tuple[float, Alignment]]:
         """Yield ``(score, Alignment)`` of all alignments of x = (x, z), best first.

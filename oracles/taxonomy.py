@@ -5,7 +5,7 @@ Tsochantaridis and others 2004, sections 5.1 and 5.2.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,54 @@ Indices = NDArray[np.integer[Any]]
 
 # Of nodes with several parents, which are looked at one by one: some seconds of work.
 MAX_ANCESTORS = 10_000_000
+
+
+class Candidates(NamedTuple):
+    """What is known of the outputs of documents: sets that they are members of.
+
+    Attributes
+    ----------
+    which : ndarray of shape (n_documents,), int32
+        The set of each document.
+    bounds : ndarray of shape (n_sets + 1,), int64
+        Where each set begins in `outputs`.
+    outputs : ndarray of int32
+        Ascending in each set.
+    """
+
+    which: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+    outputs: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, sets: list[Any], which: ArrayLike | None = None) -> Self:
+        """From sets of output indices: one per document, or those that `which` has the numbers of."""
+        members = [np.unique(np.asarray(list(outputs))) for outputs in sets]
+        for k, outputs in enumerate(members):
+            if not len(outputs) or outputs.dtype.kind not in "iu":
+                what = "empty" if not len(outputs) else f"of {outputs.dtype}"
+                raise ValueError(f"set {k} of candidates is {what}, expected one or more output indices")
+        return cls(
+            np.asarray(np.arange(len(sets)) if which is None else which, dtype=np.int32),
+            np.concatenate([[0], np.cumsum([len(outputs) for outputs in members])]).astype(np.int64),
+            np.concatenate([np.empty(0, np.int32), *members]).astype(np.int32),
+        )
+
+    def rows(self, part: Any) -> Self:
+        """Those of some of the documents, given by a slice or by indices."""
+        return self._replace(which=np.ascontiguousarray(self.which[part]))
+
+    @property
+    def whole(self) -> NDArray[np.int32]:
+        """The outputs of documents whose set has one member, -1 for the others."""
+        alone = np.diff(self.bounds) == 1
+        return np.where(alone, self.outputs[self.bounds[:-1]], -1)[self.which].astype(np.int32)
+
+    def table(self, n_outputs: int) -> NDArray[np.bool_]:
+        """Which outputs each document may have: bool array (n_documents, n_outputs)."""
+        found = np.zeros((len(self.bounds) - 1, n_outputs), dtype=bool)
+        found[np.repeat(np.arange(len(found)), np.diff(self.bounds)), self.outputs] = True
+        return found[self.which]
 
 
 class TaxonomyOutputs:
@@ -96,7 +144,8 @@ class TaxonomyOracle(Oracle):
     Notes
     -----
     Exact for both rescalings and all penalties: a document costs its number of entries times the attributes, and one
-    pass over the nodes. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
+    pass over the nodes. What may be known of an output is a set that it is a member of: of inner nodes, say, the leaves
+    below. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
     """
 
     is_exact = True
@@ -169,15 +218,24 @@ class TaxonomyOracle(Oracle):
         return len(self.outputs)
 
     def bind(
-        self, X: Any, Y: ArrayLike, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
     ) -> TaxonomyProblem:
         """Bind training documents; see `Oracle.bind`.
 
-        X is `Tokens`, `DenseRows`, a matrix or a list of rows; Y the indices of their outputs. The problem of
-        `DenseRows` has its weights in another order: `TaxonomyProblem.to_oracle` returns them in that of the oracle.
+        X is `Tokens`, `DenseRows`, a matrix or a list of rows; Y the indices of their outputs. Where these are known in
+        part, an entry is a set of indices, or Y is `Candidates`. The problem of `DenseRows` has its weights in another
+        order: `TaxonomyProblem.to_oracle` returns them in that of the oracle.
         """
         self.check_formulation(rescaling, penalty)
-        return TaxonomyProblem(self, as_documents(X), Y, rescaling=rescaling, penalty=penalty)
+        known = Y if isinstance(Y, Candidates) else None
+        is_plain = isinstance(Y, np.ndarray) and Y.dtype != object
+        if known is None and not is_plain and any(isinstance(y, (set, frozenset)) for y in Y):
+            known = Candidates.of([y if isinstance(y, (set, frozenset)) else (y,) for y in Y])
+        if known is not None:
+            Y = known.whole
+            if (Y >= 0).all():
+                known = None
+        return TaxonomyProblem(self, as_documents(X), Y, known, rescaling=rescaling, penalty=penalty)
 
     def decoder(self, X: Any) -> TaxonomyDecoder | DenseDecoder:
         """Return a decoder for documents without labels."""
@@ -207,6 +265,10 @@ class TaxonomyOracle(Oracle):
         if y_true is None:
             return int(self.decoder([x]).decode(w)[0])
         return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
+
+    def complete(self, x: Any, known: Any, w: ArrayLike) -> int:
+        """The best of a set of outputs; an output that is known is returned as it is."""
+        return int(self.bind([x], [known]).complete(0, w)[0])
 
     def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
         loss, _, gradient = self.bind([x], [0], rescaling=None).expect(0, w)
@@ -250,16 +312,32 @@ class TaxonomyOracle(Oracle):
         if not sound or (steps <= 0).any():
             raise ValueError("the documents must be Tokens of one token each, with features that ascend")
 
-    def check_labels(self, documents: Tokens | DenseRows, labels: ArrayLike) -> NDArray[np.int32]:
-        """Return the labels as an int32 array of output indices; raises ValueError."""
+    def check_labels(self, documents: Tokens | DenseRows, labels: ArrayLike, least: int = 0) -> NDArray[np.int32]:
+        """Return the labels as an int32 array of output indices, or of -1 if that is the least; raises ValueError."""
         labels = np.asarray(labels)
         if labels.shape != (len(documents),):
             raise ValueError(f"labels have shape {labels.shape}, expected ({len(documents)},)")
         if len(labels) and labels.dtype.kind not in "iu":
             raise ValueError(f"labels are of type {labels.dtype}, expected integers")
-        if len(labels) and not 0 <= labels.min() <= labels.max() < self.n_outputs:
+        if len(labels) and not least <= labels.min() <= labels.max() < self.n_outputs:
             raise ValueError(f"labels lie in {labels.min()}..{labels.max()}, expected 0..{self.n_outputs - 1}")
         return np.ascontiguousarray(labels, dtype=np.int32)
+
+    def check_candidates(self, documents: Tokens | DenseRows, known: Candidates) -> None:
+        """Raise ValueError unless there is a set of outputs for each document."""
+        which, bounds, outputs = known
+        if [array.dtype for array in known] != [np.int32, np.int64, np.int32] or not all(
+            array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned for array in known
+        ):
+            raise ValueError("candidates must be contiguous arrays of int32, int64 and int32")
+        if len(which) != len(documents):
+            raise ValueError(f"there are candidates for {len(which)} documents, and {len(documents)} documents")
+        if not len(bounds) or bounds[0] != 0 or bounds[-1] != len(outputs) or (np.diff(bounds) < 1).any():
+            raise ValueError("sets of candidates must have one member or more")
+        if len(which) and not 0 <= which.min() <= which.max() < len(bounds) - 1:
+            raise ValueError(f"sets of candidates lie in {which.min()}..{which.max()}, expected 0..{len(bounds) - 2}")
+        if len(outputs) and not 0 <= outputs.min() <= outputs.max() < self.n_outputs:
+            raise ValueError(f"candidates lie in {outputs.min()}..{outputs.max()}, expected 0..{self.n_outputs - 1}")
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features values; raises ValueError."""

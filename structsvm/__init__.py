@@ -17,6 +17,7 @@ _HOMES = {
     "CuttingPlane": "structsvm.solvers",
     "FrankWolfe": "structsvm.solvers",
     "LaRank": "structsvm.solvers",
+    "LatentSVM": "structsvm.solvers",
     "ModelFileError": "structsvm.model_file",
     "Oracle": "structsvm.protocol",
     "OracleError": "structsvm.protocol",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from structsvm.solvers import CuttingPlane as CuttingPlane
     from structsvm.solvers import FrankWolfe as FrankWolfe
     from structsvm.solvers import LaRank as LaRank
+    from structsvm.solvers import LatentSVM as LatentSVM
     from structsvm.solvers import PassiveAggressive as PassiveAggressive
     from structsvm.solvers import Perceptron as Perceptron
     from structsvm.solvers.path import PathSearch as PathSearch

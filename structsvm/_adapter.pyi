@@ -15,6 +15,7 @@ def checked_expect(
     answer: Any, n_features: int, where: Callable[[], str]
 ) -> tuple[float, tuple[NDArray[np.int32], NDArray[np.float64]]]: ...
 def check_numbers(indices: NDArray[Any], values: NDArray[Any], n_features: int, where: str) -> None: ...
+def as_objects(outputs: Sequence[Any]) -> NDArray[np.object_]: ...
 
 class PythonProblem(Problem):
     @property
@@ -24,6 +25,7 @@ class PythonProblem(Problem):
         oracle: Oracle,
         X: Sequence[Any],
         Y: Sequence[Any],
+        known: Sequence[Any] | None = None,
         *,
         rescaling: str | None = "margin",
         penalty: str | None = "linear",

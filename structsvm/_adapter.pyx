@@ -9,12 +9,13 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uintptr_t
 from libc.stdlib cimport qsort
 
+from copy import deepcopy
 from functools import partial
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
+from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, Target, cut_terms
 from structsvm._arrays cimport array_data, ndarray
 from structsvm._typedefs cimport float32_t
 from structsvm.execution._stop cimport look
@@ -111,11 +112,20 @@ def _numbers(values, where):
 
 
 cdef class PythonProblem(Problem):
-    """A Python `Oracle` bound to examples."""
+    """A Python `Oracle` bound to examples.
+
+    Parameters
+    ----------
+    known : sequence, optional
+        What is known of the true outputs, which Y completes. None: Y itself.
+    """
 
     cdef readonly object oracle
     cdef object X
     cdef object Y
+    cdef object known
+    cdef object completed       # the output that c_complete found last, and its word
+    cdef int32_t word
     cdef list true_features
     cdef object lent            # arrays of weights that are alive, by address
     cdef object view            # the array last handed to the user, and where its data stand
@@ -127,7 +137,7 @@ cdef class PythonProblem(Problem):
     cdef int32_t[::1] words
     cdef double[::1] aligned    # owner of the words: values come first and need 8 bytes
 
-    def __init__(self, oracle, X, Y, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, X, Y, known=None, *, rescaling="margin", penalty="linear"):
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
         n_features = getattr(oracle, "n_features", None)
@@ -135,7 +145,8 @@ cdef class PythonProblem(Problem):
             raise OracleError(
                 f"{type(oracle).__name__}.n_features must be an integer in 1 .. 2**31 - 1, got {n_features!r}")
         super().__init__(len(X), n_features, rescaling=rescaling, penalty=penalty, is_exact=bool(oracle.is_exact))
-        self.oracle, self.X, self.Y = oracle, X, Y
+        self.oracle, self.X, self.Y, self.known = oracle, X, Y, known
+        self.completed = []
         self.true_features = [None] * len(X)
         self.lent = WeakValueDictionary()
         self.sums = np.zeros(n_features)
@@ -291,7 +302,8 @@ cdef class PythonProblem(Problem):
 
     @property
     def offers(self):
-        return frozenset({"constraints", "expectations"} if self.oracle.has_expect else {"constraints"})
+        has = {"expectations": self.oracle.has_expect, "completions": self.oracle.has_complete}
+        return frozenset({"constraints"} | {name for name, there in has.items() if there})
 
     cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
         with gil:
@@ -327,12 +339,84 @@ cdef class PythonProblem(Problem):
             np.asarray(<float32_t[:self.n_features]>m)[:] = moments
         return 0
 
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        with gil:
+            try:
+                self.ask_complete(i, w)
+                target.words = &self.word
+                target.n_words = 1
+                return look()
+            except OracleError:
+                raise
+            except Exception as error:
+                error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
+                raise
+
+    cdef int ask_complete(self, Py_ssize_t i, const void* w) except -1:
+        """Add the completion to `completed`, an object of its own: an oracle may fill the same one again."""
+        self.look_at(w)
+        known = self.Y if self.known is None else self.known
+        y = deepcopy(self.oracle.complete(self.X[i], known[i], self.view))
+        score = self._score(i, y, partial(self._where, "complete", i))
+        if self.known is not None and self.is_exact:
+            before = self._score(i, self.Y[i], partial(self._where, "joint_feature", i))
+            if before - score > SLACK * (1.0 + abs(before) + abs(score)):
+                raise OracleError(
+                    f"{self._where('complete', i)} returned an output with the score {score:.6g}, but one that it "
+                    f"found under other weights has {before:.6g}; an exact oracle cannot (set is_exact = False if it "
+                    "searches)")
+        self.word = <int32_t>len(self.completed)
+        self.completed.append(y)
+        return 0
+
+    def _score(self, i, y, where):
+        """<w, Psi(x, y)> under the weights last looked at; OracleError for an output that has none."""
+        loss = self.oracle.loss(y, y)
+        if loss != 0.0:
+            raise OracleError(f"{self._where('loss', i)} returned {loss!r:.80} for an output of {where()} and itself, "
+                              "expected 0")
+        indices, values = feature_arrays(self.oracle.joint_feature(self.X[i], y), self.n_features, where)
+        check_numbers(indices, values, self.n_features, where())
+        return float(values @ self.view[indices])
+
+    @property
+    def targets(self):
+        return np.arange(self.n_samples + 1), as_objects(self.Y)
+
+    def with_targets(self, targets):
+        cdef Problem problem = PythonProblem(self.oracle, self.X, list(targets[1]),
+                                             self.Y if self.known is None else self.known, **self.formulation)
+        problem.first = self.first
+        return problem
+
+    def outputs(self, words):
+        found = as_objects([self.completed[k] for k in words.tolist()])
+        self.completed.clear()
+        return found
+
+    def differ(self, targets):
+        return np.array([self._loss(i, y) != 0.0 for i, y in enumerate(targets[1])], dtype=bool)
+
     def fingerprint(self):
-        """Of the true outputs' joint features of some examples."""
+        """Of the true outputs' joint features of some examples: completed under no weights if the oracle completes."""
         some = np.unique(np.linspace(0, self.n_samples - 1, 16).astype(int)).tolist() if self.n_samples else []
-        features = [sparse_feature(self.oracle.joint_feature(self.X[i], self.Y[i]), self.n_features,
-                                   self._where("joint_feature", i)) for i in some]
+        outputs = [self.Y[i] for i in some]
+        if self.oracle.has_complete:
+            known, w = self.Y if self.known is None else self.known, np.zeros(self.n_features)
+            outputs = [self.oracle.complete(self.X[i], known[i], w) for i in some]
+        features = [sparse_feature(self.oracle.joint_feature(self.X[i], y), self.n_features,
+                                   self._where("joint_feature", i)) for i, y in zip(some, outputs, strict=True)]
         return checksum([np.array([self.n_samples]), *(array for pair in features for array in pair)])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        return self.oracle, [self.X[i] for i in range(start, stop)], [self.Y[i] for i in range(start, stop)]
+        rows = [None if all_rows is None else [all_rows[i] for i in range(start, stop)]
+                for all_rows in (self.X, self.Y, self.known)]
+        return self.oracle, *rows
+
+
+def as_objects(outputs):
+    """A list as an array of objects, whatever they are."""
+    array = np.empty(len(outputs), dtype=object)
+    for i, output in enumerate(outputs):
+        array[i] = output
+    return array

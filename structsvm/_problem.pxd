@@ -30,6 +30,11 @@ cdef struct Cut:
     int32_t* words      # dPsi in the problem's own encoding, canonical: equal words, equal dPsi
 
 
+cdef struct Target:         # a true output, or the completion of one that is known in part
+    int64_t n_words
+    const int32_t* words    # in the problem's own encoding: equal words, equal outputs
+
+
 # Right-hand side and scale of the constraint of an output with loss `loss` > 0 (DESIGN, table of
 # formulations): hard margin (1, 1); linear (D, 1) or (D, D); quadratic (sqrt D, 1) or (sqrt D, sqrt D).
 cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut) noexcept nogil
@@ -106,3 +111,11 @@ cdef class Problem(BoundProblem):
     # c_moments_square(i, m).
     cdef int c_moments_add(self, Py_ssize_t i, const float32_t* m, double coef, bint again, void* w) except -1 nogil
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float32_t* m, double coef, float64_t* w) except -1 nogil
+
+    # ---- of problems that offer "completions": true outputs that are known in part ----
+
+    # Fill `target` with the best output under w of those that agree with what is known of the true one of example i.
+    # The words belong to the problem and live until its next call. Polls as `c_separate` does. In Python,
+    # `with_targets` makes the problem whose true outputs they are; until then an example that is not wholly known has
+    # none, and the problem offers nothing but completions.
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil

@@ -89,7 +89,7 @@ cdef class BoundProblem:
         The ``rescaling`` and the ``penalty`` of the constraints.
     offers : frozenset of str
         What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"expectations"`` (`Problem.expect`),
-        ``"kernel"`` (a kernel and labels),
+        ``"completions"`` (`Problem.complete`), ``"kernel"`` (a kernel and labels),
         ``"feature rows"`` (rows of features and labels; ``"dense rows"``: as a float64 array), and, with labels,
         ``"two classes"``, ``"zero-one loss"``, ``"independent labels"``; or what a task's own solver knows. A
         solver's ``needs`` must be among them.
@@ -262,6 +262,36 @@ cdef class Problem(BoundProblem):
         add_moments(m, coef, w, self.n_features)
         return 0
 
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} does not implement c_complete")
+
+    @property
+    def targets(self):
+        """The true outputs as ``(bounds, words)``: those of example i are ``words[bounds[i]:bounds[i + 1]]``."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement targets")
+
+    def with_targets(self, targets):
+        """The same problem with these true outputs, which agree with what is known; see `targets`."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement with_targets")
+
+    def outputs(self, words):
+        """The words of `c_complete` as `targets` has them."""
+        return words
+
+    def differ(self, targets):
+        """Which of these targets are others than the problem's own: bool array (n_samples,)."""
+        (bounds, words), (new_bounds, new_words) = self.targets, targets
+        sizes = np.diff(bounds)
+        found = sizes != np.diff(new_bounds)
+        same = np.flatnonzero(~found & (sizes > 0))
+        if len(same):
+            # Of the words in their order, those of examples of the same size in both.
+            kept, new_kept = (np.repeat(~found, np.diff(ends)) for ends in (bounds, new_bounds))
+            starts = np.concatenate([[0], np.cumsum(sizes[same])[:-1]])
+            found[same] = np.logical_or.reduceat(words[kept] != new_words[new_kept], starts)
+        return found
+
     def separate(self, Py_ssize_t i, w):
         """Return the most violated constraint of example `i` under `w`.
 
@@ -317,6 +347,30 @@ cdef class Problem(BoundProblem):
         self.c_expect(i, array_data(weights), <float32_t*>array_data(moments), &loss, &entropy)
         self.c_moments_accumulate(i, <float32_t*>array_data(moments), 1.0, <float64_t*>array_data(gradient))
         return loss, entropy, gradient
+
+    def complete(self, Py_ssize_t i, w):
+        """Return the best output of example `i` under `w` that agrees with what is known of the true one.
+
+        Parameters
+        ----------
+        i : int
+            Index of the example, ``0 <= i < n_samples``.
+        w : ndarray of shape (n_features,)
+            Weights; converted to `weight_dtype`.
+
+        Returns
+        -------
+        words : ndarray
+            In the problem's own encoding, as `targets` has it.
+        """
+        cdef Target target
+        cdef ndarray weights = self._check_weights(w)
+        self._check_example(i)
+        self.lend(weights)
+        self.c_complete(i, array_data(weights), &target)
+        cdef ndarray words = np.empty(target.n_words, dtype=np.int32)
+        memcpy(array_data(words), target.words, target.n_words * sizeof(int32_t))
+        return self.outputs(words)
 
     def _check_example(self, i):
         if not 0 <= i < self.n_samples:

@@ -22,7 +22,7 @@ from structsvm.parameters import plain
 from structsvm.progress import Monitor
 
 # What may differ between the run that wrote a checkpoint and the one that resumes from it.
-FREE = {"max_iter", "tol", "n_jobs", "checkpoint", "checkpoint_every"}
+FREE = {"max_iter", "rounds", "tol", "n_jobs", "checkpoint", "checkpoint_every"}
 
 
 class Checkpoint(Monitor, os.PathLike[str]):
@@ -108,7 +108,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
 def describe(run: Any) -> dict[str, Any]:
     """What tells the run from those that could not resume from its state."""
     solver = run.solver
-    parameters = {name: plain(value) for name, value in solver.get_params().items() if name not in FREE}
+    parameters = {name: plain(v) for name, v in solver.get_params().items() if name.rpartition("__")[2] not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []
     problem, sizes = run.problem, [run.problem.n_samples, run.problem.n_features]
     return {

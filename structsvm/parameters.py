@@ -103,16 +103,15 @@ def plain(value: Any) -> bool | int | float | str | None:
     return value if isinstance(value, (bool, int, float, str)) else None
 
 
-def validate(owner: object, constraints: Constraints) -> None:
+def validate(owner: object, constraints: Constraints, name_of_owner: str | None = None) -> None:
     """Raise ValueError for the first attribute of `owner` that none of its declared constraints accepts."""
     for name, allowed in constraints.items():
         value = getattr(owner, name)
         allowed = allowed if isinstance(allowed, tuple) else (allowed,)
         if not any(constraint.accepts(value) for constraint in allowed):
             wanted = " or ".join(str(constraint) for constraint in allowed)
-            raise ValueError(
-                f"The {name!r} parameter of {type(owner).__name__} must be {wanted}. Got {value!r} instead."
-            )
+            whose = name_of_owner or type(owner).__name__
+            raise ValueError(f"The {name!r} parameter of {whose} must be {wanted}. Got {value!r} instead.")
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:
@@ -157,7 +156,7 @@ class Parameters:
         defaults = inspect.signature(type(self).__init__).parameters
         given = (
             f"{k}={v!r}"
-            for k, v in self.get_params().items()
+            for k, v in self.get_params(deep=False).items()
             if v is not defaults[k].default and v != defaults[k].default
         )
         return f"{type(self).__name__}({', '.join(given)})"

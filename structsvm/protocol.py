@@ -1,4 +1,4 @@
-"""What a user writes for a new structure: an oracle, three verbs on plain objects, and a fourth for probabilities.
+"""What a user writes for a new structure: an oracle, three verbs on plain objects, and two that are optional.
 
 The order of the words here is the whole contract; `structsvm.testing.check_oracle` tries it on data.
 """
@@ -72,6 +72,22 @@ class Oracle(ABC):
         =============  =====================================================================
         """
 
+    def complete(self, x: Any, known: Any, w: NDArray[np.float64]) -> Any:
+        """Return the output of highest <w, Psi(x, y)> of those that agree with what is known of the true one.
+
+        Optional, for `structsvm.LatentSVM`, which trains on outputs that are known in part. `known` is what stands in
+        their place in the training data, in whatever form the oracle takes: a labelling with gaps, a set of candidates.
+        A whole output is the case in which all is known: it is returned as it is.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not implement complete, the verb for outputs that are known in part"
+        )
+
+    @property
+    def has_complete(self) -> bool:
+        """Whether the class implements `complete`."""
+        return type(self).complete is not Oracle.complete
+
     def expect(self, x: Any, w: NDArray[np.float64]) -> tuple[float, Any]:
         """Return ``(log_sum, expectation)`` over all outputs y of x; optional, for the log loss and for probabilities.
 
@@ -98,7 +114,7 @@ class Oracle(ABC):
         Parameters
         ----------
         X, Y : sequences of equal length
-            Inputs and true outputs.
+            Inputs and true outputs; for `structsvm.LatentSVM`, what is known of them.
         rescaling : {"margin", "slack", None}
             None: plain inference, for perceptrons.
         penalty : {"linear", "quadratic", None}

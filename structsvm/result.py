@@ -47,6 +47,9 @@ class Result:
     primal_norm, dual_norm : float
         1/2 |w|^2 at the weights returned and at the dual point, which differ with `average`. The rest of the
         primal is C times the slacks; the dual is linear in alpha except for its norm (and a quadratic penalty).
+    n_rounds : int
+        Of completion, where outputs are known in part (`LatentSVM`): primal, dual and gap are those of the convex
+        problem whose true outputs are the completions of the last one. 0: there are none.
     history : dict of str to ndarray of float64
         Rows over time: seconds, n_iter (fractional), primal, dual, gap (NaN where not computed),
         n_support, n_argmax.
@@ -62,6 +65,7 @@ class Result:
     status: str
     primal_norm: float = np.nan
     dual_norm: float = np.nan
+    n_rounds: int = 0
     history: dict[str, NDArray[np.float64]] = field(repr=False, default_factory=dict)
 
     @property
@@ -83,6 +87,9 @@ class Result:
                 f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "
                 f"({100.0 * self.relative_gap:.3g} %)"
             )
+        if self.n_rounds and not np.isnan(self.dual):
+            rounds = f"{self.n_rounds} {'round' if self.n_rounds == 1 else 'rounds'}"
+            claim += f", of the problem as completed in {rounds}"
         return f"{claim}; {passes} ({self.status}), {', '.join(counts)}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +106,8 @@ class Result:
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
             values[name] = float(values[name])
-        for name in ("n_iter", "n_argmax", "n_support"):
+        values.setdefault("n_rounds", 0)
+        for name in ("n_iter", "n_argmax", "n_support", "n_rounds"):
             if type(values[name]) is not int or values[name] < 0:
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
         result = cls(**values, history=history)

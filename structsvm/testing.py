@@ -24,7 +24,13 @@ Output = tuple[float, Feature]  # loss and joint feature
 
 
 def check_oracle(
-    oracle: Oracle, X: Sequence[Any], Y: Sequence[Any], *, n_trials: int = 20, random_state: int = 0
+    oracle: Oracle,
+    X: Sequence[Any],
+    Y: Sequence[Any],
+    *,
+    known: Sequence[Any] | None = None,
+    n_trials: int = 20,
+    random_state: int = 0,
 ) -> None:
     """Check on data that an oracle keeps the protocol of `structsvm.Oracle`; returns None if it does.
 
@@ -41,6 +47,9 @@ def check_oracle(
       rescaling and penalty that the oracle declares;
     - `expect`, if the class implements it, returns the same each time, a log-sum that is not below that of the outputs
       found, and an expectation that lies between the log-sum's finite differences in random directions;
+    - `complete`, if the class implements it, returns the same each time, a true output that is known whole as it is,
+      and, of what is only `known`, an output with a score that is not below those of the true output and of the
+      completions under other weights;
     - the oracle can be pickled (a warning if not: saving and parallel work need it).
 
     Parameters
@@ -48,6 +57,8 @@ def check_oracle(
     oracle : Oracle
     X, Y : sequences of equal length
         Inputs and true outputs. A few are enough; small structures find more mistakes.
+    known : sequence of the same length, optional
+        What may be known of each true output, for `complete`.
     n_trials : int, default=20
         Number of weight vectors, distributed over at most five of the examples.
     random_state : int, default=0
@@ -74,6 +85,8 @@ def check_oracle(
     """
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
+    if known is not None and len(known) != len(X):
+        raise ValueError(f"X has {len(X)} examples, known has {len(known)}")
     if len(X) == 0:
         raise ValueError("check_oracle needs at least one example")
     _check_declarations(oracle)
@@ -81,7 +94,13 @@ def check_oracle(
     chosen = rng.permutation(len(X))[:N_EXAMPLES]
     for k, i in enumerate(chosen):
         size = len(range(k, n_trials, len(chosen)))
-        _Trial(oracle, X, Y, int(i)).run([_weights(oracle.n_features, rng) for _ in range(size)])
+        trial = _Trial(oracle, X, Y, int(i))
+        all_weights = [_weights(oracle.n_features, rng) for _ in range(size)]
+        trial.run(all_weights)
+        if oracle.has_complete:
+            trial.complete_whole(all_weights)
+            if known is not None:
+                trial.complete_known(known[i], all_weights)
     try:
         pickle.loads(pickle.dumps(oracle))
     except Exception as error:  # noqa: BLE001 - whatever a user's class raises
@@ -218,6 +237,42 @@ class _Trial:
                 f"{where} returned two different outputs for the same weights: break ties in one fixed way"
             )
         return answers[0]
+
+    def complete_whole(self, all_weights: list[NDArray[np.float64]]) -> None:
+        """A true output that is known whole is its own completion."""
+        for w in all_weights:
+            y = self.complete(self.y, w)
+            if float(self.oracle.loss(self.y, y)) != 0.0 or not _equal(self.feature(y), self.outputs[0][1]):
+                raise OracleError(
+                    f"{self.where('complete')} returned another output where all of the true one was known: return that"
+                )
+
+    def complete_known(self, known: Any, all_weights: list[NDArray[np.float64]]) -> None:
+        """Each completion against the true output and those found under the other weights, which agree as well."""
+        answers = [(w, self.feature(self.complete(known, w))) for w in all_weights]
+        agreeing = [self.outputs[0][1], *(feature for _, feature in answers)]
+        for w, feature in answers if self.oracle.is_exact else ():
+            score, size = _score(feature, w)
+            for k, other in enumerate(agreeing):
+                better, other_size = _score(other, w)
+                if better - score > ROUNDING * (1.0 + size + other_size):
+                    which = "the true output" if k == 0 else "a completion found under other weights"
+                    raise OracleError(
+                        f"{self.where('complete')} returned an output with the score {score:.6g}, but {which} has "
+                        f"{better:.6g}: return the best one that agrees with what is known"
+                    )
+
+    def complete(self, known: Any, w: NDArray[np.float64]) -> Any:
+        """The oracle's completion under w, asked for twice."""
+        where, given = self.where("complete"), w.copy()
+        y, again = (self.oracle.complete(self.x, known, given) for _ in range(2))
+        if not np.array_equal(given, w):
+            raise OracleError(f"{where} modified the weights: work on a copy (solvers hand out a read-only view)")
+        if not _equal(self.feature(y), self.feature(again)):
+            raise OracleError(
+                f"{where} returned two different outputs for the same weights: break ties in one fixed way"
+            )
+        return y
 
     def expect(self, w: NDArray[np.float64]) -> tuple[float, Feature]:
         given = w.copy()

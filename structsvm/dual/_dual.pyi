@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -26,6 +28,7 @@ class DualState(WeightState):
         patience: int = 0,
     ) -> None: ...
     def settle(self) -> float: ...
+    def without(self, others: NDArray[np.bool_]) -> dict[str, NDArray[Any]]: ...
     def primal(self, w: ArrayLike | None = None, violation: NDArray[np.float64] | None = None) -> float: ...
     def constraints(
         self,

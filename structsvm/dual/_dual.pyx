@@ -654,6 +654,18 @@ cdef class DualState(WeightState):
             state["base"] = self.base.copy()
         return state
 
+    def without(self, others):
+        """`get_state` for a problem in which some examples (a mask) have other true outputs: none of their constraints.
+
+        A constraint of one_slack is a sum over all examples: none is left.
+        """
+        state = self.get_state()
+        kept = ~np.asarray(others)[state["cut_example"]] if self.patience == 0 else np.zeros(self.n_cuts, dtype=bool)
+        sizes = np.diff(state["cut_bounds"])
+        state["cut_words"] = state["cut_words"][np.repeat(kept, sizes)]
+        state["cut_bounds"] = np.concatenate([[0], np.cumsum(sizes[kept])]).astype(np.int64)
+        return state | {name: state[name][kept] for name in ("cut_example", "cut_numbers", "cut_idle") if name in state}
+
     def set_state(self, state, *, adapt=False):
         cdef const int64_t[::1] example = checked_array(state, "cut_example", np.int64, (None,))
         cdef Py_ssize_t c, n_cuts = example.shape[0], i, k

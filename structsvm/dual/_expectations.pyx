@@ -131,6 +131,13 @@ cdef class ExpectationState(WeightState):
         }
         return state if self.base is None else state | {"base": self.base.copy()}
 
+    def without(self, others):
+        """`get_state` for a problem in which some examples (a mask) have other true outputs: without their moments."""
+        state = self.get_state()
+        state["moments"][np.repeat(others, np.diff(self.offsets))] = 0.0
+        state["entropy"][others] = 0.0
+        return state
+
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; those of a run with another C fit as they are."""
         moments = checked_array(state, "moments", np.float32, (len(self.moments),))

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,3 +13,6 @@ def losses(problem: Problem, weights: ArrayLike) -> NDArray[np.float64]: ...
 def log_losses(
     problem: Problem, weights: ArrayLike, chosen: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def completions(
+    problem: Problem, weights: ArrayLike, turn: int = 0, turns: int = 1
+) -> tuple[NDArray[np.int64], NDArray[Any]]: ...

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from structsvm._problem cimport Cut, Problem
+from structsvm._problem cimport Cut, Problem, Target
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._stop cimport poll
 from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
@@ -136,3 +136,42 @@ def log_losses(Problem problem not None, weights, const int64_t[::1] chosen):
             expect(problem, chosen[k], w, &moments[0], &found[k], &entropy)
             slopes[k] = found[k] - entropy
     return np.asarray(found), np.asarray(slopes)
+
+
+def completions(Problem problem not None, weights, Py_ssize_t turn=0, Py_ssize_t turns=1):
+    """The best outputs that agree with what is known of the true ones, as `Problem.targets` has them.
+
+    With `turns`, those of every so many-th example alone, of the whole problem, from number `turn` on; no words for
+    the others.
+    """
+    cdef ndarray array = lent(problem, weights)
+    cdef const void* w = array_data(array)
+    cdef Py_ssize_t i
+    cdef int64_t[::1] bounds = np.zeros(problem.n_samples + 1, dtype=np.int64)
+    cdef int32_t[::1] out
+    cdef int32_t* words = NULL
+    cdef void* more
+    cdef int64_t size = 0, capacity = 0
+    cdef Target target
+    try:
+        with nogil:
+            for i in range(problem.n_samples):
+                if (problem.first + i) % turns == turn:
+                    problem.c_complete(i, w, &target)
+                    poll(<int64_t>problem.c_cost(i))
+                    if size + target.n_words > capacity:
+                        capacity = 2 * (size + target.n_words)
+                        more = realloc(words, capacity * sizeof(int32_t))
+                        if more == NULL:
+                            with gil:
+                                raise MemoryError("no memory for the completions of a round")
+                        words = <int32_t*>more
+                    memcpy(words + size, target.words, target.n_words * sizeof(int32_t))
+                    size += target.n_words
+                bounds[i + 1] = size
+        out = np.empty(size, dtype=np.int32)
+        if size > 0:
+            memcpy(&out[0], words, size * sizeof(int32_t))
+    finally:
+        free(words)
+    return np.asarray(bounds), problem.outputs(np.asarray(out))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.dual._rounds import collect, losses, violations
+from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.execution._stop import Job
 
 N_SHARDS = 16
@@ -79,6 +79,14 @@ class Rounds:
     def losses(self, w: Any) -> Any:
         """As `structsvm.dual._rounds.losses`, of all examples."""
         return self._of_all(losses, w)
+
+    def completions(self, w: Any, turn: int = 0, turns: int = 1) -> Any:
+        """As `structsvm.dual._rounds.completions`, of all examples."""
+        if self._alone():
+            return completions(self.problem, w, turn, turns)
+        parts = self._map(completions, w, [(turn, turns)] * len(self.shards))
+        sizes = np.concatenate([np.diff(bounds) for bounds, _ in parts])
+        return np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([words for _, words in parts])
 
     def _of_all(self, function: Any, w: Any) -> Any:
         if self._alone():

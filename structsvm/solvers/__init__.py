@@ -2,19 +2,20 @@
 
 from structsvm.solvers.base import Run, Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
-from structsvm.solvers.crammer_singer import CrammerSinger
 from structsvm.solvers.cutting_plane import CuttingPlane
 from structsvm.solvers.frank_wolfe import FrankWolfe
-from structsvm.solvers.huller import Huller
-from structsvm.solvers.kernel_larank import KernelLaRank
-from structsvm.solvers.kernel_perceptron import KernelPerceptron
+from structsvm.solvers.kernel.crammer_singer import CrammerSinger
+from structsvm.solvers.kernel.huller import Huller
+from structsvm.solvers.kernel.larank import KernelLaRank
+from structsvm.solvers.kernel.lasvm import LaSVM
+from structsvm.solvers.kernel.perceptron import KernelPerceptron
+from structsvm.solvers.kernel.weston_watkins import WestonWatkins
 from structsvm.solvers.larank import LaRank
-from structsvm.solvers.lasvm import LaSVM
+from structsvm.solvers.latent import LatentSVM
 from structsvm.solvers.linear.sgdqn import SGDQN
 from structsvm.solvers.linear.tracking import Tracking
 from structsvm.solvers.passive_aggressive import PassiveAggressive
 from structsvm.solvers.perceptron import Perceptron
-from structsvm.solvers.weston_watkins import WestonWatkins
 
 __all__ = [
     "SGDQN",
@@ -27,6 +28,7 @@ __all__ = [
     "KernelPerceptron",
     "LaRank",
     "LaSVM",
+    "LatentSVM",
     "PassiveAggressive",
     "Perceptron",
     "Run",

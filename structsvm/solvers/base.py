@@ -37,6 +37,10 @@ SLICE_SECONDS = 0.05
 ROUNDING = 1e-6
 
 
+# What a problem offers whose true outputs are known in part, and not completed.
+PARTIAL = frozenset({"completions"})
+
+
 class Run:
     """A training run that can be left between any two examples and resumed.
 
@@ -307,6 +311,11 @@ class Solver(Parameters):
     checkpoint_every: int
 
     @property
+    def gap_tol(self) -> float | None:
+        """The relative duality gap to stop at, or None."""
+        return self.tol
+
+    @property
     def n_passes(self) -> Any:
         """Passes that `solve` does at most."""
         return self.max_iter
@@ -342,6 +351,7 @@ class Solver(Parameters):
             raise ValueError(
                 f"{solver} needs a problem with {', '.join(sorted(self.needs))}; "
                 f"this {name} does not offer {', '.join(sorted(missing))}"
+                + ("; its outputs are known in part, which LatentSVM trains on" if problem.offers == PARTIAL else "")
             )
         wanted = self.formulation()
         if wanted["rescaling"] is None:
@@ -351,9 +361,9 @@ class Solver(Parameters):
                 f"{solver} solves {wanted}, but {name} was bound with {problem.formulation}; "
                 "bind with **solver.formulation()"
             )
-        if self.tol is not None and not problem.is_exact:
+        if self.gap_tol is not None and not problem.is_exact:
             raise ValueError(
-                f"{solver} with tol={self.tol} needs a duality gap, and {name}'s inference is not exact; "
+                f"{solver} with tol={self.gap_tol} needs a duality gap, and {name}'s inference is not exact; "
                 "set tol=None and choose max_iter"
             )
 
@@ -405,18 +415,18 @@ class Solver(Parameters):
                 self._one_pass(run, monitor, may_settle=passes is None)
                 if run.status == "running" and run.n_iter >= last:
                     run.status = "max_iter"
-            if self.tol is None:
+            if self.gap_tol is None:
                 run.checked_certify()
                 run.record()
         except KeyboardInterrupt:
             run.interrupt()
         finally:
             monitor.close()
-        if run.status == "max_iter" and self.tol is not None:
+        if run.status == "max_iter" and self.gap_tol is not None:
             gap = relative_gap(run.primal, run.dual)
             warn(
                 f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
-                f"tol={self.tol:g}: raise max_iter, or loosen tol",
+                f"tol={self.gap_tol:g}: raise max_iter, or loosen tol",
                 ConvergenceWarning,
             )
         return run
@@ -428,9 +438,9 @@ class Solver(Parameters):
         monitor.begin_pass(run)
         while not done:
             done = run.advance()
-            if done and self.tol is not None:
+            if done and self.gap_tol is not None:
                 run.checked_certify()
-                if relative_gap(run.primal, run.dual) <= self.tol:
+                if relative_gap(run.primal, run.dual) <= self.gap_tol:
                     run.status = "converged"
             if done and run.is_solved:
                 run.status = "converged"

@@ -42,6 +42,12 @@ class CuttingPlaneRun(DualRun):
             self.primal = self.schedule.primal
         self.seconds += time.perf_counter() - begin
 
+    def primal_at(self, w: Any) -> Any:
+        if self.solver.form == "n_slack":
+            return super().primal_at(w)
+        self.state.count_argmax(self.rounds.problem.n_samples)
+        return self.state.primal(w, np.array([self.C @ np.maximum(self.rounds.violations(w), 0.0)]))
+
     def get_state(self) -> Any:
         return super().get_state() | self.schedule.get_arrays()
 

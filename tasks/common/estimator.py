@@ -106,6 +106,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         solver = self._make_solver() if passes is None else self._stream_solver()
         solver.validate()
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
+        choose, solver = is_to_choose(self, solver), model.completing(solver, data)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
         n_passes = solver.n_passes if passes is None else passes
         monitor: Monitor = CallbackMonitor(
@@ -120,7 +121,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
             monitor=monitor,
             resume=before is not None,
             passes=passes,
-            choose=is_to_choose(self, solver),
+            choose=choose,
         )
 
     def _adopt(self, model: Any) -> None:

@@ -19,6 +19,7 @@ from structsvm.model_file import ModelFileError, read_model, unsound, write_mode
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
+from structsvm.solvers import LatentSVM
 from structsvm.solvers.base import DualRun
 from structsvm.stored_values import stored_count, stored_names
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
@@ -129,6 +130,7 @@ class TaskModel:
         ValueError
             If `resume` meets another formulation than that of the training so far.
         """
+        solver = self.completing(solver, data)
         solver.validate()
         problem, weight = self.bind(data, solver, sample_weight)
         if choose:
@@ -157,8 +159,20 @@ class TaskModel:
         self.result = run.result()
         self.state = self.state_after(run, passes)
         self.fingerprint = problem.fingerprint() if passes is None else 0
-        self.finish(solver, run, weight, before)
+        self.finish(solver.inner if isinstance(solver, LatentSVM) else solver, run, weight, before)
         return run
+
+    def is_open(self, data: Any) -> bool:
+        """Whether some outputs in encoded data are known in part."""
+        return False
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Encoded data and weights of the examples whose outputs are known whole."""
+        return data, sample_weight
+
+    def completing(self, solver: Any, data: Any) -> Any:
+        """The solver, in a `LatentSVM` if some outputs in encoded data are known in part."""
+        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, LatentSVM) else solver
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
         """Learn what does not come from the run itself, such as a temperature.
@@ -176,8 +190,8 @@ class TaskModel:
     def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
         """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
 
-        The checkpoint then keeps it, so that training resumes with the same C. Interrupted, the model is that of the
-        present C on a part of the examples.
+        Of examples that are known in part nothing can be judged: the others decide. The checkpoint then keeps C, so
+        that training resumes with the same one. Interrupted, the model is that of the present C on a part of them.
         """
         path = solver.checkpoint
         if path is not None and os.path.exists(path):
@@ -187,7 +201,8 @@ class TaskModel:
         if path is not None:
             check_new_file(path)
         if not is_known:
-            search = Search(self, data, sample_weight, solver)
+            inner = solver.inner if isinstance(solver, LatentSVM) else solver
+            search = Search(self, *self.known_whole(data, sample_weight), inner)
             try:
                 self.choice = search.choose(monitor)
             except KeyboardInterrupt:

@@ -7,7 +7,7 @@ from typing import Any
 from structsvm.tasks.common.model import TaskModel
 
 # The arrays of a training state that are vectors of weights.
-VECTORS = ("weights", "average_sum", "base")
+VECTORS = ("weights", "average_sum", "base", "latent_under")
 
 
 class ReorderedModel(TaskModel):
@@ -34,4 +34,4 @@ def reordered(state: Any, order: Any) -> Any:
     """A training state with its vectors in another order."""
     if state is None:
         return None
-    return state | {name: order(state[name]) for name in VECTORS if name in state}
+    return state | {name: order(state[name]) for name in VECTORS if len(state.get(name, ()))}

@@ -15,6 +15,7 @@ from structsvm.solvers import (
     CuttingPlane,
     FrankWolfe,
     LaRank,
+    LatentSVM,
     PassiveAggressive,
     Perceptron,
     Solver,
@@ -89,7 +90,10 @@ def solver_to_json(solver: Any) -> dict[str, Any] | None:
     name = type(solver).__name__
     if getattr(solvers, name, None) is not type(solver):
         return None
-    params = {key: plain(value) for key, value in solver.get_params().items()}
+    params: dict[str, Any] = {key: plain(value) for key, value in solver.get_params(deep=False).items()}
+    if isinstance(solver, LatentSVM):
+        inner = solver_to_json(solver.inner)
+        return None if inner is None else {"solver": name, "params": params | {"solver": inner}}
     return {"solver": name, "params": params | {"checkpoint": None}}  # a checkpoint belongs to one run
 
 
@@ -100,6 +104,8 @@ def solver_from_json(value: Any) -> Any:
     kind = getattr(solvers, value["solver"], None) if value["solver"] in solvers.__all__ else None
     if not (isinstance(kind, type) and issubclass(kind, Solver) and kind is not Solver):
         raise ValueError(f"a solver {value['solver']!r}, which this version does not know")
-    solver = kind(**value["params"] | {"checkpoint": None})
+    params = value["params"]
+    given = {"solver": solver_from_json(params["solver"])} if kind is LatentSVM else {"checkpoint": None}
+    solver = kind(**params | given)
     solver.validate()
     return solver

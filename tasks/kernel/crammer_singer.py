@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from structsvm.solvers.crammer_singer import CrammerSinger
+from structsvm.solvers.kernel.crammer_singer import CrammerSinger
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 

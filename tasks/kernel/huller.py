@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.solvers.huller import Huller
+from structsvm.solvers.kernel.huller import Huller
 from structsvm.tasks.kernel.binary import BinaryKernelClassifier
 
 

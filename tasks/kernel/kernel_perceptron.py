@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.solvers.kernel_perceptron import KernelPerceptron
+from structsvm.solvers.kernel.perceptron import KernelPerceptron
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.tasks.kernel.online import OnlineKernelClassifier
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import column_or_1d
 
-from structsvm.solvers.lasvm import LaSVM
+from structsvm.solvers.kernel.lasvm import LaSVM
 from structsvm.tasks.common.estimator import checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.solver import is_to_choose

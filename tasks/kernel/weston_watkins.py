@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from structsvm.solvers.weston_watkins import WestonWatkins
+from structsvm.solvers.kernel.weston_watkins import WestonWatkins
 from structsvm.tasks.kernel.classifier import KernelClassifier
 
 

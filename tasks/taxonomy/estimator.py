@@ -19,7 +19,7 @@ from structsvm._warnings import warn_of_unknown
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers.base import Solver
-from structsvm.solvers.kernel import KernelSolver
+from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
@@ -67,7 +67,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"
         leaves the taxonomy to the loss.
     leaf_only : bool, default=True
-        Whether labels are leaves, and only leaves are predicted. Otherwise labels may be inner nodes, and a document
+        Whether labels are leaves, and only leaves are predicted; of a document at an inner node it is then known that
+        it belongs to a leaf below, see `fit`. Otherwise labels may be inner nodes, and a document
         goes to a node above its best label y where that is safer under the loss: of y and its ancestors, up to the
         root, to the z of least ``max_y' loss(y', z) + score(y')``. With the tree loss y itself always is, since a
         wrong leaf below a node costs what the node costs; with "path" a parent costs half a sibling.
@@ -207,7 +208,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         ----------
         X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
         y : array-like of shape (n_documents,)
-            Names of nodes.
+            Names of nodes. What is known in part: a set of nodes, of which the document has one; with leaf_only=True
+            an inner node too, which stands for the leaves below it that y names elsewhere (the root: for all of them).
+            Such documents are completed and trained on in turn (`structsvm.LatentSVM`), and "auto" chooses C on the
+            others. With leaf_only=False an inner node is a label like any other.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
 
@@ -218,8 +222,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, a taxonomy with cycles or several roots, a label that is no node (or an
-            inner one with leaf_only=True), labels of one class only, X and y that do not fit.
+            For a parameter out of range, a taxonomy with cycles or several roots, a label that is no node, an inner
+            node without leaves that y names, an empty set, labels of one class only, X and y that do not fit.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
         """
@@ -272,10 +276,12 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             vectorizer = clone(self.vectorizer)
             X = vectorizer.fit_transform(as_texts(X))
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
-        if self.taxonomy is None:
+        if self.taxonomy is None and not any(isinstance(label, (set, frozenset)) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         model, data = kind.prepare(params, X, y, classes=classes, before=before)
+        if self.class_weight is not None and model.is_open(data):
+            raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
         if before is None:
             model.columns, model.vectorizer = columns, vectorizer
         return model, data, weighted_by_class(weight, self.class_weight, model.labels.tolist(), data[1])

@@ -21,11 +21,12 @@ from scipy.sparse import csr_array
 
 from structsvm.model_file import under
 from structsvm.solvers.base import Solver
-from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
 from structsvm.tasks.common.solver import given_to_solver
-from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
+from structsvm.tasks.taxonomy.known import known_labels
+from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
 
 
 class KernelTaxonomyModel(TaxonomyModel):
@@ -45,7 +46,12 @@ class KernelTaxonomyModel(TaxonomyModel):
     @classmethod
     def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
         """Return ``(model, (X, label_ids))``; see `LinearTaxonomyModel.prepare`."""
-        labels, label_ids = numbered(y, classes if before is None else before.labels)
+        labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
+        if sets:
+            raise ValueError(
+                "y has sets of labels, or inner nodes, and with a kernel each label must be known: set kernel=None, or "
+                "leaf_only=False for inner nodes that are labels"
+            )
         taxonomy, structure = structure_of(params, labels)
         if before is None:
             model = cls(taxonomy, labels, kernel_of(params, X), **structure)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
-from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
+from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
+from structsvm.solvers import LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
@@ -17,7 +18,8 @@ from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
 from structsvm.tasks.common.solver import is_log
-from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, numbered, structure_of
+from structsvm.tasks.taxonomy.known import known_labels
+from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
 WEIGHTS = {"weights": Array("f4", ("n_weights",))}
@@ -37,7 +39,11 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
     rows : WeightRows
     oracle : TaxonomyOracle
     weights : ndarray of shape (oracle.n_features,), float32
+    sets : list of ndarray
+        Of the present training data: ids of labels, of which a document has one; see `known_labels`.
     """
+
+    sets: Any = ()
 
     def set_rows(self, rows: Any, stored: Any = None) -> None:
         """Set which weights there are, all of them 0 unless stored in arrays of a file."""
@@ -57,21 +63,27 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         params : object with `TaxonomyClassifier`'s parameters as attributes
         X : float32 array or CSR matrix of shape (n_documents, n_features)
         y : ndarray of shape (n_documents,)
-            Names of nodes.
+            Names of nodes, or sets of them.
         classes : array-like, optional
             All labels. None: those of y.
         before : LinearTaxonomyModel, optional
             The model to go on from; ValueError if the parameters ask for another structure.
         """
-        labels, label_ids = numbered(y, classes if before is None else before.labels)
+        labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
         documents = encoded(X, structure["intercept"])
         model = before
         if before is None:
             model = cls(taxonomy, labels, **structure)
-            model.set_rows(WeightRows.fit(documents, label_ids, model.targets.attributes, params.max_weights))
+            seen = label_ids, documents
+            if sets:  # a document stands for one of each of its labels
+                ids = [sets[k - len(labels)] if k >= len(labels) else [k] for k in label_ids.tolist()]
+                rows = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
+                seen = np.concatenate(ids), documents.take(rows)
+            model.set_rows(WeightRows.fit(seen[1], seen[0], model.targets.attributes, params.max_weights))
         else:
             before.check_same(taxonomy, structure)
+        model.sets = sets
         return model, (model.rows.encode(documents), label_ids)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
@@ -81,12 +93,25 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         several times, or once with the sum of their weights.
         """
         documents, label_ids = data
-        if isinstance(solver, DualSolver):
+        if isinstance(solver, (DualSolver, LatentSVM)):
             documents, label_ids, sample_weight = distinct(documents, label_ids, sample_weight)
-        return self.oracle.bind(documents, label_ids, **solver.formulation()), sample_weight
+        known, n = label_ids, len(self.labels)
+        if len(label_ids) and label_ids.max() >= n:
+            known = Candidates.of([*([k] for k in range(n)), *self.sets], label_ids)
+        return self.oracle.bind(documents, known, **solver.formulation()), sample_weight
+
+    def is_open(self, data: Any) -> bool:
+        return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        documents, label_ids = data
+        rows = np.flatnonzero(label_ids < len(self.labels))
+        return (documents.take(rows), label_ids[rows]), None if sample_weight is None else sample_weight[rows]
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.decoder.documents.take(chosen), one_hot(problem.labels[chosen], len(self.labels))
+        n = len(self.labels)
+        known = one_hot(problem.labels[chosen], n) if problem.known is None else problem.known.rows(chosen).table(n)
+        return problem.decoder.documents.take(chosen), known
 
     # ---- choosing C -----------------------------------------------------------------------------
 

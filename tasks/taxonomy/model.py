@@ -13,12 +13,9 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.labels import (
-    distinct,
     label_array,
-    label_ids_of,
     label_to_json,
     labels_from_json,
-    listed,
     sort_labels,
 )
 from structsvm.tasks.common.selection import Held
@@ -311,12 +308,6 @@ def unfitted(vectorizer: Any) -> Any:
     from sklearn.base import clone
 
     return clone(vectorizer)
-
-
-def numbered(y: Any, classes: Any = None) -> tuple[Any, Any]:
-    """The labels, sorted, and the id of each of y; ValueError for one that is none of `classes`."""
-    labels = distinct(y, "y") if classes is None else distinct(listed(classes), "classes")
-    return labels.tolist(), label_ids_of(y, labels)
 
 
 def structure_of(params: Any, labels: Any) -> tuple[Any, Any]:

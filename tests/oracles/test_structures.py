@@ -8,9 +8,18 @@ import pytest
 from dual_reference import primal, solve_dual
 from structures_table import FORMULATIONS, STRUCTURES, case_of, check_most_violated, is_one_of, key
 
-from structsvm import CuttingPlane, FrankWolfe, LaRank, Oracle, Perceptron, StructuredSVM, UnsupportedFormulation
+from structsvm import (
+    CuttingPlane,
+    FrankWolfe,
+    LaRank,
+    LatentSVM,
+    Oracle,
+    Perceptron,
+    StructuredSVM,
+    UnsupportedFormulation,
+)
 from structsvm._adapter import sparse_feature
-from structsvm.dual._rounds import collect, losses, violations
+from structsvm.dual._rounds import collect, completions, losses, violations
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.testing import check_oracle
 
@@ -113,6 +122,67 @@ def test_the_log_loss_and_its_solver(structure):
             assert run.weights == pytest.approx(weights, rel=1e-4, abs=1e-5)
         run.certify()
         assert run.primal >= run.state.dual
+
+
+HAS_COMPLETE = pytest.mark.parametrize("structure", [s for s in STRUCTURES if case_of(s, 0).knowledge(0) is not None])
+
+
+@HAS_COMPLETE
+def test_complete(structure):
+    """The best of all outputs that agree, by the oracle and by its bound problem; of what is known whole, that."""
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        knowledge = case.knowledge(seed)
+        problem = case.oracle.bind(case.X, [known for known, _ in knowledge])
+        bounds, words = completions(problem, case.weights(seed))
+        completed = problem.with_targets((bounds, words))
+        assert not completed.differ(completions(completed, case.weights(seed))).any()
+        shards = [problem.shard(i, i + 1) for i in range(problem.n_samples)]
+        for whole in (False, True):
+            w = case.weights(seed, whole=whole)
+            for i, (known, agree) in enumerate(knowledge):
+                x, space = case.X[i], case.spaces[i]
+                k = space.find(case.oracle.complete(x, known, w))
+                scores = space.psi @ w
+                assert agree[k]
+                assert scores[k] == pytest.approx(scores[agree].max(), **case.tolerance)
+                assert key(case.oracle.complete(x, case.whole()[i], w)) == key(case.Y[i])
+                np.testing.assert_array_equal(problem.complete(i, w), shards[i].complete(0, w))
+        for i, (known, _) in enumerate(knowledge):
+            found = case.oracle.complete(case.X[i], known, case.weights(seed))
+            one = case.oracle.bind([case.X[i]], [found]).targets[1]
+            np.testing.assert_array_equal(words[bounds[i] : bounds[i + 1]], one)
+
+
+@HAS_COMPLETE
+def test_latent_problems(structure):
+    """Constraints are those of the completions; what is known whole is trained on as ever, bit for bit."""
+    n_open = 0
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        for rescaling, penalty in case.formulations:
+            if penalty is None:
+                continue
+            solver = LaRank(C=0.5, rescaling=rescaling, penalty=penalty, max_iter=3, random_state=0)
+            known = case.oracle.bind(case.X, case.whole(), rescaling=rescaling, penalty=penalty)
+            ordinary = solver.solve(known)
+            latent = LatentSVM(solver).solve(known)
+            assert latent.weights.tobytes() == ordinary.weights.tobytes()
+            assert (latent.primal, latent.dual) == (ordinary.primal, ordinary.dual)
+            Y = [known for known, _ in case.knowledge(seed)]
+            problem = case.oracle.bind(case.X, Y, rescaling=rescaling, penalty=penalty)
+            fingerprint = problem.fingerprint()
+            run = LatentSVM(solver, tol=0.0, start="random").solve(problem)
+            assert run.problem.fingerprint() == fingerprint
+            primal = run.history.arrays()["primal"]
+            assert (np.diff(primal[np.isfinite(primal)]) <= 0.0).all()
+            two = LatentSVM(LaRank(**solver.get_params() | {"n_jobs": 2}), tol=0.0, start="random").solve(problem)
+            assert two.weights.tobytes() == run.weights.tobytes()
+            restored = LatentSVM(solver, tol=0.0, start="random").start(pickle.loads(pickle.dumps(problem)))
+            restored.set_state(run.get_state())
+            np.testing.assert_array_equal(restored.problem.targets[1], run.problem.targets[1])
+            n_open += any(agree.sum() > 1 for _, agree in case.knowledge(seed))
+    assert n_open
 
 
 @EXACT

@@ -132,6 +132,14 @@ class Case:
         """(b, psi) of all constraints, by example of the bound problem."""
         return [space.constraints(rescaling, penalty) for space in self.spaces]
 
+    def knowledge(self, seed):
+        """For each input what may be known of its true output, and which outputs agree; None: there is no such verb."""
+        return
+
+    def whole(self):
+        """`Y`, known whole."""
+        return self.Y
+
     def others(self):
         """Bound problems of the same oracle and other data."""
         yield self.oracle.bind(self.X[:-1], self.Y[:-1])
@@ -379,6 +387,32 @@ class Trees(Case):
 # --- alignments -----------------------------------------------------------------------------------
 
 
+def paired_cells(alignment):
+    """The pairs of an alignment, as places in both strings."""
+    i, j = alignment.x_start, alignment.z_start
+    for operation in alignment.operations.upper():
+        if operation in b"M":
+            yield i, j
+        i += operation not in b"Z"
+        j += operation not in b"X"
+
+
+def agrees(alignment, known):
+    """Whether an alignment has the known pairs, and leaves the letters unpaired that are known to be."""
+    partner, unpaired_x, unpaired_z, i, j = set(), set(), set(), 0, 0
+    for operation in known.operations:
+        if operation in b"M":
+            partner.add((i, j))
+        elif operation in b"X":
+            unpaired_x.add(i)
+        elif operation in b"Z":
+            unpaired_z.add(j)
+        i += operation not in b"Zz"
+        j += operation not in b"Xx"
+    found = set(paired_cells(alignment))
+    return partner <= found and not any(i in unpaired_x or j in unpaired_z for i, j in found)
+
+
 class Alignments(Case):
     """Pairs of strings with reference alignments, some of whose pairs are assessed."""
 
@@ -423,6 +457,26 @@ class Alignments(Case):
         marks = iter(assessed)
         letters = "".join(("M" if next(marks) else "m") if c == "M" else c for c in gold[2])
         return Alignment(gold[0], gold[1], letters.encode())
+
+    def whole(self):
+        return [y._replace(operations=y.operations.upper()) for y in self.Y]
+
+    def knowledge(self, seed):
+        """Some operations in lower case; where all of them are open, alignments without any pair would agree."""
+        if not self.augments:
+            return None
+        rng = np.random.default_rng(seed)
+        found = []
+        for space, y, (x, z) in zip(self.spaces, self.Y, self.strings, strict=True):
+            whole = y.operations.upper()
+            free = rng.random(len(whole)) < rng.choice([0.0, 0.5, 1.0])
+            free[int(rng.choice([k for k, c in enumerate(whole) if c in b"M"]))] = False
+            known = y._replace(operations=bytes(c + 32 if f else c for c, f in zip(whole, free, strict=True)))
+            agree = [not free.any() and key(other) == key(known) for other in space.outputs]
+            if free.any():
+                agree = [agrees(other, known.whole(len(x), len(z))) for other in space.outputs]
+            found.append((known, np.array(agree)))
+        return found
 
     def other_outputs(self):
         for space in self.spaces:
@@ -550,6 +604,16 @@ class Taxonomies(Case):
         listed = psi[n:][self.mask[n:]]
         out[n * stride : n * stride + len(listed)] = listed
         return out
+
+    def knowledge(self, seed):
+        rng = np.random.default_rng(seed)
+        found = []
+        for y in self.Y:
+            agree = rng.random(self.K) < rng.choice([0.0, 0.4, 1.0])
+            agree[y] = True
+            known = np.flatnonzero(agree).tolist()
+            found.append((set(known) if len(known) > 1 or rng.random() < 0.5 else known[0], agree))
+        return found
 
     def scores(self, w):
         """Of all documents and outputs."""

@@ -11,7 +11,7 @@ from structsvm import ConvergenceWarning
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import CrammerSinger, Huller, KernelLaRank, KernelPerceptron, LaSVM, WestonWatkins
-from structsvm.solvers.crammer_singer import SHARE
+from structsvm.solvers.kernel.crammer_singer import SHARE
 
 
 def problem(n_labels, n=60, seed=0):
@@ -82,7 +82,7 @@ def test_a_cache_of_the_size_that_is_asked_for(method):
 
 
 def test_a_matrix_of_coefficients_that_is_too_large(monkeypatch):
-    monkeypatch.setattr("structsvm.solvers.kernel.LARGEST_MATRIX", 180)
+    monkeypatch.setattr("structsvm.solvers.kernel.base.LARGEST_MATRIX", 180)
     for kind in (CrammerSinger, WestonWatkins):
         kind().start(problem(3))
         with pytest.raises(ValueError, match="61 examples times 3 classes are more than the 180 coefficients"):

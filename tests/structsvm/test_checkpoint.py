@@ -35,7 +35,7 @@ from structsvm.solvers import (
     LaSVM,
     WestonWatkins,
 )
-from structsvm.solvers.kernel import KernelRun
+from structsvm.solvers.kernel.base import KernelRun
 from structsvm.tasks import SequenceLabeler
 
 SOLVERS = [

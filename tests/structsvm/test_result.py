@@ -13,7 +13,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.result import History, Result, relative_gap
 from structsvm.solvers import SGDQN, CrammerSinger, CuttingPlane, FrankWolfe, KernelLaRank, LaRank, LaSVM
-from structsvm.solvers.kernel import KernelSolver
+from structsvm.solvers.kernel.base import KernelSolver
 
 
 @pytest.mark.parametrize("n", [10, History.MAX_ROWS, History.MAX_ROWS + 1, 5 * History.MAX_ROWS])

@@ -517,7 +517,7 @@ def test_callbacks_see_every_pass():
 
 @pytest.mark.parametrize("kind", [CrammerSingerClassifier, WestonWatkinsClassifier])
 def test_batch_solvers_bound_their_coefficients(kind, monkeypatch):
-    monkeypatch.setattr("structsvm.solvers.kernel.LARGEST_MATRIX", 1000)
+    monkeypatch.setattr("structsvm.solvers.kernel.base.LARGEST_MATRIX", 1000)
     with pytest.raises(ValueError, match=r"600 examples times .* classes are more than the 1000 coefficients"):
         kind().fit(X, y)
 

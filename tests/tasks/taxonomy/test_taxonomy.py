@@ -28,7 +28,7 @@ from structsvm.metrics import path_loss, tree_loss
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.solvers.kernel_larank import KernelLaRank
+from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, attribute_vectors
@@ -434,8 +434,9 @@ def test_leaves_without_documents_are_not_predicted():
 def test_labels_may_be_inner_nodes():
     rng = np.random.default_rng(0)
     names = np.where(rng.random(len(y)) < 0.3, [Taxonomy.from_paths(PATHS).path(name)[0] for name in y], y)
-    with pytest.raises(ValueError, match="the label 'comp' is an inner node of the taxonomy; set leaf_only=False"):
-        TaxonomyClassifier(PATHS).fit(X, names)
+    leaves_alone = TaxonomyClassifier(PATHS, C=1.0, random_state=0).fit(X, names)
+    assert set(leaves_alone.classes_) == set(Taxonomy.from_paths(PATHS).leaves)
+    assert leaves_alone.result_.n_rounds > 0
     model = TaxonomyClassifier(PATHS, leaf_only=False, C=1.0, random_state=0).fit(X, names)
     assert set(model.classes_) == set(Taxonomy.from_paths(PATHS).nodes)
     scores = model.node_scores(X)

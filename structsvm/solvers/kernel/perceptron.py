@@ -14,7 +14,7 @@ from structsvm.kernel.problem import KernelProblem
 from structsvm.kernel.support_vectors import SupportVectors
 from structsvm.parameters import FLAG, POSITIVE, Interval, seed_from
 from structsvm.solvers.base import Solver
-from structsvm.solvers.kernel import KernelRun
+from structsvm.solvers.kernel.base import KernelRun
 
 
 class KernelPerceptronRun(KernelRun):

@@ -32,7 +32,7 @@ from structsvm.kernel._cycles import Arcs, CycleSteps
 from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import Interval, Options
-from structsvm.solvers.kernel import KernelDualRun, KernelSolver, check_size
+from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, check_size
 
 # Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
 # gap) has only this share of the slope that there was.

@@ -14,7 +14,7 @@ from structsvm._warnings import warn
 from structsvm.kernel._lasvm import SELECTIONS, LaSVMState, OnlineSchedule
 from structsvm.parameters import FLAG, N_REPROCESS, POSITIVE, Interval, Options
 from structsvm.result import ConvergenceWarning, relative_gap
-from structsvm.solvers.kernel import TWO_CLASSES, KernelDualRun, KernelSolver
+from structsvm.solvers.kernel.base import TWO_CLASSES, KernelDualRun, KernelSolver
 
 
 class LaSVMRun(KernelDualRun):

@@ -11,7 +11,7 @@ import numpy as np
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
 from structsvm.kernel._kernel_dual import KernelDual, WorkingSetSchedule
 from structsvm.parameters import N_REPROCESS, Interval, Kind, Options
-from structsvm.solvers.kernel import KernelSolver
+from structsvm.solvers.kernel.base import KernelSolver
 
 # The least slope that is worth a step: in the first pass, from pass to pass, and at last. Steps on pairs that are
 # nearly optimal cost as much as others and gain next to nothing while so much else has changed.

@@ -14,7 +14,7 @@ from structsvm.dual._schedules import FixedSchedule
 from structsvm.kernel._huller import HullerState
 from structsvm.parameters import Interval
 from structsvm.result import ConvergenceWarning
-from structsvm.solvers.kernel import TWO_CLASSES, KernelRun, KernelSolver
+from structsvm.solvers.kernel.base import TWO_CLASSES, KernelRun, KernelSolver
 
 # More drift of the recursive norms than this is worth a word, and a smaller squared distance of the hulls: kernel
 # values are of single precision.

@@ -11,7 +11,7 @@ import numpy as np
 from structsvm.dual._schedules import SolveSchedule
 from structsvm.kernel._full_gradient import FullGradient
 from structsvm.parameters import Interval
-from structsvm.solvers.kernel import KernelSolver, check_size
+from structsvm.solvers.kernel.base import KernelSolver, check_size
 
 # Of the largest violation, the share from which on a pass looks at an example: the worst come first, as there.
 SHARE = 0.1

@@ -1,0 +1,1 @@
+"""Solvers of kernel machines: of two classes, and of several."""

@@ -1,0 +1,445 @@
+"""Learning from outputs that are known in part: complete them, solve the convex problem, complete them again.
+
+Where of the true output of example i only some h_i is known, the constraints are those of the best output that agrees
+with it (Yu and Joachims 2009):
+
+    L(w) = 1/2 |w|^2 + C sum_i [max_y (Delta(c_i, y) + <w, Psi(x_i, y)>) - max_{c agrees with h_i} <w, Psi(x_i, c)>],
+
+a difference of convex functions. With completions c_i that stay as they are it is an ordinary problem and a bound on
+L, which the solvers of the dual train on and certify. The best completions under the weights found then lower it again;
+where the loss depends on them they need not, and are taken only if they do. So the objective never rises.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import time
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm._problem import BoundProblem
+from structsvm.checksum import checksum
+from structsvm.dual.parallel import Rounds
+from structsvm.parameters import Interval, Kind, Options, seed_from, validate
+from structsvm.result import Result, relative_gap
+from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
+from structsvm.solvers.larank import LaRank
+
+# Random weights under which the first completions are found, each for its share of the examples.
+DRAWS = 8
+
+# Before all examples take part: the share of them that a round has at least, but for the first one, and by which factor
+# they grow. So there are no more than GROWING rounds of this kind.
+LEAST_SHARE, GROWTH, GROWING = 0.125, 2, 4
+
+Targets = tuple[NDArray[np.int64], NDArray[Any]]
+
+
+def of_inner(name: str) -> Any:
+    """An attribute that is the inner run's."""
+    return property(lambda run: getattr(run.inner, name), lambda run, value: setattr(run.inner, name, value))
+
+
+class LatentRun(DualRun):
+    """Rounds of completion, each a run of the wrapped solver.
+
+    Attributes
+    ----------
+    known : Problem
+        With what is known of the true outputs.
+    inner : DualRun
+        That of the round, on the completed problem.
+    round, joined : int
+        Rounds that are over; how many of them there had been when all examples took part.
+    under : ndarray of shape (n_features,), or None
+        The weights of the last round, under which the completions were found; None in the first.
+    objective : float
+        Theirs on the completed problem; infinite in the first round.
+    chosen : ndarray of bool, or None
+        The examples that take part; None: all.
+    """
+
+    problem: Any = of_inner("problem")
+    state: Any = of_inner("state")
+    schedule: Any = of_inner("schedule")
+    rounds: Any = of_inner("rounds")
+    C: Any = of_inner("C")
+    history: Any = of_inner("history")
+    status: Any = of_inner("status")
+    n_iter: Any = of_inner("n_iter")
+    seconds: Any = of_inner("seconds")
+    primal: Any = of_inner("primal")
+    dual: Any = of_inner("dual")
+    dual_before: Any = of_inner("dual_before")
+    use_average: Any = of_inner("use_average")
+
+    def __init__(self, solver: Any, known: Any, sample_weight: Any, base: Any) -> None:
+        self.solver, self.known, self.sample_weight, self.base = solver, known, sample_weight, base
+        self.seed = seed_from(copy.deepcopy(solver.random_state))
+        self.round, self.joined, self.first, self.objective = 0, 0, 0, np.inf
+        self.under: Any = None
+        self.chosen: Any = None
+        self.stays = False  # whether `under` is better than what the round has found
+        begin = time.perf_counter()
+        problem, self.chosen = self._first_problem()
+        self.inner = self._inner(problem)
+        self.seconds = time.perf_counter() - begin
+
+    # ---- the first completions ------------------------------------------------------------------
+
+    def _first_problem(self) -> tuple[Any, Any]:
+        """Return ``(problem, chosen)``: the first completions, and the examples that take part in the first round.
+
+        What is known whole has the same completion under any weights, and under their opposite.
+        """
+        rounds = Rounds(self.known, self.solver.n_jobs)
+        if self.base is not None:
+            return self.known.with_targets(rounds.completions(self.base)), None
+        rng = np.random.default_rng(self.seed)
+        n_draws = 1 if self.solver.start_from == "random" else DRAWS
+        best, worst = list[Targets](), list[Targets]()
+        for turn in range(min(n_draws, self.known.n_samples)):
+            w = rng.standard_normal(self.known.n_features, dtype=np.float32).astype(self.known.weight_dtype)
+            best.append(rounds.completions(w, turn, n_draws))
+            if n_draws > 1:
+                worst.append(rounds.completions(-w, turn, n_draws))
+        problem = self.known.with_targets(interleaved(best))
+        if n_draws == 1:
+            return problem, None
+        whole = ~problem.differ(interleaved(worst)) & self._weighty()
+        if not whole.any():
+            whole = self._grown(whole, rng.random(len(whole)))
+        return problem, None if whole.sum() == self._weighty().sum() else whole
+
+    def _weighty(self) -> Any:
+        """The examples that weigh anything."""
+        weight = self.sample_weight
+        return np.ones(self.known.n_samples, dtype=bool) if weight is None else np.asarray(weight) > 0.0
+
+    def _grown(self, chosen: Any, order: Any) -> Any:
+        """More examples than those chosen, the lowest ones in this order; None: all."""
+        n_all, n_chosen = int(self._weighty().sum()), int(chosen.sum())
+        n = max(GROWTH * n_chosen, int(np.ceil(LEAST_SHARE * n_all)))
+        if n >= n_all:
+            return None
+        order = np.where(chosen, -np.inf, np.where(self._weighty(), order, np.inf))
+        grown = np.zeros(len(order), dtype=bool)
+        grown[np.argsort(order, kind="stable")[:n]] = True
+        return grown
+
+    # ---- rounds ---------------------------------------------------------------------------------
+
+    def _inner(self, problem: Any) -> Any:
+        """A fresh run of the wrapped solver on a completed problem."""
+        solver, weight = self.solver.inner, self.sample_weight
+        solver.check(problem)
+        if self.chosen is not None:
+            weight = self.chosen * (1.0 if weight is None else weight)
+        run = solver.start(problem, sample_weight=weight, base=self.base)
+        run.status = "running"
+        return run
+
+    def advance(self, seconds: float = SLICE_SECONDS) -> bool:
+        if self.schedule.next >= self.schedule.n_samples:
+            self.stays = False
+        done = self.inner.advance(seconds)
+        if done and self._is_solved():
+            self._end_round()
+        return done
+
+    def _is_solved(self) -> bool:
+        """Whether the wrapped solver would have ended here."""
+        solver = self.solver.inner
+        if solver.tol is not None:
+            self.checked_certify()
+            if relative_gap(self.primal, self.dual) <= solver.tol:
+                return True
+        return self.inner.is_solved or solver.is_settled(self.inner) or self.n_iter - self.first >= solver.n_passes
+
+    def certify(self) -> None:
+        """Compute the primal objective of the completed problem, unless that has been done since the last pass.
+
+        Of the weights found and those that the round began with, the run returns those of the lower one.
+        """
+        if not np.isnan(self.primal):
+            return
+        self.inner.certify()
+        self.stays = self.objective < self.primal
+        if self.stays:
+            self.primal = self.objective
+
+    def _end_round(self) -> None:
+        """Find the completions under the weights of this round, and begin the next one with them, or set the status."""
+        self.checked_certify()
+        begin = time.perf_counter()
+        self.round += 1
+        is_growing = self.chosen is not None
+        if not is_growing and self.round - self.joined >= self.solver.rounds:
+            self.status = "max_iter"
+            return
+        w = self.weights
+        targets = self.rounds.completions(w)
+        others = self.problem.differ(targets)
+        if not others.any() and not is_growing:
+            self.status = "converged"
+            return
+        problem = self.problem.with_targets(targets)
+        if is_growing:
+            self.chosen = self._grown(self.chosen, self._order(problem, w))
+            self.joined = self.round
+        inner = self._inner(problem)
+        objective = inner.primal_at(w) if problem.is_exact else np.nan
+        if not is_growing:
+            fall = self.objective - objective
+            if objective > self.primal or (np.isfinite(fall) and fall <= self.solver.tol * abs(self.objective)):
+                self.state.count_argmax(problem.n_samples)
+                self.status = "converged"
+                return
+        self.record()
+        self.seconds += time.perf_counter() - begin
+        arrays = self.inner.get_state() | self.state.without(others) | {"schedule": inner.schedule.get_state()}
+        arrays |= getattr(inner.schedule, "get_arrays", dict)()
+        inner.set_state(arrays, adapt=True)
+        inner.state.count_argmax(problem.n_samples)
+        self.inner, self.first = inner, inner.n_iter
+        self.under, self.objective, self.stays = w, objective, problem.is_exact
+
+    def _order(self, problem: Any, w: Any) -> Any:
+        """The order in which examples join the round: of what they lose under the weights, or any."""
+        if self.solver.start_from != "easiest":
+            return np.random.default_rng([self.seed, self.round]).random(problem.n_samples)
+        rounds = Rounds(problem, self.solver.n_jobs)
+        self.state.count_argmax(problem.n_samples)
+        return rounds.losses(w) if self.solver.inner.rescaling is None else rounds.violations(w)
+
+    # ---- what is returned -----------------------------------------------------------------------
+
+    @property
+    def is_solved(self) -> bool:
+        return False  # `advance` sets the status
+
+    @property
+    def weights(self) -> Any:
+        return self.under.copy() if self.stays else self.inner.weights
+
+    @property
+    def n_support(self) -> Any:
+        return self.inner.n_support
+
+    def contradiction(self, what: str) -> Exception:
+        return self.inner.contradiction(what)
+
+    def primal_at(self, w: Any) -> Any:
+        return self.inner.primal_at(w)
+
+    def result(self) -> Result:
+        return dataclasses.replace(super().result(), n_rounds=max(self.round, 1))
+
+    # ---- state ----------------------------------------------------------------------------------
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """The state of the inner run, and what the completions follow from: weights, or the seed of the first ones."""
+        under = np.empty(0, self.known.weight_dtype) if self.under is None else self.under
+        chosen = np.empty(0, bool) if self.chosen is None else self.chosen
+        return self.inner.get_state() | {
+            "latent": np.array([self.round, self.joined, self.first, self.objective]),
+            "latent_seed": np.array([self.seed], dtype=np.uint64),
+            "latent_under": under,
+            "latent_chosen": chosen.astype(np.uint8),
+            "latent_targets": np.array([summary(self.problem.targets)], dtype=np.int64),
+        }
+
+    def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
+        """Restore the arrays returned by `get_state`; those of another solver's training where all was known."""
+        before = self.__dict__.copy()
+        try:
+            if "latent" in arrays:
+                self._restore(arrays)
+            inner = self._inner(self._problem_found())
+            if "latent" in arrays and summary(inner.problem.targets) != int(arrays["latent_targets"][0]):
+                raise ValueError("the completions of the training state are not found again: it is of another problem")
+            inner.set_state(arrays, adapt=adapt)
+            self.inner = inner
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+        if adapt:
+            self.round, self.joined, self.first = 0, 0, inner.n_iter
+            self.objective, self.stays = np.inf, False
+
+    def _problem_found(self) -> Any:
+        """The completed problem that a training state is of."""
+        if self.under is None:
+            return self._first_problem()[0]
+        return self.known.with_targets(Rounds(self.known, self.solver.n_jobs).completions(self.under))
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        numbers, seed = checked(arrays, "latent", np.float64, (4,)), checked(arrays, "latent_seed", np.uint64, (1,))
+        n_features, n_samples = self.known.n_features, self.known.n_samples
+        under = np.asarray(arrays.get("latent_under"))
+        chosen = np.asarray(arrays.get("latent_chosen"))
+        checked(arrays, "latent_targets", np.int64, (1,))
+        if under.shape not in ((0,), (n_features,)) or under.dtype != self.known.weight_dtype:
+            raise ValueError(f"array 'latent_under' of the training state must be {n_features} numbers, or none")
+        if not np.isfinite(under).all():
+            raise ValueError("array 'latent_under' of the training state holds values that are not finite")
+        if chosen.shape not in ((0,), (n_samples,)) or chosen.dtype != np.uint8:
+            raise ValueError(f"array 'latent_chosen' of the training state must be {n_samples} flags, or none")
+        counts = numbers[:3]
+        if not np.isfinite(counts).all() or (counts < 0.0).any() or (counts != np.floor(counts)).any():
+            raise ValueError("array 'latent' of the training state holds numbers that are no counts")
+        self.round, self.joined, self.first = counts.astype(int).tolist()
+        self.objective = float(numbers[3])
+        self.seed = int(seed[0])
+        self.under = under.copy() if len(under) else None
+        self.chosen = chosen.astype(bool) if len(chosen) else None
+
+
+class LatentSVM(Solver):
+    """Training on outputs that are known in part, around any solver of the dual (Yu and Joachims 2009).
+
+    In rounds: each example's best output that agrees with what is known (the oracle's verb `complete`) becomes its true
+    one, and the wrapped solver goes on with the convex problem that this makes. The objective, `result_.primal` at the
+    end of each round, never rises; it is not convex, and ends in a local minimum. Primal, dual and gap certify the
+    convex problem with the completions of the last round, and nothing more.
+
+    Parameters
+    ----------
+    solver : LaRank, CuttingPlane, FrankWolfe, PassiveAggressive or ConditionalLikelihood, optional
+        With a linear or quadratic penalty. Default: ``LaRank()``. C, formulation, passes per round, `tol` of a round,
+        `n_jobs` (also for completing), `random_state`, `checkpoint` are those of this solver.
+    rounds : int, default=20
+        At most, once all examples take part.
+    tol : float, default=1e-3
+        Training ends once the completions stay as they are, or a round lowers the objective by no more than this share
+        of it.
+    start : {"uniform", "easiest", "random"}, default="uniform"
+        How training begins, where there are no weights to start from. "uniform": with the examples that are known
+        whole, or, if there are none, with an eighth of them all, completed under random weights; each further round is
+        for twice as many, completed under the weights so far, until all take part. "easiest": the same, but those of
+        least slack join first (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once,
+        completed under random weights. The objective can only be compared once all examples take part.
+
+    Notes
+    -----
+    An example that is known whole is its own completion: if all are, training is that of the wrapped solver, bit for
+    bit. What was learnt of the examples whose completions stay is kept from round to round (with `form="one_slack"`
+    only the weights are). With oracles that are not exact, no objective is known, and `rounds` or completions that stay
+    end the training.
+    """
+
+    needs = frozenset({"completions"})
+    gap_tol = None
+
+    _constraints = {
+        "solver": (Kind(DualSolver, "a solver of the dual"), Options(None)),
+        "rounds": Interval(Integral, 1),
+        "tol": Interval(Real, 0.0),
+        "start": Options("uniform", "random", "easiest"),
+    }
+
+    def __init__(
+        self,
+        solver: DualSolver | None = None,
+        *,
+        rounds: int = 20,
+        tol: float = 1e-3,
+        start: str = "uniform",
+    ) -> None:
+        self.solver = solver
+        self.rounds = rounds
+        self.tol = tol
+        self.start_from = start
+
+    # ---- parameters: `start` is also the name of a method, and what is not here is the solver's -----------------
+
+    @property
+    def inner(self) -> Any:
+        """The wrapped solver."""
+        return LaRank() if self.solver is None else self.solver
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "solver" or name not in self.inner._names():  # noqa: SLF001 (of this family)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.inner, name)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        params = {"solver": self.solver, "rounds": self.rounds, "tol": self.tol, "start": self.start_from}
+        if deep and self.solver is not None:
+            params |= {f"solver__{name}": value for name, value in self.solver.get_params().items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters by name, the solver's as ``solver__name`` or by their own, and return self."""
+        for name, value in params.items():
+            own = name.removeprefix("solver__")
+            if name == "start":
+                self.start_from = value
+            elif name in self._names():
+                super().set_params(**{name: value})
+            elif own in self.inner._names():  # noqa: SLF001
+                self.solver = self.inner.set_params(**{own: value})
+            else:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(self.get_params())}"
+                )
+        return self
+
+    def validate(self) -> None:
+        """Raise ValueError, naming the parameter, unless every value is acceptable, the wrapped solver's too."""
+        validate(SimpleNamespace(**self.get_params(deep=False)), self._constraints, type(self).__name__)
+        self.inner.validate()
+        if self.inner.penalty is None:
+            raise ValueError(
+                "The 'solver' parameter of LatentSVM must have a linear or a quadratic penalty: under a hard margin no "
+                f"completion is better than another. Got {self.inner!r}."
+            )
+
+    # ---- what a solver says of itself -------------------------------------------------------------
+
+    @property
+    def n_passes(self) -> Any:
+        return (GROWING + 1 + self.rounds) * self.inner.n_passes
+
+    def formulation(self) -> dict[str, Any]:
+        return self.inner.formulation()
+
+    def check(self, problem: BoundProblem) -> None:
+        """As `Solver.check`; NotImplementedError, naming oracle and verb, where the problem offers no completions."""
+        if isinstance(problem, BoundProblem) and "completions" not in problem.offers:
+            owner = next((getattr(problem, n) for n in ("oracle", "structure") if hasattr(problem, n)), problem)
+            raise NotImplementedError(
+                f"{type(owner).__name__} does not implement complete, the verb for outputs that are known in part, "
+                "which LatentSVM needs"
+            )
+        super().check(problem)
+
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> LatentRun:
+        return LatentRun(self, problem, sample_weight, base)
+
+
+def interleaved(parts: list[Targets]) -> Targets:
+    """Targets of which each part has the words of some of the examples, together."""
+    sizes = np.sum([np.diff(bounds) for bounds, _ in parts], axis=0)
+    examples = np.concatenate([np.repeat(np.arange(len(sizes)), np.diff(bounds)) for bounds, _ in parts])
+    words = np.concatenate([words for _, words in parts])
+    return np.concatenate([[0], np.cumsum(sizes)]), words[np.argsort(examples, kind="stable")]
+
+
+def summary(targets: Targets) -> int:
+    """A checksum of targets; 0 for those that are objects."""
+    bounds, words = targets
+    return 0 if words.dtype == object else checksum([np.asarray(bounds, dtype=np.int64), words])
+
+
+def checked(arrays: dict[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """An array of a training state; ValueError, naming it, unless it has this type and shape."""
+    array = np.asarray(arrays.get(name))
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(f"array {name!r} of the training state must be {shape[0]} numbers of type {np.dtype(dtype)}")
+    return array
