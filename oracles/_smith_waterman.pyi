@@ -35,6 +35,9 @@ class Aligner:
     def table(
         self, w: ArrayLike, x: int, z: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+    def log_sum(
+        self, w: ArrayLike, x: int, z: int, beta: float = 1.0, known: NDArray[np.uint8] | None = None
+    ) -> tuple[float, float]: ...
     def histogram(self, x: int, z: int, i: int, j: int, codes: NDArray[np.uint8]) -> NDArray[np.float64]: ...
 
 class ReferenceProblem(Problem):

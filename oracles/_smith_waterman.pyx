@@ -51,7 +51,12 @@ cdef extern from "kernels.h" nogil:
         double* rows
         double* kept
         double* triangle
+    ctypedef struct align_sum:
+        double log, mean
+    ctypedef struct align_sums:
+        pass
     ctypedef struct kernels:
+        int (*align_log_sum)(const align_task* s, double beta, align_sums* rows, align_sum* found) except -1 nogil
         int (*align_forward)(const align_task* s, align_end* ends) except -1 nogil
         int (*align_walk)(const align_task* s, align_end* end, int64_t layer, const uint8_t* script, uint8_t* path,
                           int64_t* at, align_end* detour) except -1 nogil
@@ -105,6 +110,8 @@ cdef class Aligner:
     cdef int32_t[:, ::1] letters        # x, and z backwards
     cdef double[::1] memory
     cdef uint8_t[::1] path              # the operations of an alignment, at its end
+    cdef int64_t[:, ::1] parts          # between known pairs: the cell before and the cell at the end of each
+    cdef int64_t n_parts
     cdef align_end[::1] ends
 
     def __init__(self, structure, strings, pairs, layers=1, traceback=True):
@@ -155,6 +162,7 @@ cdef class Aligner:
         self.letters = np.zeros((2, longest + ALIGN_MARGIN), dtype=np.int32)
         self.costs = np.zeros((4, longest + ALIGN_MARGIN))
         self.path = np.empty(2 * longest, dtype=np.uint8)
+        self.parts = np.empty((longest + 1, 4), dtype=np.int64)
         self.ends = np.empty(int(sizes[:, 2].max(initial=1)),
                              dtype=[("score", "f8")] + [(k, "i8") for k in ("i", "j", "state", "at")])
 
@@ -401,53 +409,65 @@ cdef class Aligner:
     cdef int64_t agreeing(self, const uint8_t* known, int64_t count, align_end* start) except? -1 nogil:
         """Fill the path with the best alignment that agrees with what is known, after `load`; -1: there is none.
 
-        Known pairs cut the strings into parts that do not depend on each other: the last one first, as `walk` goes.
-        Returns the position where the path begins, and sets the start.
+        The last part first, as `walk` goes. Returns the position where the path begins, and sets the start.
         """
-        cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high
-        cdef int64_t i = 0, j = 0, x_stop = m, z_stop = n, at = m + n, k
+        cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high, at = m + n
+        cdef int64_t part = self.cut(known, count)
+        while part >= 0:
+            at = self.align_part(part, n, low, high, at, start)
+            if at < 0:
+                break
+            part -= 1
+            if part >= 0:
+                at -= 1
+                self.path[at] = ALIGN_PAIR
+        self.task.m, self.task.n = m, n
+        return at
+
+    cdef int64_t cut(self, const uint8_t* known, int64_t count) noexcept nogil:
+        """Known pairs cut the strings into parts that do not depend on each other: write to `parts` the cell before
+        each and that at its end, mark letters known to be in no pair, and return the number of the last part."""
+        cdef int64_t i = 0, j = 0, k, part = 0
+        self.parts[0, 0] = self.parts[0, 1] = 0
         for k in range(count):
             if known[k] == ALIGN_SKIP_X:
                 self.letters[0, i + 1] = <int32_t>(self.n_symbols * self.side)
             elif known[k] == ALIGN_SKIP_Z:
-                self.letters[1, n - 1 - j] = <int32_t>self.n_symbols
+                self.letters[1, self.task.n - 1 - j] = <int32_t>self.n_symbols
+            elif known[k] == ALIGN_PAIR:
+                self.parts[part, 2], self.parts[part, 3] = i, j
+                part += 1
+                self.parts[part, 0], self.parts[part, 1] = i + 1, j + 1
             i += (known[k] & 3) != ALIGN_SKIP_Z
             j += (known[k] & 3) != ALIGN_SKIP_X
-        for k in range(count - 1, -1, -1):
-            if known[k] == ALIGN_PAIR:
-                at = self.part(i, j, x_stop, z_stop, n, low, high, ALIGN_GLOBAL,
-                               ALIGN_GLOBAL if at < m + n else self.mode, at, start)
-                if at < 0:
-                    break
-                at -= 1
-                self.path[at] = ALIGN_PAIR
-                x_stop, z_stop = i - 1, j - 1
-            i -= (known[k] & 3) != ALIGN_SKIP_Z
-            j -= (known[k] & 3) != ALIGN_SKIP_X
-        if at >= 0:
-            at = self.part(0, 0, x_stop, z_stop, n, low, high, self.mode,
-                           ALIGN_GLOBAL if at < m + n else self.mode, at, start)
-        self.task.m, self.task.n = m, n
-        return at
+        self.parts[part, 2], self.parts[part, 3] = i, j
+        self.n_parts = part + 1
+        return part
 
-    cdef int64_t part(self, int64_t i, int64_t j, int64_t x_stop, int64_t z_stop, int64_t n, int64_t low, int64_t high,
-                      int64_t begin, int64_t end, int64_t at, align_end* start) except? -1 nogil:
-        """Fill the path before position `at` with the best alignment of the letters from cell (i, j) to another.
-
-        After `load`; its band is low .. high in the whole. Returns the new position, -1 where the band has none, and
-        sets the start.
-        """
+    cdef bint turn_to(self, int64_t part, int64_t n, int64_t low, int64_t high) noexcept nogil:
+        """Make a part the task, in the band low .. high of the whole; returns whether there is anything in it."""
         cdef align_task* s = &self.task
-        cdef int64_t first, k
-        start.i = start.j = 0
-        if x_stop == i and z_stop == j:
-            return at
+        cdef int64_t i = self.parts[part, 0], j = self.parts[part, 1]
+        cdef int64_t x_stop = self.parts[part, 2], z_stop = self.parts[part, 3]
         s.low, s.high = low - j + i, high - j + i
-        self.blocks(x_stop - i, z_stop - j, True)
-        s.begin, s.end = begin, end
+        self.blocks(x_stop - i, z_stop - j, self.traceback)
+        s.begin = self.mode if part == 0 else ALIGN_GLOBAL
+        s.end = self.mode if part + 1 == self.n_parts else ALIGN_GLOBAL
         s.x, s.z = &self.letters[0, i], &self.letters[1, n - z_stop]
         s.open_x, s.extend_x = &self.costs[0, i], &self.costs[1, i]
         s.open_z, s.extend_z = &self.costs[2, n - z_stop], &self.costs[3, n - z_stop]
+        return x_stop > i or z_stop > j
+
+    cdef int64_t align_part(self, int64_t part, int64_t n, int64_t low, int64_t high, int64_t at,
+                            align_end* start) except? -1 nogil:
+        """Fill the path before position `at` with the best alignment of a part.
+
+        Returns the new position, -1 where the band has none, and sets the start.
+        """
+        cdef int64_t first, k
+        start.i = start.j = 0
+        if not self.turn_to(part, n, low, high):
+            return at
         if self.forward() == -INFINITY:
             return -1
         start[0] = self.ends[0]
@@ -481,6 +501,40 @@ cdef class Aligner:
         pair = np.asarray(self.pair).reshape(self.side, -1)
         gaps = np.asarray(self.gaps)
         return np.asarray(table), pair[a], gaps[:, a], gaps[:, b]
+
+    def log_sum(self, w, Py_ssize_t x, Py_ssize_t z, double beta=1.0, const uint8_t[::1] known=None):
+        """The log of the sum of exp(beta score) over alignments of strings x and z, and its derivative by beta.
+
+        The latter is the mean score under p(y) ~ exp(beta score). -inf and 0 where the band has no alignment. `known`:
+        over those alone that agree with it, see `complete`.
+        """
+        self.begin(w, x, z)
+        cdef double[::1] rows = np.empty(2 * (self.task.n + 1) * (sizeof(align_sums) // sizeof(double)))
+        cdef align_sums* room = <align_sums*>&rows[0]
+        cdef align_sum found, total
+        cdef const int32_t* a = &self.symbols[0] + self.offsets[x]
+        cdef const int32_t* b = &self.symbols[0] + self.offsets[z]
+        cdef int64_t m = self.task.m, n = self.task.n, low = self.task.low, high = self.task.high, part
+        cdef double score
+        if known is None:
+            with nogil:
+                KERNELS.align_log_sum(&self.task, beta, room, &found)
+            return found.log, found.mean
+        self.check_known(x, z, known)
+        total.log = total.mean = 0.0
+        with nogil:
+            self.cut(&known[0], known.shape[0])
+            for part in range(self.n_parts):
+                if self.turn_to(part, n, low, high):
+                    KERNELS.align_log_sum(&self.task, beta, room, &found)
+                    total.log += found.log
+                    total.mean += found.mean
+                if part + 1 < self.n_parts:
+                    score = self.pair[a[self.parts[part, 2]] * self.side + b[self.parts[part, 3]]]
+                    total.log += beta * score
+                    total.mean += score
+            self.task.m, self.task.n = m, n
+        return total.log, total.mean
 
     def histogram(self, Py_ssize_t x, Py_ssize_t z, Py_ssize_t i, Py_ssize_t j, const uint8_t[::1] codes):
         """The joint feature of an alignment, dense float64."""

@@ -358,6 +358,10 @@ class SmithWatermanOracle(Oracle):
         table, pair, gap_x, gap_z = self._aligner_of(x).table(w, 0, 1)
         return alignments_by_score(table, pair, self.encode(x[1]), gap_x, gap_z, self.mode)
 
+    def log_sum(self, x: tuple[ArrayLike, ArrayLike], w: ArrayLike) -> float:
+        """The log of the sum of exp(score) over all alignments of x = (x, z)."""
+        return self._aligner_of(x).log_sum(w, 0, 1)[0]
+
 
 def _count(name: str, value: Any, least: int) -> int:
     allowed = Interval(Integral, least)

@@ -10,6 +10,7 @@
 #define STRUCTSVM_KERNELS_H
 
 #include "align.h"
+#include "align_sums.h"
 #include "chain_expect.h"
 #include "cky_inside.h"
 #include "cky_sums.h"
@@ -50,6 +51,7 @@ typedef struct {
     int (*align_walk)(const align_task *s, align_end *end, int64_t layer, const uint8_t *script, uint8_t *path,
                       int64_t *at, align_end *detour);
     int (*align_table)(const align_task *s, double *table);
+    int (*align_log_sum)(const align_task *s, double beta, align_sums *rows, align_sum *found);
     int (*align_is_hit)(const align_task *s, int64_t i, int64_t j);
     int (*inside)(cky_chart *h);
     int (*sums_inside)(cky_chart *h, cky_sums *f, double *log_sum);

@@ -25,15 +25,19 @@ N_STAND_INS = 10
 load = AlignmentModel.load
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
-    """The alignments of the input's pairs as A2M; with `kbest` the best ones of each with their scores."""
+def predict(model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False) -> Iterator[str]:
+    """The alignments of the input's pairs as A2M; with `kbest` the best ones of each with their scores.
+
+    With `confidence` their probabilities stand in the place of scores.
+    """
     file = read_alignments(out.source(path))
-    if kbest is None:
+    if kbest is None and not confidence:
         yield from map(to_a2m, file.names, model.align(file.pairs, jobs))
         return
     for name, pair in zip(file.names, file.pairs, strict=True):
-        for rank, (rows, score) in enumerate(model.align_kbest(pair, kbest), start=1):
-            yield to_a2m(f"{name} rank={rank} score={score:.6f}", rows)
+        ranked = model.align_kbest(pair, kbest or 1, probabilities=confidence)
+        for rank, (rows, value) in enumerate(ranked, start=1):
+            yield to_a2m(f"{name} rank={rank} {'probability' if confidence else 'score'}={value:.6f}", rows)
 
 
 UNDRAWN = {"evaluate": "draws a confusion matrix, which alignments have none of"}

@@ -90,6 +90,8 @@ class SequenceAligner(TaskEstimator):
     prior_ : Costs or None
         The costs w0: names of mode and matrix, `gap_open`, `gap_extend` in the matrix's unit, and the factor `scale`
         on all of them.
+    temperature_ : float or None
+        What scores are divided by before they become probabilities; None before `calibrate`.
     C_ : float
         The C of the last training.
     validation_ : dict
@@ -316,10 +318,28 @@ class SequenceAligner(TaskEstimator):
         """
         return self._fitted().align(X, self._threads)
 
-    def predict_kbest(self, X: Any, k: Any) -> list[Any]:
-        """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are."""
+    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
+        """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are.
+
+        With `probabilities` the alignment's probability stands in the place of its score: among all alignments, at the
+        temperature that `calibrate` has found.
+        """
         model = self._fitted()
-        return [model.align_kbest(pair, k) for pair in X]
+        return [model.align_kbest(pair, k, probabilities=probabilities) for pair in X]
+
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Fit `temperature_` to aligned pairs that the model was not trained on, by their likelihood.
+
+        Of columns that are not assessed, all alignments that agree with the others count.
+
+        Returns
+        -------
+        self
+        """
+        model = self._fitted().again()
+        model.calibrate(X, y)
+        self._adopt(model)
+        return self
 
     def decision_function(self, X: Any, candidates: Any) -> Any:
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from itertools import chain, islice
 from numbers import Integral, Real
@@ -24,6 +25,7 @@ from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
+from structsvm.tasks.common.calibration import fit_temperature
 from structsvm.tasks.common.model import TaskModel
 
 DEFAULT_C = 0.001
@@ -46,6 +48,8 @@ class AlignmentModel(TaskModel):
     weights : ndarray of shape (oracle.n_features,), float64
     costs : Costs or None
         The costs of the prior that training started from.
+    temperature : float or None
+        What scores are divided by before they become probabilities, from `calibrate`; None: not known.
     guide : ndarray of shape (oracle.n_features,), float64, or None
         The costs by which columns that the references do not assess were aligned for the last training.
     """
@@ -320,14 +324,51 @@ class AlignmentModel(TaskModel):
         x, z = letters
         return join_rows(x, z, 0, 0, b"", local=self.oracle.mode == "local")
 
-    def align_kbest(self, pair: Any, k: Any) -> list[Any]:
-        """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first."""
+    def align_kbest(self, pair: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
+        """The k best alignments of a pair of strings: a list of ``(rows, score)``, best first.
+
+        With `probabilities` each has its probability among all alignments instead.
+        """
         if not isinstance(k, Integral) or k < 1:
             raise ValueError(f"k must be an integer of at least 1, got {k!r}")
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
-        found = islice(self.oracle.alignments(strings, self.weights), int(k))
-        return [(self._rows(pair, a.x_start, a.z_start, a.codes), score) for score, a in found]
+        ranked = list(islice(self.oracle.alignments(strings, self.weights), int(k)))
+        found = [(self._rows(pair, a.x_start, a.z_start, a.codes), score) for score, a in ranked]
+        if not probabilities:
+            return found
+        if self.temperature is None:
+            raise ValueError(
+                "probabilities=True needs probabilities, and scores are none: call calibrate on aligned pairs"
+            )
+        log_sum = self.oracle.log_sum(strings, self.weights / self.temperature)
+        return [(rows, math.exp(min(score / self.temperature - log_sum, 0.0))) for rows, score in found]
+
+    def calibrate(self, X: Any, y: Any) -> None:
+        """Fit the temperature to aligned pairs that the model was not trained on: to the likelihood of all that agrees
+        with their assessed columns.
+        """
+        references = self.references(X, y)
+        aligner = self.oracle.aligner(references.strings, references.pairs)
+        examples = list(zip(references.x.tolist(), references.z.tolist(), references.known, strict=True))
+        whole = [references.alignment(k) for k in range(len(references))]
+        scores = [
+            float(aligner.histogram(x, z, a.x_start, a.z_start, a.codes) @ self.weights)
+            for (x, z, _), a in zip(examples, whole, strict=True)
+        ]
+
+        def loss(beta: float) -> tuple[float, float]:
+            value = slope = 0.0
+            for (x, z, known), score in zip(examples, scores, strict=True):
+                log_sum, mean = aligner.log_sum(self.weights, x, z, beta)
+                log_right, right = (
+                    (beta * score, score) if known is None else aligner.log_sum(self.weights, x, z, beta, known)
+                )
+                value += log_sum - log_right
+                slope += mean - right
+            return value, slope
+
+        self.temperature = fit_temperature(loss)
 
     def _rows(self, pair: Any, x_start: Any, z_start: Any, codes: Any) -> Any:
         x, z = (self.encoder.letters_of(string) for string in pair)

@@ -184,6 +184,11 @@ def a_table():
     return lambda: aligner.table(w, 0, 1)[0]
 
 
+def sums_of_alignments():
+    aligner, w = an_aligner()
+    return lambda: np.array(aligner.log_sum(w, 0, 1))
+
+
 def references():
     rng = np.random.default_rng(0)
     oracle = SmithWatermanOracle(4)
@@ -231,6 +236,7 @@ KERNELS = {
     "global": (lambda: an_alignment("global"), 8),
     "local": (lambda: an_alignment("local"), 8),
     "cells": (a_table, 30),
+    "sums of alignments": (sums_of_alignments, 30),
     "references": (references, 30),
     "parse": (a_parse, 10),
     "sums": (sums, 30),
