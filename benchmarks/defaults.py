@@ -1,14 +1,23 @@
-"""Defaults: what estimators choose by themselves, beside what a search over everything finds.
+"""Defaults: estimators as they come, beside a search over everything and beside other programs at their best.
 
-    python benchmarks/defaults.py [--part C|all] [--quick]
+    python benchmarks/defaults.py [--part C|sequences|taxonomies|alignments|classes|all] [--only TEXT] [--fresh]
+                                  [--quick]
 
 Prints tables and stores them in benchmarks/results/defaults.json and defaults.md. The data come from
-`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. Rows of other programs are kept and
+reused, unless --fresh. The parts need python-crfsuite, hiclass, Biopython and parasail; Wapiti and CRF++ are found on
+the PATH or by the environment variables WAPITI and CRF_LEARN, and left out where they are not.
 """
 
 from common.parts import main
 
-PARTS = ("C",)
+PARTS = ("C", "sequences", "taxonomies", "alignments", "classes")
 
 if __name__ == "__main__":
-    main("defaults", PARTS, __doc__)
+    main(
+        "defaults",
+        PARTS,
+        __doc__,
+        fresh="run the other programs again, do not reuse their results",
+        only="only tables with this text in their titles; the others stay as they are",
+    )

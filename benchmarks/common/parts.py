@@ -16,7 +16,8 @@ def main(name, parts, description, **flags):
     """Run the benchmark `name` with the options of the command line.
 
     A part is a module of the room `name`, or several that share one: ``table5-10`` is in ``table5``. Its
-    ``run(options)`` yields tables; `options.part` is its name. `flags` are further options, with their help.
+    ``run(options)`` yields tables, an unfinished one again when it has more rows; `options.part` is its name.
+    `flags` are further options, with their help; `only`, the text in the titles of what is run, takes a value.
     """
     os.environ.update(ENVIRONMENT)  # before the part imports numpy
     options = parser(description, parts, flags).parse_args()
@@ -42,14 +43,16 @@ def parser(description, parts, flags):
         help="where results are stored",
     )
     for flag, text in flags.items():
-        options.add_argument(f"--{flag}", action="store_true", help=text)
+        takes = {"default": "", "metavar": "TEXT"} if flag == "only" else {"action": "store_true"}
+        options.add_argument(f"--{flag}", **takes, help=text)
     return options
 
 
 def run_part(module, options):
-    """Print and store the tables of a part as they are produced; old ones are removed after the last."""
+    """Print and store the tables of a part as they are produced; old ones are removed after the last of a whole run."""
     part = options.part
-    old, tables = options.kept.tables(part), []
+    kept = {table.title: table for table in options.kept.tables(part)}
+    made = {}
     about = {
         "machine": options.machine,
         "date": dt.date.today().isoformat(),
@@ -57,9 +60,9 @@ def run_part(module, options):
     }
     for table in module.run(options):
         print(table.text(), flush=True)
-        tables.append(table)
+        kept[table.title] = made[table.title] = table
         if not options.quick:
-            titles = {t.title for t in tables}
-            options.kept.keep(part, tables + [t for t in old if t.title not in titles], **about)
+            options.kept.keep(part, list(kept.values()), **about)
     if not options.quick:
-        options.kept.keep(part, tables, **about, load_after=os.getloadavg()[0])
+        whole = kept if getattr(options, "only", "") else made
+        options.kept.keep(part, list(whole.values()), **about, load_after=os.getloadavg()[0])

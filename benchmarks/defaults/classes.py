@@ -1,0 +1,45 @@
+"""Kernel machines: LaRankClassifier() beside SVC."""
+
+from __future__ import annotations
+
+from sklearn.svm import SVC
+
+from defaults.methods import ACCURACY, Method, Trained, compared
+from structsvm.datasets import fetch_letter, fetch_mnist, fetch_usps
+from structsvm.tasks import LaRankClassifier
+
+CACHE = 1000  # MB, for both
+GRID = [{"C": C, "gamma": gamma} for C in (1.0, 10.0, 100.0) for gamma in (0.25, 1.0, 4.0)]
+SETS = {"LETTER": (fetch_letter, 5000), "USPS": (fetch_usps, None), "MNIST": (fetch_mnist, 6000)}
+ABOUT = f"""
+RBF kernels, a cache of {CACHE} MB, the whole test part. gamma is in units of scikit-learn's "scale"; SVC's grid: C 1,
+10, 100 and gamma 0.25, 1, 4. LaRankClassifier comes with C = 1, without a choice
+"""
+
+
+def run(options):
+    for name, (fetch, first) in SETS.items():
+        if options.only in name:
+            data = fetch()
+            n = 500 if options.quick else first
+            train, test = (data.X_train[:n], data.y_train[:n]), (data.X_test, data.y_test)
+            title = f"{name}{'' if first is None else f', the first {first} examples'}: accuracy"
+            yield from compared(title, METHODS, train, test, ACCURACY, ABOUT, options)
+
+
+def ours(X, y, setting):
+    machine = LaRankClassifier(cache_size=CACHE, random_state=0, **setting).fit(X, y)
+    chosen = {"C": float(getattr(machine, "C_", machine.C)), "passes": machine.n_iter_}
+    return Trained(machine.predict, chosen, {"C": machine.C_} if machine.C == "auto" else None)
+
+
+def svc(X, y, setting):
+    gamma = setting["gamma"] / (X.shape[1] * X.var())
+    return Trained(SVC(C=setting["C"], gamma=gamma, cache_size=CACHE).fit(X, y).predict)
+
+
+METHODS = [
+    Method("structsvm", ours),
+    Method('structsvm, C="auto"', lambda X, y, setting: ours(X, y, {"C": "auto"} | setting)),
+    Method("SVC", svc, GRID, "scikit-learn"),
+]

@@ -1,0 +1,200 @@
+"""A method beside others: its grid is searched on a part of the training data, then it trains on everything."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from common.measure import Clock, package_version
+from common.report import Table, notes, verdict
+
+DRAWS = 1000
+MOST = 3000  # training examples on which a grid is searched
+TIMES = 6.0  # what choosing may cost, in trainings
+COLUMNS = {
+    "method": ("method", ""),
+    "setting": ("setting", ""),
+    "score": ("score %", ".2f"),
+    "spread": ("±", ".2f"),
+    "cpu": ("training CPU s", ".2f"),
+    "total": ("with the choice", ".2f"),
+}
+NOTES = f"""
+structsvm: as it comes, without a parameter but random_state=0; further rows name theirs. The others: the best of a grid
+on a fifth of {MOST} training examples (of all where there are fewer), trained on the rest of them; then on everything
+
+score: on the test part; ±: its standard error, from {DRAWS} draws of test examples with replacement
+
+training: CPU seconds of one training on everything with the setting that was chosen; with the choice: the trainings and
+predictions of the search, too, of structsvm the whole `fit`. One core
+"""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A program and its grid.
+
+    Attributes
+    ----------
+    name : str
+    fit : callable
+        ``fit(X, y, setting)`` returns a `Trained`.
+    grid : list of dict
+        One setting: nothing is searched.
+    package : str
+        The distribution whose version the result depends on.
+    trains : bool
+        Whether a training can be told from the choice.
+    """
+
+    name: str
+    fit: Callable
+    grid: list = field(default_factory=lambda: [{}])
+    package: str = "structsvm"
+    trains: bool = True
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training leaves.
+
+    Attributes
+    ----------
+    predict : callable
+        X -> predictions.
+    chosen : dict
+        What it chose itself, to be shown.
+    again : dict or None
+        The setting that trains it once more without the choice.
+    cpu : float or None
+        CPU seconds of a command; None: those of the call count.
+    """
+
+    predict: Callable
+    chosen: dict = field(default_factory=dict)
+    again: dict | None = None
+    cpu: float | None = None
+
+
+@dataclass(frozen=True)
+class Score:
+    """How predictions are scored: counts per example, and the percentage that sums of them make."""
+
+    tally: Callable  # (y, predicted) -> array (n_examples, n_counts)
+    value: Callable  # (n_counts,) -> float
+
+
+ACCURACY = Score(
+    lambda y, predicted: np.column_stack([np.asarray(y) == np.asarray(predicted), np.ones(len(y))]),
+    lambda n: 100.0 * n[0] / n[1],
+)
+
+
+def compared(title, methods, train, test, score, about, options):
+    """Yield the table of a data set after each new row. The other programs' rows are kept for later runs."""
+    kept = [row for table in options.kept.tables(options.part) if table.title == title for row in table.rows]
+    keys = {m.name: key_of(m, title, train, options.machine) for m in methods if m.package != "structsvm"}
+    known = set() if options.fresh or options.quick else set(keys.values())
+    rows = {row["method"]: row for row in kept if row.get("key", "") in known}
+    for method in methods:
+        if method.name in rows:
+            continue
+        print(f"  {title}: {method.name}", file=sys.stderr, flush=True)
+        rows[method.name] = row_of(method, train, test, score) | {"key": keys.get(method.name)}
+        yield Table(title, COLUMNS, [rows[m.name] for m in methods if m.name in rows], ["unfinished"])
+    ordered = [rows[m.name] for m in methods]
+    yield Table(title, COLUMNS, ordered, [*notes(NOTES + about), *verdicts(ordered)])
+
+
+def key_of(method, title, train, machine):
+    """Key of a result: all it depends on."""
+    about = [method.name, package_version(method.package) or method.package, method.grid, title, len(train[1]), MOST]
+    return json.dumps([*about, *(machine[name] for name in ("cpu", "cores", "python"))])
+
+
+def row_of(method, train, test, score):
+    """Choose, train on everything, test; `train` and `test` are pairs of lists or arrays (X, y)."""
+    found, spent = [], 0.0
+    if len(method.grid) > 1:
+        inner, held_out = parts(*train)
+        for setting in method.grid:
+            done, cpu = trained(method, inner, setting)
+            with Clock() as clock:
+                predicted = done.predict(held_out[0])
+            spent += cpu + clock.cpu
+            found.append(score.value(score.tally(held_out[1], predicted).sum(axis=0)))
+    setting = method.grid[int(np.argmax(found)) if found else 0]
+    done, cpu = trained(method, train, setting)
+    total = spent + cpu
+    if done.again is not None:
+        _, cpu = trained(method, train, done.again)
+    counts = np.asarray(score.tally(test[1], done.predict(test[0])), dtype=float)
+    rng, n = np.random.default_rng(0), len(counts)
+    draws = [score.value(np.bincount(rng.integers(0, n, n), minlength=n) @ counts) for _ in range(DRAWS)]
+    return {
+        "method": method.name,
+        "setting": ", ".join(f"{name} {shown(value)}" for name, value in (setting | done.chosen).items()),
+        "score": score.value(counts.sum(axis=0)),
+        "spread": float(np.std(draws)),
+        "cpu": cpu if method.trains else None,
+        "total": total,
+        "grid": found,
+    }
+
+
+def trained(method, train, setting):
+    """A training and its CPU seconds."""
+    with Clock() as clock:
+        done = method.fit(*train, setting)
+    return done, clock.cpu if done.cpu is None else done.cpu
+
+
+def shown(value):
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def parts(X, y):
+    """Four fifths of at most `MOST` examples, and the others of them."""
+    order = np.random.default_rng(0).permutation(len(y))[:MOST]
+    held_out, inner = np.sort(order[: len(order) // 5]), np.sort(order[len(order) // 5 :])
+    return [(pick(X, places), pick(y, places)) for places in (inner, held_out)]
+
+
+def pick(items, places):
+    """Items of a list, rows of a matrix."""
+    return [items[i] for i in places] if isinstance(items, list) else items[places]
+
+
+def verdicts(rows):
+    """Notes on the targets, for the estimator as it comes: the first row."""
+    ours, *others = rows
+    others = [row for row in others if not row["method"].startswith("structsvm")]
+    if not others:
+        return []
+    best = max(others, key=lambda row: row["score"])
+    name = best["method"]
+    both = f"with the choice {ours['total']:.2f} s, {name} {best['total']:.2f} s"
+    first = verdict(
+        "first, or within one standard error of the first",
+        f"{ours['score']:.2f}, {name} {best['score']:.2f} ± {best['spread']:.2f}",
+        ours["score"] >= best["score"] - best["spread"],
+    )
+    if ours["cpu"] is None:
+        return [first, verdict("no more CPU time than that peer's", both, ours["total"] <= best["total"])]
+    return [
+        first,
+        verdict(
+            "one training in no more CPU time than that peer's",
+            f"{ours['cpu']:.2f} s, {name} {best['cpu']:.2f} s ({both})",
+            ours["cpu"] <= best["cpu"],
+        ),
+        verdict(
+            f"the choice and the training in at most {TIMES:g} times one training",
+            f"{ours['total'] / ours['cpu']:.1f}",
+            ours["total"] <= TIMES * ours["cpu"],
+        ),
+    ]

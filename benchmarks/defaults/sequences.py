@@ -1,0 +1,213 @@
+"""Label sequences: SequenceLabeler() beside the CRFs, on the same attributes."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from common.measure import run_command
+from defaults.data import tutorial
+from defaults.methods import Method, Score, Trained, compared
+from sequence import commands
+from sequence.attributes import attribute_lists, write_attributes
+from sequence.data import FETCH
+from structsvm.datasets import fetch_ocr_letters
+from structsvm.features.columns import read_columns
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.metrics import chunk_scores
+from structsvm.tasks import SequenceLabeler
+
+GRIDS = {
+    "lbfgs": [{"c1": a, "c2": b, "max_iterations": 200} for a, b in ((0.0, 1.0), (0.0, 0.1), (0.1, 0.1), (0.1, 0.01))],
+    "l2sgd": [{"c2": c2, "max_iterations": 50} for c2 in (1.0, 0.1, 0.01)],
+    "pa": [{"c": c, "max_iterations": 100} for c in (1.0, 0.1)],
+}
+WAPITI = [{"rho1": rho1} for rho1 in (0.1, 0.5, 1.0)]
+CRFPP = [{"c": c} for c in (1.0, 4.0)]
+FEW = 1000  # sequences, at most, for CRF++
+LIMIT = 1200  # seconds for a training of Wapiti or CRF++
+SETS = {
+    "Spanish entities, dicts, 300 sentences": lambda: dicts(300),
+    "Spanish entities, dicts, 1000 sentences": lambda: dicts(1000),
+    "OCR, one fold": lambda: letters(np.equal),
+    "Spanish entities, CRF++'s template": lambda: columns("CoNLL-2002 es", "crf++", 3),
+    "CoNLL-2000, CRF++'s template": lambda: columns("CoNLL-2000", "crf++", 3),
+    "treebank tags, rich template": lambda: columns("Treebank tags", "rich", 1),
+    "OCR, nine folds": lambda: letters(np.not_equal),
+    "Spanish entities, dicts": lambda: dicts(None),
+}
+ABOUT = f"""
+dicts: those of sklearn-crfsuite's tutorial; CRF++'s template: of its own example, features seen three times or more;
+rich: structsvm's default; OCR: numbers for structsvm, the names of the black pixels for the others; trained on fold 0,
+tested on the others, or the other way round
+
+CRFsuite (by python-crfsuite, as sklearn-crfsuite has it): with feature.possible_transitions; lbfgs: c1 and c2 0, 1; 0,
+0.1; 0.1, 0.1; 0.1, 0.01, at most 200 iterations; l2sgd: c2 1, 0.1, 0.01, 50 passes; pa: c 1, 0.1, 100 passes. Wapiti:
+rprop, rho1 0.1, 0.5, 1, its own stop. CRF++: c 1, 4, for {FEW} sentences at most (whole sets take it 8 to 15 minutes:
+sequence.md). Wapiti and CRF++: CPU seconds of the command that trains
+"""
+
+
+def run(options):
+    for name, make in SETS.items():
+        if options.only not in name:
+            continue
+        train, test = make()
+        if options.quick:
+            train, test = (tuple(items[:100] for items in part) for part in (train, test))
+        is_chunks = any(label.startswith("B-") for labels in train[1] for label in labels)
+        score, how = (F1, "chunk F1") if is_chunks else (TOKENS, "token accuracy")
+        yield from compared(f"{name}: {how}", methods(len(train[1])), train, test, score, ABOUT + absent(), options)
+
+
+def methods(n):
+    wapiti_found, crfpp_found = commands.wapiti(), commands.crfpp()
+    return [
+        Method("structsvm", ours),
+        Method('structsvm, loss="log"', lambda X, y, setting: ours(X, y, {"loss": "log"} | setting)),
+        *(
+            Method(f"CRFsuite, {algorithm}", lambda X, y, s, a=algorithm: crfsuite(X, y, a, s), grid, "python-crfsuite")
+            for algorithm, grid in GRIDS.items()
+        ),
+        *([Method("Wapiti, rprop", wapiti, WAPITI, f"Wapiti {wapiti_found[-1]}")] if wapiti_found else []),
+        *([Method("CRF++", crfpp, CRFPP, f"CRF++ {crfpp_found[-1]}")] if crfpp_found and n <= FEW else []),
+    ]
+
+
+def absent():
+    """A note on programs that are not here."""
+    missing = [name for name, found in (("Wapiti", commands.wapiti()), ("CRF++", commands.crfpp())) if not found]
+    if missing:
+        print(f"{' and '.join(missing)}: not found (WAPITI, CRF_LEARN), left out", file=sys.stderr)
+    return "".join(f"\n{name} was not installed\n" for name in missing)
+
+
+# ---- data: (X, y) of the training and the test part --------------------------------------------
+
+
+def dicts(n):
+    data = FETCH["CoNLL-2002 es"]()
+    return [
+        (list(map(tutorial, data.X_train[:n])), data.y_train[:n]),
+        (list(map(tutorial, data.X_test)), data.y_test),
+    ]
+
+
+def columns(name, templates, min_count):
+    data = FETCH[name]()
+    train, test = read_columns(data.train_path), read_columns(data.test_path)
+    encoder = FeatureEncoder(templates, min_count)
+    tokens = encoder.fit_transform(train.drop_last()), encoder.transform(test.drop_last())
+    return [(attribute_lists(encoder, t), part.column(-1)) for t, part in zip(tokens, (train, test), strict=True)]
+
+
+def letters(compare):
+    data = fetch_ocr_letters()
+    chosen = compare(data.folds, 0)
+    return [
+        ([data.X[i] for i in np.flatnonzero(part)], [list(map(str, data.y[i])) for i in np.flatnonzero(part)])
+        for part in (chosen, ~chosen)
+    ]
+
+
+def named(sentence):
+    """The attributes of each token, as other programs read them."""
+    return [
+        [f"p{k}" for k in np.flatnonzero(token)] if isinstance(token, np.ndarray)
+        else [f"{k}={v}" if isinstance(v, str) else k for k, v in token.items() if v] if isinstance(token, dict)
+        else token
+        for token in sentence
+    ]  # fmt: skip
+
+
+# ---- scores ------------------------------------------------------------------------------------
+
+
+def chunks(y, predicted):
+    found = [chunk_scores([a], [b]) for a, b in zip(y, predicted, strict=True)]
+    return [[s.n_correct, s.n_predicted, s.n_true] for s in found]
+
+
+def right(y, predicted):
+    return [[sum(a == b for a, b in zip(s, t, strict=True)), len(s)] for s, t in zip(y, predicted, strict=True)]
+
+
+F1 = Score(lambda y, p: np.array(chunks(y, p)), lambda n: 200.0 * n[0] / max(n[1] + n[2], 1.0))
+TOKENS = Score(lambda y, p: np.array(right(y, p)), lambda n: 100.0 * n[0] / n[1])
+
+
+# ---- programs ----------------------------------------------------------------------------------
+
+
+def ours(X, y, setting):
+    labeler = SequenceLabeler(random_state=0, **setting).fit(X, y)
+    chosen = {"C": float(labeler.C_), "passes": labeler.n_iter_}
+    return Trained(labeler.predict, chosen, {"C": labeler.C_} if "C" not in setting else None)
+
+
+def crfsuite(X, y, algorithm, setting):
+    import pycrfsuite
+
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
+    trainer.set_params(setting | {"feature.possible_transitions": True})
+    for sentence, labels in zip(X, y, strict=True):
+        trainer.append(named(sentence), labels)
+    folder = tempfile.TemporaryDirectory()
+    path = str(Path(folder.name) / "model")
+    trainer.train(path)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(path)
+    return Trained(lambda X, folder=folder: [tagger.tag(named(sentence)) for sentence in X])
+
+
+def wapiti(X, y, setting):
+    """Its raw format, attributes of single labels and one of label pairs."""
+    path, _ = commands.wapiti()
+    folder = tempfile.TemporaryDirectory()
+    model = Path(folder.name) / "model"
+
+    def write(X, y, *, labelled):
+        attributes = Path(folder.name) / "attributes"
+        write_attributes(attributes, map(named, X), y)
+        return commands.write_raw(attributes.with_suffix(".raw"), attributes, 1, labelled=labelled)
+
+    settings = [f"--{name}={value}" for name, value in setting.items()]
+    data = write(X, y, labelled=True)
+    done = run_command([path, "train", "-t", "1", "-a", "rprop", *settings, data, model], limit=LIMIT)
+
+    def predict(X):
+        data = write(X, [["?"] * len(sentence) for sentence in X], labelled=False)
+        run_command([path, "label", "-l", "-m", model, data, data.with_suffix(".out")])
+        return commands.label_blocks(data.with_suffix(".out"), -1)
+
+    return Trained(predict, cpu=done.cpu)
+
+
+def crfpp(X, y, setting):
+    """A column per attribute, "-" where a token has fewer; one namespace for all."""
+    learn, test, _ = commands.crfpp()
+    folder = tempfile.TemporaryDirectory()
+    templates, data, out, model = (Path(folder.name) / name for name in ("templates", "data", "out", "model"))
+    width = max(len(token) for sentence in X for token in named(sentence))
+    templates.write_text("".join(f"U:%x[0,{k}]\n" for k in range(width)) + "B\n", encoding="utf-8")
+
+    def write(X, y):
+        padded = [[(token + ["-"] * width)[:width] for token in named(sentence)] for sentence in X]
+        lines = [
+            "".join(" ".join([*token, label]) + "\n" for token, label in zip(sentence, labels, strict=True))
+            for sentence, labels in zip(padded, y, strict=True)
+        ]
+        data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    write(X, y)
+    done = run_command([learn, "-p", "1", "-c", setting["c"], templates, data, model], limit=LIMIT)
+
+    def predict(X):
+        write(X, [["?"] * len(sentence) for sentence in X])
+        run_command([test, "-m", model, "-o", out, data])
+        return commands.label_blocks(out, -1)
+
+    return Trained(predict, cpu=done.cpu)
