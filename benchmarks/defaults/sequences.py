@@ -26,7 +26,7 @@ GRIDS = {
     "pa": [{"c": c, "max_iterations": 100} for c in (1.0, 0.1)],
 }
 WAPITI = [{"rho1": rho1} for rho1 in (0.1, 0.5, 1.0)]
-CRFPP = [{"c": c} for c in (1.0, 4.0)]
+CRFPP = [{"c": c} for c in (1.0, 4.0, 16.0)]
 FEW = 1000  # sequences, at most, for CRF++
 LIMIT = 1200  # seconds for a training of Wapiti or CRF++
 SETS = {
@@ -46,7 +46,7 @@ tested on the others, or the other way round
 
 CRFsuite (by python-crfsuite, as sklearn-crfsuite has it): with feature.possible_transitions; lbfgs: c1 and c2 0, 1; 0,
 0.1; 0.1, 0.1; 0.1, 0.01, at most 200 iterations; l2sgd: c2 1, 0.1, 0.01, 50 passes; pa: c 1, 0.1, 100 passes. Wapiti:
-rprop, rho1 0.1, 0.5, 1, its own stop. CRF++: c 1, 4, for {FEW} sentences at most (whole sets take it 8 to 15 minutes:
+rprop, rho1 0.1, 0.5, 1, its own stop. CRF++: c 1, 4, 16, for {FEW} sentences at most (whole sets take it 8 to 15 min:
 sequence.md). Wapiti and CRF++: CPU seconds of the command that trains
 """
 
@@ -155,7 +155,7 @@ def crfsuite(X, y, algorithm, setting):
     trainer.set_params(setting | {"feature.possible_transitions": True})
     for sentence, labels in zip(X, y, strict=True):
         trainer.append(named(sentence), labels)
-    folder = tempfile.TemporaryDirectory()
+    folder = tempfile.TemporaryDirectory()  # it lives as long as what predicts
     path = str(Path(folder.name) / "model")
     trainer.train(path)
     tagger = pycrfsuite.Tagger()
@@ -174,7 +174,7 @@ def wapiti(X, y, setting):
         write_attributes(attributes, map(named, X), y)
         return commands.write_raw(attributes.with_suffix(".raw"), attributes, 1, labelled=labelled)
 
-    settings = [f"--{name}={value}" for name, value in setting.items()]
+    settings = [word for name, value in setting.items() for word in (f"--{name}", value)]
     data = write(X, y, labelled=True)
     done = run_command([path, "train", "-t", "1", "-a", "rprop", *settings, data, model], limit=LIMIT)
 
@@ -205,7 +205,7 @@ def crfpp(X, y, setting):
     write(X, y)
     done = run_command([learn, "-p", "1", "-c", setting["c"], templates, data, model], limit=LIMIT)
 
-    def predict(X):
+    def predict(X, folder=folder):
         write(X, [["?"] * len(sentence) for sentence in X])
         run_command([test, "-m", model, "-o", out, data])
         return commands.label_blocks(out, -1)
