@@ -37,7 +37,7 @@ SETS = {
     "CoNLL-2000, CRF++'s template": lambda: columns("CoNLL-2000", "crf++", 3),
     "treebank tags, rich template": lambda: columns("Treebank tags", "rich", 1),
     "OCR, nine folds": lambda: letters(np.not_equal),
-    "Spanish entities, dicts": lambda: dicts(None),
+    "Spanish entities, dicts, all sentences": lambda: dicts(None),
 }
 ABOUT = f"""
 dicts: those of sklearn-crfsuite's tutorial; CRF++'s template: of its own example, features seen three times or more;
