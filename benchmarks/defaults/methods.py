@@ -105,7 +105,10 @@ def compared(title, methods, train, test, score, about, options):
             continue
         print(f"  {title}: {method.name}", file=sys.stderr, flush=True)
         rows[method.name] = row_of(method, train, test, score) | {"key": keys.get(method.name)}
-        yield Table(title, COLUMNS, [rows[m.name] for m in methods if m.name in rows], ["unfinished"])
+        missing = "; ".join(m.name for m in methods if m.name not in rows)
+        yield Table(
+            title, COLUMNS, [rows[m.name] for m in methods if m.name in rows], [f"unfinished: without {missing}"]
+        )
     ordered = [rows[m.name] for m in methods]
     yield Table(title, COLUMNS, ordered, [*notes(NOTES + about), *verdicts(ordered)])
 

@@ -46,8 +46,8 @@ tested on the others, or the other way round
 
 CRFsuite (by python-crfsuite, as sklearn-crfsuite has it): with feature.possible_transitions; lbfgs: c1 and c2 0, 1; 0,
 0.1; 0.1, 0.1; 0.1, 0.01, at most 200 iterations; l2sgd: c2 1, 0.1, 0.01, 50 passes; pa: c 1, 0.1, 100 passes. Wapiti:
-rprop, rho1 0.1, 0.5, 1, its own stop. CRF++: c 1, 4, 16, for {FEW} sentences at most (whole sets take it 8 to 15 min:
-sequence.md). Wapiti and CRF++: CPU seconds of the command that trains
+rprop, rho1 0.1, 0.5, 1, its own stop. CRF++: c 1, 4, 16, for {FEW} sentences of entities at most (all of them take it 8
+to 15 minutes: sequence.md). Wapiti and CRF++: CPU seconds of the command that trains
 """
 
 
@@ -60,10 +60,11 @@ def run(options):
             train, test = (tuple(items[:100] for items in part) for part in (train, test))
         is_chunks = any(label.startswith("B-") for labels in train[1] for label in labels)
         score, how = (F1, "chunk F1") if is_chunks else (TOKENS, "token accuracy")
-        yield from compared(f"{name}: {how}", methods(len(train[1])), train, test, score, ABOUT + absent(), options)
+        made = methods(has_crfpp=is_chunks and len(train[1]) <= FEW)
+        yield from compared(f"{name}: {how}", made, train, test, score, ABOUT + absent(), options)
 
 
-def methods(n):
+def methods(*, has_crfpp):
     wapiti_found, crfpp_found = commands.wapiti(), commands.crfpp()
     return [
         Method("structsvm", ours),
@@ -73,7 +74,7 @@ def methods(n):
             for algorithm, grid in GRIDS.items()
         ),
         *([Method("Wapiti, rprop", wapiti, WAPITI, f"Wapiti {wapiti_found[-1]}")] if wapiti_found else []),
-        *([Method("CRF++", crfpp, CRFPP, f"CRF++ {crfpp_found[-1]}")] if crfpp_found and n <= FEW else []),
+        *([Method("CRF++", crfpp, CRFPP, f"CRF++ {crfpp_found[-1]}")] if crfpp_found and has_crfpp else []),
     ]
 
 
