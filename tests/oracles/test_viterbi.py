@@ -1,6 +1,7 @@
 """Label chains against the enumeration of all labellings."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,8 +23,8 @@ MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
 class Case(Chains):
     """One sequence, and weights."""
 
-    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False):
-        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks)
+    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False, n_bigrams=0):
+        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks, n_bigrams=n_bigrams)
         self.T, (self.x,), (self.reference,) = T, self.X, self.references
         self.w = self.weights(seed, whole=whole)
 
@@ -39,7 +40,7 @@ def cases(draw, **options):
     K, T = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     order = draw(st.sampled_from([1, 2]))
     end, ones, masks = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    return Case(seed, K, T, order, end, ones, masks, **options)
+    return Case(seed, K, T, order, end, ones, masks, n_bigrams=draw(st.integers(0, 2)), **options)
 
 
 # --- decoding -------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ def test_ties_are_broken_in_one_way(case):
     for _ in range(3):
         assert np.array_equal(case.oracle.chain(case.tokens).decode(case.w), y)
     # Sequences do not disturb one another.
-    many = tokens_of([case.x] * 3, case.F)
+    many = Tokens.joined([case.tokens] * 3)
     assert np.array_equal(case.oracle.chain(many).decode(case.w), np.tile(y, 3))
     assert np.array_equal(case.oracle.chain(many).decode(case.w, 1, 2), y)
 
@@ -257,6 +258,8 @@ def test_weights_that_are_not_finite_do_no_harm():
         ({"n_labels": 0}, "'n_labels' parameter of ViterbiOracle must be an integer of at least 1. Got 0"),
         ({"n_labels": 2.0}, "'n_labels' parameter"),
         ({"n_token_features": 0}, "'n_token_features' parameter"),
+        ({"n_bigrams": -1}, "'n_bigrams' parameter of ViterbiOracle must be an integer of at least 0. Got -1"),
+        ({"n_bigrams": 2**30}, "3 features and 1073741824 bigrams with 2 labels need 17179869240 weights"),
         ({"order": 3}, "'order' parameter of ViterbiOracle must be 1 or 2. Got 3"),
         ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming', 'zero_one' or 'log'"),
         ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must be 2 positive finite numbers"),
@@ -345,6 +348,38 @@ def test_tokens_that_would_lead_astray(change, message):
     }
     with pytest.raises(ValueError, match=message):
         ViterbiOracle(2, 4).chain(Tokens(**parts))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (None, "the sequences have no bigrams, the oracle 3"),
+        ({"n_features": 4}, "the sequences' bigrams have 4 features, the oracle 3"),
+        ({"indices": [0, 3]}, r"bigrams have feature indices outside 0..2"),
+        ({"indices": [0, 1, 2]}, "bigrams' indptr must ascend from 0 to 3"),
+        ({"values": [1.0]}, "bigrams have 2 indices and 1 values"),
+        ({"offsets": [0, 1, 2]}, "bigrams must have the offsets of the sequences"),
+        ({"offsets": [0, 3]}, "bigrams' offsets must ascend from 0 to 2"),
+    ],
+)
+def test_bigrams_that_would_lead_astray(change, message):
+    tokens = tokens_of([np.ones((2, 4))], 4)
+    types = {"offsets": np.int64, "indptr": np.int64, "indices": np.int32, "values": np.float32}
+    if change is not None:
+        good = {"offsets": [0, 2], "indptr": [0, 0, 2], "indices": [0, 1], "values": [0.5, 1.0], "n_features": 3}
+        parts = {k: v if k == "n_features" else np.array(v, dtype=types[k]) for k, v in (good | change).items()}
+        tokens = replace(tokens, bigrams=Tokens(**parts))
+    with pytest.raises(ValueError, match=message):
+        ViterbiOracle(2, 4, n_bigrams=3).chain(tokens)
+
+
+def test_tables_of_bigrams_have_a_bound():
+    n, K = 40_000, 120
+    assert 4 * n * K**2 > MAX_CHART_BYTES
+    tokens = tokens_of([np.ones((n, 1))], 1, ones=True)
+    tokens = replace(tokens, bigrams=tokens.conjoined(np.zeros(1, dtype=np.int32), 1))
+    with pytest.raises(ValueError, match="a sequence of 40000 tokens with bigrams needs tables of 2304057600 bytes"):
+        ViterbiOracle(K, 1, n_bigrams=1).chain(tokens)
 
 
 def test_dense_sparse_and_weightless_tokens_agree():
