@@ -255,18 +255,20 @@ class FeatureEncoder:
             return tokens
         if names is not None:
             named = np.zeros(len(names), dtype=bool)
-            for of in self.bigrams:
-                chosen = np.array([name == of or name.startswith((of + ":", of + "=")) for name in names], dtype=bool)
-                if not chosen.any():
-                    raise ValueError(f"bigrams: no feature has the name {of!r}, nor {of!r} and ':' or '=' before it")
-                named |= chosen
+            for wanted in self.bigrams:
+                its = [name == wanted or name.startswith((f"{wanted}:", f"{wanted}=")) for name in names]
+                if not any(its):
+                    raise ValueError(
+                        f"bigrams: no feature has the name {wanted!r}, nor {wanted!r} and ':' or '=' before it"
+                    )
+                named |= its
             every = np.arange(len(names), dtype=np.int32)
-            inside = tokens.conjoined(every, len(names)).indices
-            self._bigrams = every[named & (np.bincount(inside, minlength=len(names)) >= self.min_count)]
-        of = cast(NDArray[np.int32], self._bigrams)
+            counts = np.bincount(tokens.conjoined(every, len(names)).indices, minlength=len(names))
+            self._bigrams = every[named & (counts >= self.min_count)]
+        chosen = cast(NDArray[np.int32], self._bigrams)
         index_of = np.full(tokens.n_features, -1, dtype=np.int32)
-        index_of[of] = np.arange(len(of), dtype=np.int32)
-        return replace(tokens, bigrams=tokens.conjoined(index_of, len(of)))
+        index_of[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return replace(tokens, bigrams=tokens.conjoined(index_of, len(chosen)))
 
     def _encode_columns(self, X: Columns, fit: bool) -> Tokens:
         self._become("columns", fit)

@@ -111,7 +111,7 @@ class Tokens:
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
-        arrays = [labels, self.offsets, self.indices, self.values]
+        arrays: list[NDArray[Any] | None] = [labels, self.offsets, self.indices, self.values]
         if self.bigrams is not None:
             arrays += [self.bigrams.indptr, self.bigrams.indices, self.bigrams.values]
         return checksum(array for array in arrays if array is not None)
