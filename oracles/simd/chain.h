@@ -30,12 +30,25 @@ typedef struct {
     const float *loss;      /* (K, stride): true label, label */
 } chain_scores;
 
+/* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
+ROWS_INLINE int chain_are_whole(const int64_t *indptr, const int32_t *indices) {
+    int64_t n = indptr[1] - indptr[0];
+    for (int t = 0; t < ROWS_MANY; t++)
+        if (indptr[t + 1] - indptr[t] != n || !rows_is_whole(indices + indptr[t], n)) return 0;
+    return 1;
+}
+
 /* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. */
 static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
                                    const int32_t *indices, const float *values, int64_t T,
                                    const float *init, int64_t init_step, float *E) {
     for (int64_t t = 0; t < T; t++) {
         int64_t a = indptr[t], b = indptr[t + 1];
+        if (values != NULL && t + ROWS_MANY <= T && chain_are_whole(indptr + t, indices)) {
+            rows_sum_many(W, stride, values + a, b - a, init + t * init_step, init_step, E + t * stride);
+            t += ROWS_MANY - 1;
+            continue;
+        }
         if (t + 1 < T)      /* the next token's rows lie anywhere in memory: ask for them while these are summed */
             for (int64_t e = b; e < indptr[t + 2]; e++) rows_prefetch(W + indices[e] * stride, stride);
         rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,

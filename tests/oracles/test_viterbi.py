@@ -8,7 +8,7 @@ import pytest
 from chain_reference import ReferenceChain
 from hypothesis import given
 from hypothesis import strategies as st
-from structures_table import FORMULATIONS, Chains, tokens_of
+from structures_table import FORMULATIONS, Chains, single, tokens_of
 
 from structsvm import LaRank, UnsupportedFormulation
 from structsvm.features.tokens import Tokens
@@ -168,6 +168,46 @@ def test_counting_has_a_cap():
         oracle.bind([x], [y], penalty="quadratic")
     assert oracle.bind([x], [y]).n_samples == 1
     assert ViterbiOracle(3, 1, loss="zero_one").bind([x], [y], rescaling="slack").n_samples == 1
+
+
+@pytest.mark.parametrize("K", [3, 8, 16, 20, 24, 33, 40, 56])
+def test_rows_without_zeros_are_summed_many_at_a_time(K):
+    """The same bits as token by token, and at any place in a sequence."""
+    rng = np.random.default_rng(K)
+    x = rng.normal(size=(11, 10))
+    x[:, 0] = 0.0  # so that no row is whole
+    x[3, 4] = x[9, 9] = 0.0
+    oracle, whole = ViterbiOracle(K, 10), ViterbiOracle(K, 9)
+    rows = rng.normal(size=(oracle.n_rows, oracle.stride)).astype(np.float32)
+    rows[:, K:] = 0.0
+    for a, b in [(0, 11), (4, 9), (4, 8), (4, 7), (5, 9)]:
+        found = whole.chain([x[a:b, 1:]]).max_marginals(rows[1:].ravel(), 0)
+        assert np.array_equal(found, oracle.chain([x[a:b]]).max_marginals(rows.ravel(), 0))
+        allowed = rng.random((b - a, K)) < 0.8
+        allowed[:, 0] = True
+        y = whole.chain([x[a:b, 1:]]).decode(rows[1:].ravel(), allowed=[allowed])
+        assert np.array_equal(y, oracle.chain([x[a:b]]).decode(rows.ravel(), allowed=[allowed]))
+        assert allowed[np.arange(b - a), y].all()
+
+
+@pytest.mark.parametrize("F", [1, 7, 8, 25])
+def test_inner_products_of_rows_without_zeros(F):
+    rng = np.random.default_rng(F)
+    x = single(rng.normal(size=(9, F)))
+    oracle = ViterbiOracle(3, F)
+    run = LaRank(C=0.1, schedule="fixed", n_reprocess=3, random_state=0).start(
+        oracle.bind([x], [rng.integers(0, 3, 9)])
+    )
+    for _ in range(5):
+        run.schedule.start_pass()
+        run.schedule.run(np.inf)
+        tracked = run.state.dual
+        _, b, psi = run.state.constraints()
+        alpha = run.state.alphas()[1]
+        w = np.zeros(oracle.n_features)
+        for a, (indices, values) in zip(alpha, psi, strict=True):
+            w[indices] += a * values
+        assert tracked == pytest.approx(alpha @ b - 0.5 * w @ w, rel=1e-4)
 
 
 # --- the k best, max-marginals, counts ------------------------------------------------------------
