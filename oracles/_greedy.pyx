@@ -1,7 +1,7 @@
 """Greedy label sequences: the decoder, and the per-token margin problem (5.12) of the thesis.
 
-A cut of a token is the one word (label): dPsi = x (e_gold - e_label), where x holds the token's features
-and the true labels before it.
+A cut of a token is the one word (label): dPsi = x (e_gold - e_label), where x holds the token's features,
+the true labels before it, and its bigrams with the one just before.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -20,11 +20,13 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct kernels:
         void (*greedy_score)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
                              const int32_t* index, const float* values, int64_t n, const int32_t* labels,
-                             int64_t t, const float* init, int32_t* rows, float* out) noexcept nogil
+                             int64_t t, const float* init, int64_t first_pair, const int32_t* pair_index,
+                             const float* pair_values, int64_t n_pairs, int32_t* rows, float* out) noexcept nogil
         int64_t (*greedy_decode)(const float* W, int64_t stride, int64_t K, int64_t order, int64_t first,
                                  const int64_t* indptr, const int32_t* indices, const float* values, int64_t T,
-                                 const float* init, int64_t init_step, const float* mask, int32_t* rows,
-                                 float* out, float* scores, int32_t* labels) except -2 nogil
+                                 const float* init, int64_t init_step, const float* mask, int64_t first_pair,
+                                 const int64_t* pair_indptr, const int32_t* pair_indices, const float* pair_values,
+                                 int32_t* rows, float* out, float* scores, int32_t* labels) except -2 nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
@@ -32,6 +34,16 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 cdef fused real:
     float
     double
+
+
+cdef double plus_square(double total, const float* values, int64_t begin, int64_t end) noexcept nogil:
+    """total + |values[begin:end]|^2; NULL: all ones."""
+    cdef int64_t e
+    if values == NULL:
+        return total + (end - begin)
+    for e in range(begin, end):
+        total += <double>values[e] * values[e]
+    return total
 
 
 cdef class GreedyDecoder(LabelDecoder):
@@ -44,7 +56,8 @@ cdef class GreedyDecoder(LabelDecoder):
     def __init__(self, structure, tokens):
         super().__init__(structure, tokens)
         self.score = np.empty(self.stride, dtype=np.float32)
-        self.rows = np.empty(max(self.order, 1), dtype=np.int32)
+        most = np.diff(tokens.bigrams.indptr).max(initial=0) if self.n_bigrams else 0
+        self.rows = np.empty(max(self.order, most, 1), dtype=np.int32)
         self.all_scores = None      # a view that was never set is not None
 
     cdef Py_ssize_t label(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step,
@@ -53,7 +66,9 @@ cdef class GreedyDecoder(LabelDecoder):
         return KERNELS.greedy_decode(
             w, self.stride, self.K, self.order, self.n_emission, self.indptr + t, self.indices, self.values,
             self.offsets[i + 1] - t, init, init_step, &self.mask[0] if self.mask.shape[0] > 0 else NULL,
-            &self.rows[0], &self.score[0], NULL if self.all_scores is None else &self.all_scores[t, 0], out)
+            self.first_bigram, NULL if self.pair_indptr == NULL else self.pair_indptr + t, self.pair_indices,
+            self.pair_values, &self.rows[0], &self.score[0],
+            NULL if self.all_scores is None else &self.all_scores[t, 0], out)
 
     def decision_scores(self, w):
         """Array (n_tokens, n_labels) of every label's score at the decision on each token, float64."""
@@ -100,12 +115,18 @@ cdef class GreedyProblem(Problem):
         return self.chain.structure, self.chain.tokens[i:j], self.labels[start:stop]
 
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
-        cdef Py_ssize_t a = self.chain.indptr[i]
+        cdef Py_ssize_t a = self.chain.indptr[i], b = 0, n_pairs = 0
+        if self.chain.n_bigrams > 0:
+            b = self.chain.pair_indptr[i]
+            n_pairs = self.chain.pair_indptr[i + 1] - b
         KERNELS.greedy_score(
             w, self.chain.stride, self.chain.K, self.chain.order, self.chain.n_emission,
             self.chain.indices + a, NULL if self.chain.values == NULL else self.chain.values + a,
             self.chain.indptr[i + 1] - a, &self.gold[i] - self.place[i], self.place[i],
-            &self.chain.row[0], &self.chain.rows[0], &self.chain.score[0])
+            &self.chain.row[0], self.chain.first_bigram,
+            NULL if self.chain.pair_indices == NULL else self.chain.pair_indices + b,
+            NULL if self.chain.pair_values == NULL else self.chain.pair_values + b, n_pairs,
+            &self.chain.rows[0], &self.chain.score[0])
         self.at_hand = i
 
     cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil:
@@ -157,6 +178,7 @@ cdef class GreedyProblem(Problem):
         cdef Py_ssize_t e, s, t = self.place[i], K = self.chain.K, stride = self.chain.stride, before
         cdef Py_ssize_t gold = self.gold[i], y = cut.words[0]
         cdef real amount = <real>(coef * cut.scale), x = amount
+        cdef real* rows
         if cut.n_words == 0:
             return
         for e in range(self.chain.indptr[i], self.chain.indptr[i + 1]):
@@ -164,11 +186,19 @@ cdef class GreedyProblem(Problem):
                 x = amount * self.chain.values[e]
             w[self.chain.indices[e] * stride + gold] += x
             w[self.chain.indices[e] * stride + y] -= x
-        w += self.chain.n_emission * stride
+        rows = w + self.chain.n_emission * stride
         for s in range(1, self.chain.order + 1):
             before = self.gold[i - s] if t >= s else K
-            w[((s - 1) * (K + 1) + before) * stride + gold] += amount
-            w[((s - 1) * (K + 1) + before) * stride + y] -= amount
+            rows[((s - 1) * (K + 1) + before) * stride + gold] += amount
+            rows[((s - 1) * (K + 1) + before) * stride + y] -= amount
+        if self.chain.n_bigrams > 0 and t > 0:
+            rows = w + (self.chain.first_bigram + self.gold[i - 1]) * stride
+            x = amount
+            for e in range(self.chain.pair_indptr[i], self.chain.pair_indptr[i + 1]):
+                if self.chain.pair_values != NULL:
+                    x = amount * self.chain.pair_values[e]
+                rows[self.chain.pair_indices[e] * K * stride + gold] += x
+                rows[self.chain.pair_indices[e] * K * stride + y] -= x
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
         self.add_to(i, cut, coef, <float*>w)
@@ -180,13 +210,10 @@ cdef class GreedyProblem(Problem):
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         """|x|^2 <e_gold - e_a, e_gold - e_b>: the label part is 2 for equal labels, else 1."""
-        cdef Py_ssize_t e
-        cdef double norm = <double>self.chain.order
-        if self.chain.values == NULL:
-            norm += self.chain.indptr[i + 1] - self.chain.indptr[i]
-        else:
-            for e in range(self.chain.indptr[i], self.chain.indptr[i + 1]):
-                norm += <double>self.chain.values[e] * self.chain.values[e]
+        cdef double norm = plus_square(
+            self.chain.order, self.chain.values, self.chain.indptr[i], self.chain.indptr[i + 1])
+        if self.chain.n_bigrams > 0 and self.place[i] > 0:
+            norm = plus_square(norm, self.chain.pair_values, self.chain.pair_indptr[i], self.chain.pair_indptr[i + 1])
         return a.scale * b.scale * norm * (2.0 if a.words[0] == b.words[0] else 1.0)
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:

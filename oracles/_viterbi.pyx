@@ -9,6 +9,7 @@ along a row (padded to whole vectors; the padding stays zero):
     rows F .. F+K-1              transition, one row a label that comes before
     rows F+K, F+K+1              first label, last label
     (order 2) then (K+1) K rows  triples: row a K + b for labels a, b before (a = K: none)
+    then K rows a bigram         attributes of a token that are conjoined with its label and the one before, by that
 
 A cut is written as the positions at which its labelling differs from the true one: words (t, label),
 t ascending.
@@ -33,7 +34,7 @@ from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "kernels.h" nogil:
     ctypedef struct chain_scores:
-        int64_t K, stride, G, P, step, shift
+        int64_t K, stride, G, P, step, shift, each
         const float* A
         const float* start
         const float* end
@@ -42,6 +43,9 @@ cdef extern from "kernels.h" nogil:
         const char* name
         void (*fill)(const float* W, int64_t stride, const int64_t* indptr, const int32_t* indices,
                      const float* values, int64_t T, const float* init, int64_t init_step, float* E) noexcept nogil
+        int (*tables)(const chain_scores* s, const float* A, const float* W, const int64_t* indptr,
+                      const int32_t* indices, const float* values, int64_t T, float* rows,
+                      float* tables) except -1 nogil
         int (*best)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, float* V,
                     float* sums, int32_t* path, float* score) except -1 nogil
         int (*count)(const chain_scores* s, const float* E, const int32_t* gold, int64_t T, int64_t cap,
@@ -68,7 +72,8 @@ cdef extern from "kernels.h" nogil:
 
 cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
-# The chart of the counting programme is T^2 K / 2 numbers; beyond this it is refused.
+# The chart of the counting programme is T^2 K / 2 numbers, the tables of a sequence whose attributes are conjoined with
+# pairs of labels T K^2 (order 2: T K^3); beyond this they are refused.
 MAX_CHART_BYTES = 2 << 30
 
 cdef Py_ssize_t TOKENS = 256        # whose rows are summed between two polls
@@ -87,6 +92,9 @@ cdef class Chain(LabelDecoder):
     cdef bint has_end                   # without, w's row for the last label is not looked at
     cdef chain_scores scores
     cdef float[::1] tables              # transition scores with the mask added (or for order 2)
+    cdef const float* A                 # transition scores that all tokens have
+    cdef const float* pairs             # weights of bigrams
+    cdef float[::1] own                 # tables of tokens that have bigrams, and K rows; or empty
     cdef float[::1] E
     cdef float[::1] V
     cdef float[::1] sums
@@ -109,7 +117,16 @@ cdef class Chain(LabelDecoder):
         self.V = np.empty(max(self.longest, 1) * G * self.stride, dtype=np.float32)
         self.sums = np.empty(P + 8, dtype=np.float32)
         self.path = np.empty(max(self.longest, 1), dtype=np.int32)
-        self.n_edges = structure.n_rows - structure.n_token_features
+        self.n_edges = structure.first_bigram_row - structure.n_token_features
+        self.scores.each = 0
+        if self.n_bigrams:
+            self.scores.each = self.K * self.stride * (1 if self.order == 1 else P)
+            size = (self.longest * int(self.scores.each) + self.K * self.stride) * 4
+            if size > MAX_CHART_BYTES:
+                raise ValueError(
+                    f"a sequence of {self.longest} tokens with bigrams needs tables of {size} bytes, more than "
+                    f"{MAX_CHART_BYTES}: divide it, or use inference='greedy'")
+            self.own = np.empty(size // 4, dtype=np.float32)
         self.tops = self.work = np.empty(0, dtype=np.float32)
 
     cdef int prepare(self, const float* w) except -1 nogil:
@@ -118,10 +135,12 @@ cdef class Chain(LabelDecoder):
         cdef const float* first = w + self.n_emission * stride
         cdef const float* triple = first + (K + 2) * stride
         cdef float* out
+        self.pairs = w + self.first_bigram * stride
         if self.tables.shape[0] == 0:
-            self.scores.A = first
+            self.A = first
             self.scores.start = first + K * stride
             self.scores.end = first + (K + 1) * stride if self.has_end else &self.row[0]
+            self.scores.A = self.A if self.scores.each == 0 else &self.own[0]
             return 0
         out = &self.tables[0]
         if self.order == 1:
@@ -142,13 +161,14 @@ cdef class Chain(LabelDecoder):
                         out[(b * (1 if self.order == 1 else P) + a) * stride + j] += self.mask[b * stride + j]
             for j in range(2 * stride):
                 out[G * P * stride + j] += self.mask[K * stride + j]
-        self.scores.A = out
+        self.A = out
+        self.scores.A = self.A if self.scores.each == 0 else &self.own[0]
         self.scores.start = out + G * P * stride
         self.scores.end = self.scores.start + stride
         return 0
 
     cdef int fill(self, Py_ssize_t i, const float* w, const float* init, Py_ssize_t init_step) except -1 nogil:
-        """The lattice of sequence i; `init` as for `label`."""
+        """The lattice of sequence i, and its tables; `init` as for `label`."""
         cdef Py_ssize_t first = self.offsets[i], T = self.offsets[i + 1] - first, t = 0, size
         while t < T:
             size = min(TOKENS, T - t)
@@ -157,6 +177,9 @@ cdef class Chain(LabelDecoder):
             t += size
             if t < T:
                 poll((self.indptr[first + t] - self.indptr[first + t - size] + size) * self.stride // 8)
+        if self.scores.each > 0:
+            KERNELS.tables(&self.scores, self.A, self.pairs, self.pair_indptr + first, self.pair_indices,
+                           self.pair_values, T, &self.own[self.own.shape[0] - self.K * self.stride], &self.own[0])
         return 0
 
     cdef inline void fill_token(self, Py_ssize_t i, Py_ssize_t t, const float* w) noexcept nogil:
@@ -174,6 +197,10 @@ cdef class Chain(LabelDecoder):
         KERNELS.best(&self.scores, &self.E[0], gold, self.offsets[i + 1] - self.offsets[i], &self.V[0], &self.sums[0],
                      path, &score)
         return score
+
+    cdef Py_ssize_t n_moment_rows(self, Py_ssize_t T) noexcept nogil:
+        """Rows of the moments of T tokens (see chain_expect.h)."""
+        return T + self.n_edges + (T * self.K if self.scores.each > 0 else 0)
 
     cdef int sum_up(self, Py_ssize_t i, const int32_t* gold, float* moments, double* out) except -1 nogil:
         """Expectations over all labellings (see chain_expect.h); the lattice is filled."""
@@ -193,12 +220,13 @@ cdef class Chain(LabelDecoder):
             Of the exponentials; -inf where `allowed` leaves no labelling.
         labels : ndarray of shape (length, K), float64
             The probability of each label at each token.
-        transitions : ndarray of shape (n_rows - n_token_features, stride), float64
-            The expected counts of the transition weights, in their rows.
+        transitions : ndarray of shape (n_rows, stride), float64
+            The expected counts of the transition weights, in their rows; and with bigrams, K rows a token of the
+            probabilities of label pairs, by the label before (0 at the first token).
         """
         cdef ndarray weights = self.structure.check_weights(w)
         cdef Py_ssize_t T = self.length(i)
-        cdef float[:, ::1] moments = np.zeros((T + self.n_edges, self.stride), dtype=np.float32)
+        cdef float[:, ::1] moments = np.zeros((self.n_moment_rows(T), self.stride), dtype=np.float32)
         cdef const float[:, ::1] rows
         cdef double out[3]
         rows = np.asarray(self.row)[None, :] if allowed is None else self.structure.allowed_rows(allowed, T, i)
@@ -248,6 +276,15 @@ cdef class Chain(LabelDecoder):
         return np.asarray(out)[:, :self.K].astype(np.float64)
 
 
+def local_indices(bigrams):
+    """The bigrams' indices among the distinct ones of their sequence, int32, and the most that a sequence has."""
+    n = np.int64(max(bigrams.n_features, 1))
+    of = np.repeat(np.arange(len(bigrams)), np.diff(bigrams.indptr[bigrams.offsets]))
+    keys, places = np.unique(of * n + bigrams.indices, return_inverse=True)
+    starts = np.searchsorted(keys, np.arange(len(bigrams) + 1) * n)
+    return (places - starts[of]).astype(np.int32), int(np.diff(starts).max(initial=0))
+
+
 cdef class ChainProblem(Problem):
     """Sequences with their true labellings: the margin problem (5.11) of the thesis."""
 
@@ -261,7 +298,10 @@ cdef class ChainProblem(Problem):
     cdef int32_t[::1] words
     cdef int64_t[::1] plus
     cdef int64_t[::1] minus
+    cdef int32_t[::1] at            # with each place the token whose bigrams go with it, or 0
     cdef double[::1] edge_sum
+    cdef int32_t[::1] local         # the bigrams' indices among the distinct ones of their sequence
+    cdef double[::1] pair_sum       # zeros between two uses
     cdef double[::1] feature_sum    # zeros between two uses; made when a long sequence first asks for it
     cdef Py_ssize_t at_hand         # the sequence whose whole lattice stands in chain.E, or -1
     cdef int64_t[::1] filled        # otherwise: the rows filled by call number `serial` of c_dots
@@ -270,6 +310,10 @@ cdef class ChainProblem(Problem):
     cdef int32_t[::1] features
     cdef float[::1] rows
     cdef Py_ssize_t n_spread
+    cdef int32_t[::1] pair_slot     # the same for bigrams
+    cdef int32_t[::1] pair_features
+    cdef float[::1] pair_rows
+    cdef Py_ssize_t n_pairs_spread
 
     offers = frozenset({"constraints", "expectations"})
 
@@ -299,11 +343,16 @@ cdef class ChainProblem(Problem):
         edges = (self.chain.order + 1) * longest + 2 + longest * (self.chain.order - 1)
         self.plus = np.empty(2 * edges, dtype=np.int64)
         self.minus = np.empty(2 * edges, dtype=np.int64)
+        self.at = np.empty(2 * edges, dtype=np.int32)
         self.feature_sum = np.zeros(0)
-        self.edge_sum = np.zeros((structure.n_rows - structure.n_token_features) * structure.stride)
+        self.edge_sum = np.zeros(self.chain.n_edges * structure.stride)
+        if self.chain.n_bigrams:
+            local, most = local_indices(tokens.bigrams)
+            self.local = np.append(local, np.int32(0))  # so that &local[0] exists
+            self.pair_sum = np.zeros(max(most, 1) * self.chain.K * self.chain.stride)
         self.at_hand = -1
         self.filled = np.zeros(max(longest, 1), dtype=np.int64)
-        self.slot = np.empty(0, dtype=np.int32)
+        self.slot = self.pair_slot = np.empty(0, dtype=np.int32)
 
     # ---- the most violated labelling ------------------------------------------------------------
 
@@ -367,7 +416,7 @@ cdef class ChainProblem(Problem):
         return words[2 * k + 1] if k >= 0 and words[2 * k] == t else gold[t]
 
     cdef Py_ssize_t edges(self, Py_ssize_t i, const Cut* cut, int64_t* plus, int64_t* minus) noexcept nogil:
-        """Places of the transition weights (from row n_emission on) that dPsi adds and takes away."""
+        """Places of the transition weights (from row n_emission on) that dPsi adds and takes away, and `at`."""
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, K = self.chain.K
         cdef Py_ssize_t m = cut.n_words // 2, k, t, stop, done = -1, n = 0, stride = self.chain.stride
         cdef const int32_t* gold = &self.gold[first]
@@ -386,18 +435,57 @@ cdef class ChainProblem(Problem):
                 if g0 != y0 or g1 != y1:
                     plus[n] = g1 * stride + g0
                     minus[n] = y1 * stride + y0
+                    self.at[n] = <int32_t>t
                     n += 1
                 if self.chain.order == 2 and t > 0:
                     g2 = gold[t - 2] if t > 1 else K
                     y2 = self.label_at(t - 2, words, k, gold) if t > 1 else K
                     plus[n] = (K + 2 + g2 * K + g1) * stride + g0
                     minus[n] = (K + 2 + y2 * K + y1) * stride + y0
+                    self.at[n] = 0
                     n += 1
         if self.chain.has_end and m > 0 and words[2 * m - 2] == T - 1:
             plus[n] = (K + 1) * stride + gold[T - 1]
             minus[n] = (K + 1) * stride + words[2 * m - 1]
+            self.at[n] = 0
             n += 1
         return n
+
+    # The place of a pair of labels is also its place in the K rows of each bigram. `indices` are those of bigrams, `w`
+    # has their weights alone.
+
+    cdef double pairs_dot(self, Py_ssize_t i, Py_ssize_t n, const int32_t* indices, const real* w) noexcept nogil:
+        """<w, the bigrams of dPsi>, for the n places that `edges` found."""
+        cdef Py_ssize_t first = self.chain.offsets[i], block = self.chain.K * self.chain.stride, e, k
+        cdef const int64_t* indptr = self.chain.pair_indptr + first
+        cdef const real* rows
+        cdef double x = 1.0, total = 0.0
+        for e in range(n):
+            if self.at[e] > 0:
+                for k in range(indptr[self.at[e]], indptr[self.at[e] + 1]):
+                    rows = w + indices[k] * block
+                    if self.chain.pair_values != NULL:
+                        x = self.chain.pair_values[k]
+                    total += x * (<double>rows[self.plus[e]] - rows[self.minus[e]])
+        return total
+
+    cdef void add_pairs(self, Py_ssize_t i, Py_ssize_t n, const int32_t* indices, real amount, real* w) noexcept nogil:
+        """w += amount * the bigrams of dPsi; with amount 0, set to 0 what that would change."""
+        cdef Py_ssize_t first = self.chain.offsets[i], block = self.chain.K * self.chain.stride, e, k
+        cdef const int64_t* indptr = self.chain.pair_indptr + first
+        cdef real* rows
+        cdef real x = amount
+        for e in range(n):
+            if self.at[e] > 0:
+                for k in range(indptr[self.at[e]], indptr[self.at[e] + 1]):
+                    rows = w + indices[k] * block
+                    if amount == 0.0:
+                        rows[self.plus[e]] = rows[self.minus[e]] = 0.0
+                        continue
+                    if self.chain.pair_values != NULL:
+                        x = amount * self.chain.pair_values[k]
+                    rows[self.plus[e]] += x
+                    rows[self.minus[e]] -= x
 
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* weights, bint fresh,
                     double* out) except -1 nogil:
@@ -425,6 +513,8 @@ cdef class ChainProblem(Problem):
             count = self.edges(i, &cuts[k], &self.plus[0], &self.minus[0])
             for e in range(count):
                 total += <double>edge[self.plus[e]] - edge[self.minus[e]]
+            if self.chain.n_bigrams > 0:
+                total += self.pairs_dot(i, count, self.chain.pair_indices, w + self.chain.first_bigram * stride)
             out[k] = cuts[k].scale * total
         return 0
 
@@ -442,11 +532,13 @@ cdef class ChainProblem(Problem):
                     x = amount * self.chain.values[e]
                 row[g] += x
                 row[y] -= x
-        w += self.chain.n_emission * stride
+        row = w + self.chain.n_emission * stride
         count = self.edges(i, cut, &self.plus[0], &self.minus[0])
         for e in range(count):
-            w[self.plus[e]] += amount
-            w[self.minus[e]] -= amount
+            row[self.plus[e]] += amount
+            row[self.minus[e]] -= amount
+        if self.chain.n_bigrams > 0:
+            self.add_pairs(i, count, self.chain.pair_indices, amount, w + self.chain.first_bigram * stride)
 
     cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
         self.add_to(i, cut, coef, <float*>w)
@@ -497,12 +589,18 @@ cdef class ChainProblem(Problem):
         for e in range(n):
             self.edge_sum[plus[e]] += 1.0
             self.edge_sum[minus[e]] -= 1.0
+        if self.chain.n_bigrams > 0:
+            self.add_pairs(i, n, &self.local[0], 1.0, &self.pair_sum[0])
         n = self.edges(i, b, plus, minus)
         for e in range(n):
             total += self.edge_sum[plus[e]] - self.edge_sum[minus[e]]
+        if self.chain.n_bigrams > 0:
+            total += self.pairs_dot(i, n, &self.local[0], &self.pair_sum[0])
         n = self.edges(i, a, plus, minus)
         for e in range(n):
             self.edge_sum[plus[e]] = self.edge_sum[minus[e]] = 0.0
+        if self.chain.n_bigrams > 0:
+            self.add_pairs(i, n, &self.local[0], 0.0, &self.pair_sum[0])
         return a.scale * b.scale * total
 
     cdef double inner_by_features(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
@@ -545,10 +643,14 @@ cdef class ChainProblem(Problem):
         return total
 
     # ---- expectations ---------------------------------------------------------------------------
-    # Moments are T rows of label probabilities and the expected counts of the transition weights, less the true ones.
+    # Moments are T rows of label probabilities, the expected counts of the transition weights, and with bigrams the
+    # probabilities of the label pairs at each token, less the true ones.
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
-        return (self.chain.offsets[i + 1] - self.chain.offsets[i] + self.chain.n_edges) * self.chain.stride
+        return self.chain.n_moment_rows(self.chain.offsets[i + 1] - self.chain.offsets[i]) * self.chain.stride
+
+    cdef inline const float* pair_moments(self, Py_ssize_t i, const float* m) noexcept nogil:
+        return m + (self.chain.offsets[i + 1] - self.chain.offsets[i] + self.chain.n_edges) * self.chain.stride
 
     cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
         cdef const float* w = <const float*>weights
@@ -562,45 +664,76 @@ cdef class ChainProblem(Problem):
         return 0
 
     cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, T = self.chain.offsets[i + 1] - self.chain.offsets[i]
-        return KERNELS.dot(&self.chain.E[0], m, T * stride) + KERNELS.dot(
+        cdef Py_ssize_t stride = self.chain.stride, first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first
+        cdef Py_ssize_t block = self.chain.K * stride, t, k
+        cdef const float* pairs = self.pair_moments(i, m)
+        cdef double x = 1.0, total = KERNELS.dot(&self.chain.E[0], m, T * stride) + KERNELS.dot(
             <const float*>weights + self.chain.n_emission * stride, m + T * stride, self.chain.n_edges * stride)
+        for t in range(1, T if self.chain.n_bigrams > 0 else 1):
+            for k in range(self.chain.pair_indptr[first + t], self.chain.pair_indptr[first + t + 1]):
+                if self.chain.pair_values != NULL:
+                    x = self.chain.pair_values[k]
+                total += x * KERNELS.dot(
+                    self.chain.pairs + self.chain.pair_indices[k] * block, pairs + t * block, block)
+        return total
 
-    cdef Py_ssize_t spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
-        """The emission part of F_i(m) as rows of distinct features; returns how many."""
-        cdef Py_ssize_t first = self.chain.offsets[i], most
+    cdef int spread_moments(self, Py_ssize_t i, const float* m) except -1 nogil:
+        """The emission part of F_i(m) as rows of distinct features, and that of bigrams as K rows each."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t most
         if self.slot.shape[0] == 0:
             with gil:
                 most = min(self.chain.n_emission, np.diff(self.chain.tokens.indptr[self.chain.offsets]).max(initial=1))
                 self.slot = np.full(self.chain.n_emission, -1, dtype=np.int32)
                 self.features = np.empty(most, dtype=np.int32)
-                self.rows = np.empty(most * self.chain.stride, dtype=np.float32)
-        return KERNELS.spread(self.chain.indptr + first, self.chain.indices, self.chain.values,
-                              self.chain.offsets[i + 1] - first, self.chain.stride, m, &self.slot[0], &self.features[0],
-                              &self.rows[0])
+                self.rows = np.empty(most * stride, dtype=np.float32)
+                most = max(self.pair_sum.shape[0] // (self.chain.K * stride), 1) if self.chain.n_bigrams else 0
+                self.pair_slot = np.full(self.chain.n_bigrams, -1, dtype=np.int32)
+                self.pair_features = np.empty(most, dtype=np.int32)
+                self.pair_rows = np.empty(most * self.chain.K * stride, dtype=np.float32)
+        self.n_spread = KERNELS.spread(
+            self.chain.indptr + first, self.chain.indices, self.chain.values, T, stride, m, &self.slot[0],
+            &self.features[0], &self.rows[0])
+        if self.chain.n_bigrams > 0:
+            self.n_pairs_spread = KERNELS.spread(
+                self.chain.pair_indptr + first, self.chain.pair_indices, self.chain.pair_values, T,
+                self.chain.K * stride, self.pair_moments(i, m), &self.pair_slot[0], &self.pair_features[0],
+                &self.pair_rows[0])
+        return 0
 
     cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
         cdef Py_ssize_t stride = self.chain.stride
         cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        self.n_spread = self.spread_moments(i, m)
-        return KERNELS.dot(&self.rows[0], &self.rows[0], self.n_spread * stride) + KERNELS.dot(
+        cdef double total
+        self.spread_moments(i, m)
+        total = KERNELS.dot(&self.rows[0], &self.rows[0], self.n_spread * stride) + KERNELS.dot(
             edges, edges, self.chain.n_edges * stride)
+        if self.chain.n_bigrams > 0:
+            total += KERNELS.dot(&self.pair_rows[0], &self.pair_rows[0], self.n_pairs_spread * self.chain.K * stride)
+        return total
 
     cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* weights) except -1 nogil:
         cdef Py_ssize_t stride = self.chain.stride
         cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
         cdef float* w = <float*>weights
         if not again:
-            self.n_spread = self.spread_moments(i, m)
+            self.spread_moments(i, m)
         KERNELS.add_rows(w, stride, &self.features[0], self.n_spread, &self.rows[0], <float>coef)
         KERNELS.add_rows(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, <float>coef)
+        if self.chain.n_bigrams > 0:
+            KERNELS.add_rows(w + self.chain.first_bigram * stride, self.chain.K * stride, &self.pair_features[0],
+                             self.n_pairs_spread, &self.pair_rows[0], <float>coef)
         return 0
 
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
-        cdef Py_ssize_t stride = self.chain.stride, n = self.spread_moments(i, m)
+        cdef Py_ssize_t stride = self.chain.stride
         cdef const float* edges = m + (self.chain.offsets[i + 1] - self.chain.offsets[i]) * stride
-        KERNELS.add_rows_exactly(w, stride, &self.features[0], n, &self.rows[0], coef)
+        self.spread_moments(i, m)
+        KERNELS.add_rows_exactly(w, stride, &self.features[0], self.n_spread, &self.rows[0], coef)
         KERNELS.add_rows_exactly(w + self.chain.n_emission * stride, stride, NULL, self.chain.n_edges, edges, coef)
+        if self.chain.n_bigrams > 0:
+            KERNELS.add_rows_exactly(w + self.chain.first_bigram * stride, self.chain.K * stride,
+                                     &self.pair_features[0], self.n_pairs_spread, &self.pair_rows[0], coef)
         return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:

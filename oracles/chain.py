@@ -17,7 +17,8 @@ class LabelChain(Oracle):
     """Base of the label-chain oracles.
 
     Weights and scores are rows of `stride` float32, one column per label; the columns from n_labels on
-    are padding (zero weights, scores of -inf).
+    are padding (zero weights, scores of -inf). The last rows are those of attributes that are conjoined with pairs of
+    labels (`Tokens.bigrams`): n_labels rows each, one per label before.
     """
 
     end = False  # whether the last label has a weight of its own
@@ -26,6 +27,7 @@ class LabelChain(Oracle):
         self,
         n_labels: int,
         n_token_features: int,
+        n_bigrams: int,
         order: int,
         n_history_rows: int,
         loss: str,
@@ -35,23 +37,27 @@ class LabelChain(Oracle):
         allowed_last: ArrayLike | None,
     ) -> None:
         name = type(self).__name__
-        for parameter, value in (("n_labels", n_labels), ("n_token_features", n_token_features)):
-            if not isinstance(value, (int, np.integer)) or value < 1:
+        sizes = (("n_labels", n_labels, 1), ("n_token_features", n_token_features, 1), ("n_bigrams", n_bigrams, 0))
+        for parameter, value, least in sizes:
+            if not isinstance(value, (int, np.integer)) or value < least:
                 raise ValueError(
-                    f"The {parameter!r} parameter of {name} must be an integer of at least 1. Got {value!r} instead."
+                    f"The {parameter!r} parameter of {name} must be an integer of at least {least}. "
+                    f"Got {value!r} instead."
                 )
         # NumPy integers would overflow in the products below.
-        n_labels, n_token_features, n_history_rows = int(n_labels), int(n_token_features), int(n_history_rows)
-        self.n_labels, self.n_token_features, self.order = n_labels, n_token_features, order
+        n_labels, n_token_features, n_bigrams = int(n_labels), int(n_token_features), int(n_bigrams)
+        self.n_labels, self.n_token_features, self.n_bigrams, self.order = n_labels, n_token_features, n_bigrams, order
         self.loss_name = loss
         self.label_costs = None if label_costs is None else _checked_costs(label_costs, n_labels)
         self.stride = -(-n_labels // 8) * 8
-        self.n_rows = n_token_features + n_history_rows
+        self.first_bigram_row = n_token_features + int(n_history_rows)
+        self.n_rows = self.first_bigram_row + n_bigrams * n_labels
         self.n_features = self.n_rows * self.stride
         if self.n_features >= 2**31:
+            bigrams = f" and {n_bigrams} bigrams" if n_bigrams else ""
             raise ValueError(
-                f"{n_token_features} features with {n_labels} labels need {self.n_features} weights, more than "
-                "2**31; cut rare features (min_count) or hash them (hash_bits)"
+                f"{n_token_features} features{bigrams} with {n_labels} labels need {self.n_features} weights, more "
+                "than 2**31; cut rare features (min_count) or hash them (hash_bits)"
             )
         self.allowed = (
             _checked_mask("allowed_transitions", allowed_transitions, (n_labels, n_labels)),
@@ -123,31 +129,13 @@ class LabelChain(Oracle):
 
         The compiled decoders do not check offsets and indices, so all of them are checked here.
         """
-        for name, dtype in (
-            ("offsets", np.int64),
-            ("indptr", np.int64),
-            ("indices", np.int32),
-            ("values", np.float32),
-        ):
-            array = getattr(tokens, name)
-            if not (name == "values" and array is None) and not (
-                isinstance(array, np.ndarray)
-                and array.ndim == 1
-                and array.dtype == dtype
-                and array.flags.c_contiguous
-                and array.flags.aligned
-            ):
-                raise ValueError(f"the sequences' {name} must be a contiguous array of {np.dtype(dtype)}")
-        for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
-            array = getattr(tokens, name)
-            if not len(array) or array[0] != 0 or array[-1] != size or (array[1:] < array[:-1]).any():
-                raise ValueError(f"the sequences' {name} must ascend from 0 to {size}")
-        if tokens.values is not None and len(tokens.values) != len(tokens.indices):
-            raise ValueError(f"the sequences have {len(tokens.indices)} indices and {len(tokens.values)} values")
-        if tokens.n_features != self.n_token_features:
-            raise ValueError(f"the sequences have {tokens.n_features} features, the oracle {self.n_token_features}")
-        if len(tokens.indices) and not 0 <= tokens.indices.min() <= tokens.indices.max() < tokens.n_features:
-            raise ValueError(f"the sequences have feature indices outside 0..{tokens.n_features - 1}")
+        _check_entries("sequences", tokens, self.n_token_features)
+        if tokens.bigrams is not None:
+            _check_entries("sequences' bigrams", tokens.bigrams, self.n_bigrams)
+            if not np.array_equal(tokens.bigrams.offsets, tokens.offsets):
+                raise ValueError("the sequences' bigrams must have the offsets of the sequences")
+        elif self.n_bigrams:
+            raise ValueError(f"the sequences have no bigrams, the oracle {self.n_bigrams}")
         lengths = np.diff(tokens.offsets)
         if len(lengths) and lengths.min() == 0:
             raise ValueError(f"sequence {int(lengths.argmin())} is empty")
@@ -182,6 +170,20 @@ class LabelChain(Oracle):
         rows[:, : self.n_labels][~allowed] = -np.inf
         return rows
 
+    def add_bigrams(self, psi: NDArray[np.float64], tokens: Any, pairs: NDArray[np.float64]) -> None:
+        """Add to the rows `psi` a sequence's bigrams, with an array (length, n_labels, n_labels) of label pairs."""
+        bigrams, K = tokens.bigrams, self.n_labels
+        at = np.repeat(np.arange(tokens.n_tokens), np.diff(bigrams.indptr))
+        values = np.ones(len(at)) if bigrams.values is None else bigrams.values
+        rows = psi[self.first_bigram_row :].reshape(self.n_bigrams, K, self.stride)
+        np.add.at(rows[:, :, :K], bigrams.indices, values[:, None, None] * pairs[at])
+
+    def pairs(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Array (length, n_labels, n_labels): 1 at each token but the first for the label before and its own."""
+        pairs = np.zeros((len(y), self.n_labels, self.n_labels))
+        pairs[np.arange(1, len(y)), y[:-1], y[1:]] = 1.0
+        return pairs
+
     def loss(self, y_true: ArrayLike, y: ArrayLike) -> float:
         wrong = np.asarray(y_true) != np.asarray(y)
         if self.loss_name == "zero_one":
@@ -201,6 +203,34 @@ def _checked_mask(name: str, mask: ArrayLike | None, shape: tuple[int, ...]) -> 
     return None if mask.all() else mask
 
 
+def _check_entries(of: str, tokens: Tokens, n_features: int) -> None:
+    for name, dtype in (
+        ("offsets", np.int64),
+        ("indptr", np.int64),
+        ("indices", np.int32),
+        ("values", np.float32),
+    ):
+        array = getattr(tokens, name)
+        if not (name == "values" and array is None) and not (
+            isinstance(array, np.ndarray)
+            and array.ndim == 1
+            and array.dtype == dtype
+            and array.flags.c_contiguous
+            and array.flags.aligned
+        ):
+            raise ValueError(f"the {of}' {name} must be a contiguous array of {np.dtype(dtype)}")
+    for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
+        array = getattr(tokens, name)
+        if not len(array) or array[0] != 0 or array[-1] != size or (array[1:] < array[:-1]).any():
+            raise ValueError(f"the {of}' {name} must ascend from 0 to {size}")
+    if tokens.values is not None and len(tokens.values) != len(tokens.indices):
+        raise ValueError(f"the {of} have {len(tokens.indices)} indices and {len(tokens.values)} values")
+    if tokens.n_features != n_features:
+        raise ValueError(f"the {of} have {tokens.n_features} features, the oracle {n_features}")
+    if len(tokens.indices) and not 0 <= tokens.indices.min() <= tokens.indices.max() < tokens.n_features:
+        raise ValueError(f"the {of} have feature indices outside 0..{tokens.n_features - 1}")
+
+
 def _checked_costs(costs: ArrayLike, n_labels: int) -> NDArray[np.float64] | None:
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if costs.shape != (n_labels,) or not np.isfinite(costs).all() or (costs <= 0.0).any():
@@ -211,9 +241,11 @@ def _checked_costs(costs: ArrayLike, n_labels: int) -> NDArray[np.float64] | Non
 
 
 def as_tokens(X: Any, n_features: int, *, single: bool = False) -> Tokens:
-    """Return X (`Tokens`, or a list of 2-D arrays; with `single` one such array) as `Tokens`."""
+    """Return X (`Tokens`, or a list of 2-D arrays or of `Tokens`; with `single` one such array) as `Tokens`."""
     if isinstance(X, Tokens):
         return X
+    if isinstance(X, list) and X and isinstance(X[0], Tokens):
+        return Tokens.joined(X)
     tokens = FeatureEncoder().fit_transform([X] if single else X)
     if tokens.n_features != n_features:
         raise ValueError(f"the sequences have {tokens.n_features} features, the oracle {n_features}")

@@ -23,6 +23,8 @@ class GreedyOracle(LabelChain):
     ----------
     n_labels, n_token_features : int
         Number of labels, and of features of a token.
+    n_bigrams : int, default=0
+        As for `ViterbiOracle`.
     order : int, default=2
         Number of previous labels that a score depends on, each by itself (not their combination), so the cost
         grows by one row per label: order 10 is cheap.
@@ -33,7 +35,7 @@ class GreedyOracle(LabelChain):
     Notes
     -----
     Layout of w: rows of `stride` float32; F emission rows, then for each lag s = 1 .. order K + 1 rows,
-    one per label at that distance (the last: before the first token).
+    one per label at that distance (the last: before the first token); then those of bigrams.
     """
 
     is_exact = False
@@ -45,6 +47,7 @@ class GreedyOracle(LabelChain):
         n_labels: int,
         n_token_features: int,
         *,
+        n_bigrams: int = 0,
         order: int = 2,
         label_costs: ArrayLike | None = None,
         allowed_transitions: ArrayLike | None = None,
@@ -56,6 +59,7 @@ class GreedyOracle(LabelChain):
         super().__init__(
             n_labels,
             n_token_features,
+            n_bigrams,
             int(order),
             int(order) * (n_labels + 1),
             "hamming",
@@ -86,6 +90,8 @@ class GreedyOracle(LabelChain):
         for lag in range(1, self.order + 1):
             before = np.concatenate([np.full(lag, self.n_labels), y])[: len(y)]
             np.add.at(psi, (self.n_token_features + (lag - 1) * (self.n_labels + 1) + before, y), 1.0)
+        if self.n_bigrams:
+            self.add_bigrams(psi, tokens, self.pairs(y))
         return psi.ravel()
 
     def argmax(

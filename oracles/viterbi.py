@@ -21,6 +21,8 @@ class ViterbiOracle(LabelChain):
         Number of labels K; a labelling is an integer array with values 0 .. K - 1.
     n_token_features : int
         Number of features F of a token.
+    n_bigrams : int, default=0
+        Number of attributes that are conjoined with pairs of neighbouring labels (`Tokens.bigrams`).
     order : {1, 2}, default=1
         Number of previous labels that a score may depend on.
     end : bool, default=False
@@ -59,6 +61,7 @@ class ViterbiOracle(LabelChain):
         n_labels: int,
         n_token_features: int,
         *,
+        n_bigrams: int = 0,
         order: int = 1,
         end: bool = False,
         loss: str = "hamming",
@@ -77,6 +80,7 @@ class ViterbiOracle(LabelChain):
         super().__init__(
             n_labels,
             n_token_features,
+            n_bigrams,
             order,
             n_labels + 2 + triples,
             loss,
@@ -107,7 +111,7 @@ class ViterbiOracle(LabelChain):
     ) -> ChainProblem:
         """Bind training sequences; see `Oracle.bind`.
 
-        X is a `Tokens` or a list of 2-D arrays (length, n_token_features); Y one flat int32 array of all
+        X is a `Tokens` or a list of 2-D arrays (length, n_token_features) or of `Tokens`; Y one flat int32 array of all
         labels, or a list of label arrays.
         """
         self.check_formulation(rescaling, penalty)
@@ -134,6 +138,8 @@ class ViterbiOracle(LabelChain):
         if self.order == 2:
             before = np.concatenate([[self.n_labels], y[:-2]])[: len(y) - 1]
             np.add.at(psi, (first + self.n_labels + 2 + before * self.n_labels + y[:-1], y[1:]), 1.0)
+        if self.n_bigrams:
+            self.add_bigrams(psi, tokens, self.pairs(y))
         return psi.ravel()
 
     def argmax(
@@ -151,5 +157,9 @@ class ViterbiOracle(LabelChain):
         values = np.ones(len(x.indices)) if x.values is None else x.values
         at = np.repeat(np.arange(x.n_tokens), np.diff(x.indptr))
         np.add.at(psi[:, : self.n_labels], x.indices, values[:, None] * labels[at])
-        psi[self.n_token_features :] = transitions
+        n_transitions = self.first_bigram_row - self.n_token_features
+        psi[self.n_token_features : self.first_bigram_row] = transitions[:n_transitions]
+        if self.n_bigrams:
+            pairs = transitions[n_transitions:].reshape(x.n_tokens, self.n_labels, self.stride)
+            self.add_bigrams(psi, x, pairs[:, :, : self.n_labels])
         return log_sum, psi.ravel()

@@ -10,6 +10,9 @@
  * for order 1, G = K + 1 for order 2. The states that lead to (g, c) are
  *     order 1: (0, a),  score A[a][c];           order 2: (a, g),  score A[g][a][c],
  * for P labels a (P = K, or K + 1). With `step` and `shift` the same loop serves both orders.
+ *
+ * Where attributes are conjoined with pairs of labels, each token has a table A of its own, `each` floats after that of the
+ * token before (chain_tables); otherwise `each` is 0. Of the first token's table nothing is read.
  */
 #ifndef STRUCTSVM_CHAIN_H
 #define STRUCTSVM_CHAIN_H
@@ -20,11 +23,20 @@
 typedef struct {
     int64_t K, stride, G, P;
     int64_t step, shift;    /* predecessor a of group g stands at a * step + g * shift */
+    int64_t each;
     const float *A;         /* (G, P, stride) transition scores, the mask added */
     const float *start;     /* (stride) */
     const float *end;       /* (stride) */
     const float *loss;      /* (K, stride): true label, label */
 } chain_scores;
+
+/* Whether the next ROWS_MANY tokens are rows of numbers, of the same length and without zeros. */
+ROWS_INLINE int chain_are_whole(const int64_t *indptr, const int32_t *indices) {
+    int64_t n = indptr[1] - indptr[0];
+    for (int t = 0; t < ROWS_MANY; t++)
+        if (indptr[t + 1] - indptr[t] != n || !rows_is_whole(indices + indptr[t], n)) return 0;
+    return 1;
+}
 
 /* E[t] = init[t] + the token's weight rows; init_step 0 uses the same init for every token. */
 static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
@@ -32,11 +44,39 @@ static void chain_fill(const float *W, int64_t stride, const int64_t *indptr,
                                    const float *init, int64_t init_step, float *E) {
     for (int64_t t = 0; t < T; t++) {
         int64_t a = indptr[t], b = indptr[t + 1];
+        if (values != NULL && t + ROWS_MANY <= T && chain_are_whole(indptr + t, indices)) {
+            rows_sum_many(W, stride, values + a, b - a, init + t * init_step, init_step, E + t * stride);
+            t += ROWS_MANY - 1;
+            continue;
+        }
         if (t + 1 < T)      /* the next token's rows lie anywhere in memory: ask for them while these are summed */
             for (int64_t e = b; e < indptr[t + 2]; e++) rows_prefetch(W + indices[e] * stride, stride);
         rows_sum(W, stride, indices + a, values == NULL ? NULL : values + a, b - a,
                  init + t * init_step, E + t * stride);
     }
+}
+
+/* Tables of tokens 1 .. T - 1: the scores A that all tokens have, and the weights W of their attributes, K rows each, by
+ * the label before. `rows` is room for K rows. */
+static int chain_tables(const chain_scores *s, const float *A, const float *W, const int64_t *indptr, const int32_t *indices,
+                        const float *values, int64_t T, float *rows, float *tables) {
+    int64_t K = s->K, P = s->P, stride = s->stride, block = K * stride, work = 0;
+    for (int64_t t = 1; t < T; t++) {
+        int64_t a = indptr[t], n = indptr[t + 1] - a;
+        float *table = tables + t * s->each;
+        if (t + 1 < T)
+            for (int64_t e = a + n; e < indptr[t + 2]; e++) rows_prefetch(W + indices[e] * block, block);
+        if (s->G > 1) memset(rows, 0, block * sizeof(float));
+        rows_sum(W, block, indices + a, values == NULL ? NULL : values + a, n, s->G > 1 ? rows : A, s->G > 1 ? rows : table);
+        if (s->G > 1)
+            for (int64_t g = 0; g < K; g++)
+                for (int64_t q = g * P; q < (g + 1) * P; q++)
+                    for (int64_t c = 0; c < stride; c += LANES)
+                        *(rows_v *)(table + q * stride + c) = *(const rows_v *)(A + q * stride + c)
+                                                            + *(const rows_v *)(rows + g * stride + c);
+        if (stop_count(&work, (n * block + s->each) / LANES) < 0) return -1;
+    }
+    return stop_poll(work);
 }
 
 /* out[c] = extra[c] + extra2[c] + max_a before[a] + A[a][c], for nv vectors (extra2 may be NULL). */
@@ -77,18 +117,21 @@ ROWS_INLINE void chain_first(const chain_scores *s, const float *E, const float 
     for (int64_t j = 0; j < stride; j++) V[last + j] = E[j] + s->start[j] + (loss == NULL ? 0.0f : loss[j]);
 }
 
-/* One token further: V = block of scores of the best labellings that end in each state. */
-ROWS_INLINE void chain_step(const chain_scores *s, const float *before, const float *E, const float *loss, float *V) {
+/* On to token t: V = block of scores of the best labellings that end in each state. */
+ROWS_INLINE void chain_step(const chain_scores *s, int64_t t, const float *before, const float *E, const float *loss,
+                            float *V) {
     int64_t stride = s->stride, groups = s->G == 1 ? 1 : s->K;
+    const float *A = s->A + t * s->each;
     for (int64_t g = 0; g < groups; g++)
-        chain_max(before + g * s->shift, s->step, s->A + g * s->P * stride, s->P, stride, E, loss, V + g * stride);
+        chain_max(before + g * s->shift, s->step, A + g * s->P * stride, s->P, stride, E, loss, V + g * stride);
     if (s->G > 1)
         for (int64_t j = 0; j < stride; j++) V[groups * stride + j] = -INFINITY;
 }
 
-/* The predecessor a through which state (g, c) got its maximum: the smallest where several did. */
-ROWS_INLINE int64_t chain_back(const chain_scores *s, const float *before, int64_t g, int64_t c, float *best, float *sums) {
-    const float *b = before + g * s->shift, *A = s->A + g * s->P * s->stride + c;
+/* The predecessor a through which state (g, c) of token t got its maximum: the smallest where several did. */
+ROWS_INLINE int64_t chain_back(const chain_scores *s, int64_t t, const float *before, int64_t g, int64_t c, float *best,
+                               float *sums) {
+    const float *b = before + g * s->shift, *A = s->A + t * s->each + g * s->P * s->stride + c;
     int64_t n = (s->P + LANES - 1) / LANES * LANES, a = 0;
     for (; a < s->P; a++) sums[a] = b[a * s->step] + A[a * s->stride];
     for (; a < n; a++) sums[a] = -INFINITY;
@@ -127,7 +170,7 @@ static __attribute__((noinline)) void chain_forward(const chain_scores *s, const
                                                     int64_t t, int64_t end, float *V) {
     int64_t stride = s->stride, block = s->G * stride;
     for (; t < end; t++)
-        chain_step(s, V + (t - 1) * block, E + t * stride, gold == NULL ? NULL : s->loss + gold[t] * stride,
+        chain_step(s, t, V + (t - 1) * block, E + t * stride, gold == NULL ? NULL : s->loss + gold[t] * stride,
                    V + t * block);
 }
 
@@ -148,7 +191,7 @@ static int chain_best(const chain_scores *s, const float *E, const int32_t *gold
     for (t = T - 1; t >= 0; t--) {
         path[t] = (int32_t)c;
         if (t == 0) break;
-        int64_t a = chain_back(s, V + (t - 1) * block, g, c, &ignored, sums);
+        int64_t a = chain_back(s, t, V + (t - 1) * block, g, c, &ignored, sums);
         chain_move(s, t, a, &g, &c);
     }
     return 0;
@@ -169,7 +212,7 @@ static int chain_count(const chain_scores *s, const float *E, const int32_t *gol
             if (d > t + 1) {
                 for (int64_t j = 0; j < block; j++) v[j] = -INFINITY;
             } else if (t > 0) {
-                chain_step(s, now - layer + d * block, E + t * stride, NULL, v);
+                chain_step(s, t, now - layer + d * block, E + t * stride, NULL, v);
             } else if (d == 0) {
                 chain_first(s, E, NULL, v);
             } else {
@@ -203,9 +246,9 @@ static void chain_count_path(const chain_scores *s, const int32_t *gold, int64_t
         if (t == 0) break;
         const float *before = V + (t - 1) * layer;
         int wrong = d > 0 && c != gold[t];  /* d = 0 is gold itself, unless scores overflowed */
-        a = chain_back(s, before + (d - wrong) * block, g, c, &score, sums);
+        a = chain_back(s, t, before + (d - wrong) * block, g, c, &score, sums);
         if (wrong && d == cap) {
-            b = chain_back(s, before + d * block, g, c, &other, sums);
+            b = chain_back(s, t, before + d * block, g, c, &other, sums);
             if (other > score) a = b, wrong = 0;
         }
         d -= wrong;
@@ -223,7 +266,7 @@ static int64_t chain_kbest(const chain_scores *s, const float *E, int64_t T, int
     for (int64_t j = 0; j < states * k; j++) score[j] = -INFINITY;
     for (int64_t c = 0; c < s->K; c++) score[((s->G - 1) * stride + c) * k] = E[c] + s->start[c];
     for (int64_t t = 1; t < T; t++) {
-        const float *before = score + (t - 1) * states * k;
+        const float *before = score + (t - 1) * states * k, *A = s->A + t * s->each;
         for (int64_t j = t * states * k; j < (t + 1) * states * k; j++) score[j] = -INFINITY;
         if (stop_count(&work, states * k) < 0) return -1;
         for (int64_t g = 0; g < (s->G == 1 ? 1 : s->K); g++)
@@ -236,7 +279,7 @@ static int64_t chain_kbest(const chain_scores *s, const float *E, int64_t T, int
                     int64_t top = -1;
                     for (int64_t a = 0; a < s->P; a++) {
                         if (heads[a] == k) continue;
-                        float x = before[(a * s->step + g * s->shift) * k + heads[a]] + s->A[(g * s->P + a) * stride + c];
+                        float x = before[(a * s->step + g * s->shift) * k + heads[a]] + A[(g * s->P + a) * stride + c];
                         if (x > best) best = x, top = a;
                     }
                     if (top < 0) break;
@@ -290,12 +333,13 @@ static int chain_max_marginals(const chain_scores *s, const float *E, int64_t T,
         float *swap = next;
         next = now;
         now = swap;
+        const float *A = s->A + t * s->each;
         for (int64_t q = 0; q < block; q++) now[q] = -INFINITY;
         for (int64_t g = 0; g < (s->G == 1 ? 1 : s->K); g++)
             for (int64_t a = 0; a < s->P; a++) {
                 rows_v best = rows_all(-INFINITY);  /* the lattice has -inf beyond K */
                 for (int64_t c = 0; c < stride; c += LANES)
-                    best = rows_max(*(const rows_v *)(s->A + (g * s->P + a) * stride + c)
+                    best = rows_max(*(const rows_v *)(A + (g * s->P + a) * stride + c)
                                     + *(const rows_v *)(E + t * stride + c) + *(const rows_v *)(next + g * stride + c), best);
                 now[a * s->step + g * s->shift] = rows_top(best);
             }

@@ -47,11 +47,11 @@ ROWS_INLINE void chain_logsum_part(const float *before, int64_t step, const floa
     if (nv > 2) *(rows_v *)(out + 16) = m2 + rows_log(s2);
 }
 
-/* R of one token from alpha of the one before. */
-static __attribute__((noinline)) void chain_logsums(const chain_scores *s, const float *alpha, float *R) {
+/* R of token t from alpha of the one before. */
+static __attribute__((noinline)) void chain_logsums(const chain_scores *s, int64_t t, const float *alpha, float *R) {
     int64_t stride = s->stride, groups = s->G == 1 ? 1 : s->K;
     for (int64_t g = 0; g < groups; g++) {
-        const float *before = alpha + g * s->shift, *A = s->A + g * s->P * stride;
+        const float *before = alpha + g * s->shift, *A = s->A + t * s->each + g * s->P * stride;
         float *out = R + g * stride;
         int64_t c = 0;
         for (; c + 3 * LANES <= stride; c += 3 * LANES) chain_logsum_part(before, s->step, A + c, s->P, stride, out + c, 3);
@@ -84,11 +84,11 @@ ROWS_INLINE float chain_total(rows_v a) {
 /* Work of a token in the units of stop.h: some ten instructions for each vector of exponentials. */
 ROWS_INLINE int64_t chain_expect_work(const chain_scores *s) { return 4 * chain_work(s) + s->stride; }
 
-/* The probabilities of one token's states from those of the next: `before` from `now`, with alpha of the one and R of
- * the other. Adds the pairs (order 1) or triples (order 2) to `sums`, whose row a K + g is that of the labels a, g
+/* The probabilities of the states of token t - 1 from those of token t: `before` from `now`, with alpha of the one and R
+ * of the other. Adds the pairs (order 1) or triples (order 2) to `sums`, whose row a K + g is that of the labels a, g
  * before; returns the entropy of the states before, given those now. */
-static __attribute__((noinline)) double chain_backward(const chain_scores *s, const float *alpha, const float *R,
-                                                       const float *now, float *before, float *sums) {
+static __attribute__((noinline)) double chain_backward(const chain_scores *s, int64_t t, const float *alpha,
+                                                       const float *R, const float *now, float *before, float *sums) {
     int64_t stride = s->stride, block = s->G * stride, groups = s->G == 1 ? 1 : s->K;
     double entropy = 0.0, all = 0.0;
     for (int64_t q = 0; q < block; q++) before[q] = 0.0f;
@@ -96,7 +96,7 @@ static __attribute__((noinline)) double chain_backward(const chain_scores *s, co
         for (int64_t a = 0; a < s->P; a++) {
             int64_t from = a * s->step + g * s->shift;
             if (alpha[from] == -INFINITY) continue;
-            const float *A = s->A + (g * s->P + a) * stride;
+            const float *A = s->A + t * s->each + (g * s->P + a) * stride;
             float *out = sums + (s->G == 1 ? a : a * s->K + g) * stride;
             rows_v x = rows_all(alpha[from]), total = rows_all(0.0f), bits = total;
             for (int64_t c = 0; c < stride; c += LANES) {
@@ -121,8 +121,9 @@ static __attribute__((noinline)) double chain_backward(const chain_scores *s, co
  *   tops     T numbers
  *   work     4 blocks, then the rows of the transition weights (w from the row of transitions on)
  *   gold     a labelling, which is subtracted from all moments, or NULL
- *   moments  T rows of label probabilities, then the expected counts of the transition weights, in their rows; NULL if
- *            log Z and loss are all that is wanted
+ *   moments  T rows of label probabilities; the expected counts of the transition weights, in their rows; and where
+ *            tokens have tables of their own, K rows each of the probabilities of label pairs, by the label before (0 at
+ *            the first token); NULL if log Z and loss are all that is wanted
  *   n_edges  rows of transition weights
  *   has_end  whether the last label has a weight
  *   out      log Z, the loss -log p(gold), the entropy; log Z is not finite where no labelling is allowed
@@ -136,11 +137,11 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
     for (int64_t j = 0; j < block - stride; j++) R[j] = -INFINITY;
     memcpy(R + block - stride, s->start, stride * sizeof(float));
     for (int64_t t = 0; t < T; t++) {
-        if (t > 0) chain_logsums(s, alpha, R + t * block);
+        if (t > 0) chain_logsums(s, t, alpha, R + t * block);
         if (t > 0 && gold != NULL) {
             int64_t g = s->G == 1 ? 0 : gold[t - 1], a = s->G == 1 ? gold[t - 1] : t > 1 ? gold[t - 2] : K;
             float term = R[t * block + g * stride + gold[t]] - alpha[a * s->step + g * s->shift]
-                - s->A[(g * s->P + a) * stride + gold[t]];
+                - s->A[t * s->each + (g * s->P + a) * stride + gold[t]];
             loss += term > 0.0f ? term : term != term ? NAN : 0.0f;
         }
         tops[t] = chain_alpha(s, R + t * block, E + t * stride, t == T - 1 ? later : alpha);
@@ -172,8 +173,8 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
         now[q] /= (float)sum;
         if (now[q] > 0.0f) entropy += now[q] * (last - later[q]);
     }
-    float *edges = moments + T * stride;
-    memset(edges, 0, n_edges * stride * sizeof(float));
+    float *edges = moments + T * stride, *pairs = s->each > 0 ? edges + n_edges * stride : NULL;
+    memset(edges, 0, (n_edges + (pairs == NULL ? 0 : T * K)) * stride * sizeof(float));
     if (has_end)
         for (int64_t q = 0; q < block; q++) edges[(K + 1) * stride + q % stride] += now[q];
     memset(part, 0, n_edges * stride * sizeof(float));
@@ -184,9 +185,14 @@ static int chain_expect(const chain_scores *s, const float *E, const int32_t *go
         if (gold != NULL) row[gold[t]] -= 1.0f;
         if (t == 0) break;
         chain_alpha(s, R + (t - 1) * block, E + (t - 1) * stride, alpha);
-        entropy += chain_backward(s, alpha, R + t * block, now, before, s->G == 1 ? part : part + (K + 2) * stride);
-        if (s->G > 1)
-            for (int64_t q = 0; q < K * stride; q += LANES) *(rows_v *)(part + q) += *(const rows_v *)(now + q);
+        float *pair = pairs == NULL ? NULL : pairs + t * K * stride;
+        entropy += chain_backward(s, t, alpha, R + t * block, now, before,
+                                  s->G > 1 ? part + (K + 2) * stride : pair == NULL ? part : pair);
+        if (s->G > 1 && pair != NULL) memcpy(pair, now, K * stride * sizeof(float));
+        if (s->G > 1 || pair != NULL)
+            for (int64_t q = 0; q < K * stride; q += LANES)
+                *(rows_v *)(part + q) += *(const rows_v *)((s->G > 1 ? now : pair) + q);
+        if (gold != NULL && pair != NULL) pair[gold[t - 1] * stride + gold[t]] -= 1.0f;
         if (gold != NULL) {
             part[gold[t - 1] * stride + gold[t]] -= 1.0f;
             if (s->G > 1) part[(K + 2 + (t > 1 ? gold[t - 2] : K) * K + gold[t - 1]) * stride + gold[t]] -= 1.0f;

@@ -13,7 +13,7 @@ const kernels NAMED(KERNELS) = {
     .fill = chain_fill,
 #endif
 #ifdef KERNELS_FOR_chain
-    .best = chain_best, .count = chain_count, .count_path = chain_count_path, .kbest = chain_kbest,
+    .tables = chain_tables, .best = chain_best, .count = chain_count, .count_path = chain_count_path, .kbest = chain_kbest,
     .max_marginals = chain_max_marginals, .expect = chain_expect, .spread = chain_spread, .dot = chain_dot,
     .add_rows = chain_add_rows, .add_rows_exactly = chain_add_rows_exactly, .token_dot = rows_token_dot,
 #endif

@@ -22,6 +22,8 @@ typedef struct {
     const char *name;
     void (*fill)(const float *W, int64_t stride, const int64_t *indptr, const int32_t *indices,
                  const float *values, int64_t T, const float *init, int64_t init_step, float *E);
+    int (*tables)(const chain_scores *s, const float *A, const float *W, const int64_t *indptr, const int32_t *indices,
+                  const float *values, int64_t T, float *rows, float *tables);
     int (*best)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, float *V,
                 float *sums, int32_t *path, float *score);
     int (*count)(const chain_scores *s, const float *E, const int32_t *gold, int64_t T, int64_t cap,
@@ -40,11 +42,13 @@ typedef struct {
     void (*add_rows_exactly)(double *W, int64_t stride, const int32_t *list, int64_t n, const float *rows, double coef);
     void (*greedy_score)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
                          const int32_t *index, const float *values, int64_t n, const int32_t *labels,
-                         int64_t t, const float *init, int32_t *rows, float *out);
+                         int64_t t, const float *init, int64_t first_pair, const int32_t *pair_index,
+                         const float *pair_values, int64_t n_pairs, int32_t *rows, float *out);
     int64_t (*greedy_decode)(const float *W, int64_t stride, int64_t K, int64_t order, int64_t first,
                              const int64_t *indptr, const int32_t *indices, const float *values, int64_t T,
-                             const float *init, int64_t init_step, const float *mask, int32_t *rows,
-                             float *out, float *scores, int32_t *labels);
+                             const float *init, int64_t init_step, const float *mask, int64_t first_pair,
+                             const int64_t *pair_indptr, const int32_t *pair_indices, const float *pair_values,
+                             int32_t *rows, float *out, float *scores, int32_t *labels);
     double (*token_dot)(const int32_t *ia, const float *va, int64_t na,
                         const int32_t *ib, const float *vb, int64_t nb);
     int (*align_forward)(const align_task *s, align_end *ends);

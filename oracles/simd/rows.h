@@ -81,6 +81,36 @@ ROWS_INLINE void rows_sum(const float *W, int64_t stride, const int32_t *index, 
     }
 }
 
+/* Whether a token's ascending indices are 0 .. n - 1: a row of numbers without zeros. */
+ROWS_INLINE int rows_is_whole(const int32_t *index, int64_t n) { return n > 0 && index[0] == 0 && index[n - 1] == n - 1; }
+
+/* rows_sum of ROWS_MANY tokens with n whole rows of values each, one after the other: the weights are read once. */
+enum { ROWS_MANY = 4 };
+
+ROWS_INLINE void rows_sum_many_part(const float *W, int64_t stride, const float *values, int64_t n, const float *init,
+                                    int64_t init_step, float *out, int64_t c, const int nv) {
+    rows_v a[ROWS_MANY][3];
+    for (int t = 0; t < ROWS_MANY; t++)
+        for (int v = 0; v < nv; v++) a[t][v] = *(const rows_v *)(init + t * init_step + c + 8 * v);
+    for (int64_t e = 0; e < n; e++) {
+        const float *row = W + e * stride + c;
+        rows_v w[3];
+        for (int v = 0; v < nv; v++) w[v] = *(const rows_v *)(row + 8 * v);
+        for (int t = 0; t < ROWS_MANY; t++)
+            for (int v = 0; v < nv; v++) a[t][v] += rows_all(values[t * n + e]) * w[v];
+    }
+    for (int t = 0; t < ROWS_MANY; t++)
+        for (int v = 0; v < nv; v++) *(rows_v *)(out + t * stride + c + 8 * v) = a[t][v];
+}
+
+static __attribute__((noinline)) void rows_sum_many(const float *W, int64_t stride, const float *values, int64_t n,
+                                                    const float *init, int64_t init_step, float *out) {
+    int64_t c = 0;
+    for (; c + 3 * LANES <= stride; c += 3 * LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 3);
+    if (stride - c == 2 * LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 2);
+    if (stride - c == LANES) rows_sum_many_part(W, stride, values, n, init, init_step, out, c, 1);
+}
+
 /* Smallest index of the greatest of n floats a[j] + b[j] (b may be NULL); its value goes to *best. */
 ROWS_INLINE int64_t rows_argmax(const float *a, const float *b, int64_t stride, float *best) {
     rows_v top = *(const rows_v *)a;
@@ -120,12 +150,26 @@ ROWS_INLINE int64_t rows_common(const int32_t *a, int64_t na, const int32_t *b, 
     return common;
 }
 
+/* <a, b> of n floats. */
+ROWS_INLINE double rows_dot(const float *a, const float *b, int64_t n) {
+    typedef double wide __attribute__((vector_size(64)));
+    wide sum = {0.0};
+    double total = 0.0;
+    int64_t c = 0;
+    for (; c + LANES <= n; c += LANES)
+        sum += __builtin_convertvector(*(const rows_v *)(a + c), wide) * __builtin_convertvector(*(const rows_v *)(b + c), wide);
+    for (int l = 0; l < LANES; l++) total += sum[l];
+    for (; c < n; c++) total += (double)a[c] * b[c];
+    return total;
+}
+
 /* <x, x'> of two sparse tokens with ascending indices; short ones of ones by counting, else by a merge. */
 static double rows_token_dot(const int32_t *ia, const float *va, int64_t na,
                              const int32_t *ib, const float *vb, int64_t nb) {
     double total = 0.0;
     int64_t p = 0, q = 0;
     if (va == NULL && na * nb <= 4096) return (double)rows_common(ia, na, ib, nb);
+    if (va != NULL && na == nb && rows_is_whole(ia, na) && rows_is_whole(ib, nb)) return rows_dot(va, vb, na);
     while (p < na && q < nb) {
         if (ia[p] == ib[q]) {
             total += va == NULL ? 1.0 : (double)va[p] * vb[q];

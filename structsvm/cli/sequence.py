@@ -70,13 +70,22 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     shown = out.chosen(only, model.labels)
     click.echo(f"task: sequence, {'greedy' if model.is_greedy else 'exact'} inference of order {oracle.order}")
     out.parameters(model.params, DEFAULTS)
-    click.echo(f"{oracle.n_token_features} features, {oracle.n_labels} labels: {', '.join(map(str, model.labels))}")
+    bigrams = f"{oracle.n_bigrams} bigrams, " if oracle.n_bigrams else ""
+    labels = ", ".join(map(str, model.labels))
+    click.echo(f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}")
     out.certificate(model)
     names, weights, transition = model.encoder.feature_names, model.emission(), model.transition()
+    bigram, bigram_names = model.bigram(), model.encoder.bigram_names
+
+    def named(j: int) -> str:
+        return f"{bigram_names[j // oracle.n_labels]} after {model.labels[j % oracle.n_labels]}"
+
     for k, label in shown:
         click.echo(f"\n{label}")
         out.heaviest(weights[:, k], top, names.__getitem__)
         follows = np.argsort(-transition[k], kind="stable")[:3]
+        if oracle.n_bigrams:
+            out.heaviest(bigram[:, :, k].ravel(), top, named)
         click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
 
 
@@ -174,4 +183,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, (tokens, label_ids), solver, vars(settings), draw=picture)
 
 
-DEFAULTS = {"end": False, "class_weight": None} | defaults(command)
+DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(command)

@@ -7,7 +7,7 @@ feature dicts, dense rows, and CSR rows. All end as one CSR layout over all toke
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
@@ -20,7 +20,11 @@ from structsvm.features.columns import Columns
 from structsvm.features.matrices import encode_rows, is_numeric, is_sparse, split_rows
 from structsvm.features.template_features import TemplateVocabulary, hash_templates
 from structsvm.features.templates import TemplateLayout, is_template_text, template_source
-from structsvm.features.tokens import MAX_FEATURES, Tokens
+from structsvm.features.tokens import Tokens
+from structsvm.model_file import under
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
+
+BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
 
 NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
 
@@ -40,15 +44,21 @@ class FeatureEncoder:
     hash_bits : int or None
         k: no vocabulary; names of features are hashed to 2**k indices, 1 <= k <= 30, and
         the values of colliding features are added up. For unbounded streams.
+    bigrams : str, list of str, or None
+        Attributes that are conjoined with pairs of neighbouring labels as well: those of these names, and those that go
+        on after the name with ":" or "=", as "word:the" (which is ``{"word": "the"}``) and "word=the" do for "word".
+        Templates name theirs by lines that begin with ``B``.
 
     Attributes
     ----------
     kind : {"columns", "attributes", "numeric"} or None
         The kind of data that it was fitted on.
     n_features : int
+    n_bigrams : int
+        Number of attributes that are conjoined with pairs of labels.
     template_bigram : bool
         Whether neighbouring labels have weights of their own: whether the templates have a
-        line ``B``; True for all other data.
+        line that begins with ``B``; True for all other data.
 
     Notes
     -----
@@ -75,6 +85,7 @@ class FeatureEncoder:
         templates: str | os.PathLike[str] | None = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        bigrams: str | Sequence[str] | None = None,
     ) -> None:
         if isinstance(min_count, bool) or not isinstance(min_count, (int, np.integer)):
             raise TypeError(f"min_count must be an int, got {min_count!r}")
@@ -87,13 +98,21 @@ class FeatureEncoder:
                 raise ValueError(f"hash_bits must be between 1 and 30, got {hash_bits}")
             if min_count != 1:
                 raise ValueError("hash_bits keeps no counts; it needs min_count=1")
+        names = [bigrams] if isinstance(bigrams, str) else None if bigrams is None else list(bigrams)
+        if names is not None and not (names and all(isinstance(name, str) and name for name in names)):
+            raise ValueError(f"bigrams must be names of attributes, or None; got {bigrams!r:.80}")
+        if names is not None and hash_bits is not None:
+            raise ValueError("bigrams names attributes, and hash_bits keeps no names: one of them must be None")
+        self.bigrams = names
         self.min_count = int(min_count)
         self.hash_bits = None if hash_bits is None else int(hash_bits)
         self.templates = template_source(templates)
         self.kind: str | None = None
-        self.n_features = 0
+        self.n_features = self.n_bigrams = 0
         self._layout: TemplateLayout | None = None
         self._vocabulary: AttributeVocabulary | TemplateVocabulary | None = None
+        self._bigram_layout: TemplateLayout | None = None
+        self._bigrams: TemplateVocabulary | NDArray[np.int32] | None = None  # or the features that `bigrams` names
 
     # ---------------------------------------------------------------- public verbs
 
@@ -124,14 +143,14 @@ class FeatureEncoder:
         TypeError
             For a token or feature of an unsupported type.
         """
-        fresh = FeatureEncoder(None, self.min_count, self.hash_bits)
+        fresh = FeatureEncoder(None, self.min_count, self.hash_bits, self.bigrams)
         fresh.templates = self.templates
         tokens = fresh._encode(X, lengths, True)
         if len(tokens) == 0:
             raise ValueError("X contains no sequences")
         for s in np.flatnonzero(tokens.lengths == 0)[:1]:
             raise ValueError(f"sequence {s} is empty")
-        fresh.n_features = tokens.n_features
+        fresh.n_features, fresh.n_bigrams = tokens.n_features, tokens.n_bigrams
         self.__dict__.update(fresh.__dict__)  # last, so that an error changes nothing
         return tokens
 
@@ -160,6 +179,16 @@ class FeatureEncoder:
         if self.hash_bits is not None:
             return [f"hash:{j}" for j in range(self.n_features)]
         return [""] * self.n_features if self._vocabulary is None else self._vocabulary.names
+
+    @property
+    def bigram_names(self) -> list[str]:
+        """Names of the attributes that are conjoined with pairs of labels, by index (built on each call)."""
+        if isinstance(self._bigrams, TemplateVocabulary):
+            return self._bigrams.names
+        if self._bigrams is None:
+            return [f"hash:{j}" for j in range(self.n_bigrams)]
+        names = self.feature_names
+        return [names[j] for j in self._bigrams.tolist()]
 
     # ------------------------------------------------------------------- dispatch
 
@@ -200,13 +229,16 @@ class FeatureEncoder:
 
     def _nothing(self) -> Tokens:
         zero = np.zeros(1, dtype=np.int64)
-        return Tokens(zero, zero, np.zeros(0, dtype=np.int32), None, self.n_features)
+        none = np.zeros(0, dtype=np.int32)
+        bigrams = Tokens(zero, zero, none, None, self.n_bigrams) if self.n_bigrams else None
+        return Tokens(zero, zero, none, None, self.n_features, bigrams)
 
     # ----------------------------------------------------------------- three kinds
 
     def _encode_numeric(self, sequences: Iterable[Any], fit: bool) -> Tokens:
         self._become("numeric", fit)
-        return encode_rows(sequences, None if fit else self.n_features)
+        tokens = encode_rows(sequences, None if fit else self.n_features)
+        return self._conjoin(tokens, [str(j) for j in range(tokens.n_features)] if fit and self.bigrams else None)
 
     def _encode_attributes(self, sequences: Iterable[Any], fit: bool) -> Tokens:
         self._become("attributes", fit)
@@ -214,26 +246,55 @@ class FeatureEncoder:
             return hash_attributes(sequences, self.hash_bits)
         if fit:
             self._vocabulary, tokens = AttributeVocabulary.fit(sequences, self.min_count)
+            return self._conjoin(tokens, self._vocabulary.names if self.bigrams else None)
+        return self._conjoin(cast(AttributeVocabulary, self._vocabulary).transform(sequences))
+
+    def _conjoin(self, tokens: Tokens, names: list[str] | None = None) -> Tokens:
+        """The tokens with the attributes that `bigrams` names; these are chosen from `names`, if given."""
+        if self.bigrams is None:
             return tokens
-        return cast(AttributeVocabulary, self._vocabulary).transform(sequences)
+        if names is not None:
+            named = np.zeros(len(names), dtype=bool)
+            for wanted in self.bigrams:
+                its = [name == wanted or name.startswith((f"{wanted}:", f"{wanted}=")) for name in names]
+                if not any(its):
+                    raise ValueError(
+                        f"bigrams: no feature has the name {wanted!r}, nor {wanted!r} and ':' or '=' before it"
+                    )
+                named |= its
+            every = np.arange(len(names), dtype=np.int32)
+            counts = np.bincount(tokens.conjoined(every, len(names)).indices, minlength=len(names))
+            self._bigrams = every[named & (counts >= self.min_count)]
+        chosen = cast(NDArray[np.int32], self._bigrams)
+        index_of = np.full(tokens.n_features, -1, dtype=np.int32)
+        index_of[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return replace(tokens, bigrams=tokens.conjoined(index_of, len(chosen)))
 
     def _encode_columns(self, X: Columns, fit: bool) -> Tokens:
         self._become("columns", fit)
         if not fit and not np.diff(X.offsets).all():
             tokens = self._encode_columns(X.without_empty(), fit) if X.n_tokens else self._nothing()
-            return replace(tokens, offsets=X.offsets)
+            return tokens.with_offsets(X.offsets)
         X = X.compact()
         if fit:
+            if self.bigrams is not None:
+                raise ValueError("bigrams names attributes of tokens; templates do so by lines such as B01:%x[0,0]")
             self._layout = TemplateLayout.resolve(self.templates, X.n_columns)
+            self._bigram_layout = self._layout.for_bigrams("templates")
         layout = cast(TemplateLayout, self._layout)
         if X.n_columns != layout.n_columns:
             raise ValueError(f"{X.name}: expected {layout.n_columns} columns without the label, found {X.n_columns}")
-        if self.hash_bits is not None:
-            return hash_templates(layout, X, self.hash_bits)
-        if fit:
-            self._vocabulary, tokens = TemplateVocabulary.fit(layout, X, self.min_count)
+        self._vocabulary, tokens = self._expand(layout, self._vocabulary, X, fit)
+        if self._bigram_layout is None:
             return tokens
-        return cast(TemplateVocabulary, self._vocabulary).transform(X)
+        self._bigrams, bigrams = self._expand(self._bigram_layout, self._bigrams, X, fit)
+        return replace(tokens, bigrams=bigrams)
+
+    def _expand(self, layout: TemplateLayout, vocabulary: Any, X: Columns, fit: bool) -> tuple[Any, Tokens]:
+        """A layout's vocabulary (None, if names are hashed) and the tokens."""
+        if self.hash_bits is not None:
+            return None, hash_templates(layout, X, self.hash_bits)
+        return TemplateVocabulary.fit(layout, X, self.min_count) if fit else (vocabulary, vocabulary.transform(X))
 
     # -------------------------------------------------------------- serialisation
 
@@ -245,11 +306,18 @@ class FeatureEncoder:
             "hash_bits": self.hash_bits,
             "kind": self.kind,
             "n_features": self.n_features,
+            "bigrams": self.bigrams,
+            "n_bigrams": self.n_bigrams,
         }
         if self._layout is not None:
             meta["template_text"] = self._layout.text
             meta["n_columns"] = self._layout.n_columns
-        return meta, {} if self._vocabulary is None else self._vocabulary.to_arrays()
+        arrays = {} if self._vocabulary is None else self._vocabulary.to_arrays()
+        if isinstance(self._bigrams, TemplateVocabulary):
+            arrays |= {f"bigrams.{name}": array for name, array in self._bigrams.to_arrays().items()}
+        elif self._bigrams is not None:
+            arrays["bigrams"] = self._bigrams
+        return meta, arrays
 
     @classmethod
     def from_arrays(cls, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> FeatureEncoder:
@@ -270,27 +338,45 @@ class FeatureEncoder:
         templates = meta["templates"]
         if not (templates is None or is_template_text(templates)):
             raise ValueError("not a feature encoder: templates must be text or built in, not a path")
-        self = cls(None, meta["min_count"], meta["hash_bits"])
+        bigrams = None if meta.get("bigrams") is None else stored_names(meta, "bigrams")
+        self = cls(None, meta["min_count"], meta["hash_bits"], bigrams)
         self.templates = templates
-        n_features, kind = meta["n_features"], meta["kind"]
-        if type(n_features) is not int or not 0 <= n_features <= MAX_FEATURES:
-            raise ValueError("not a feature encoder: n_features is out of range")
+        n_features, kind = stored_count(meta, "n_features"), meta["kind"]
+        n_bigrams = stored_count(meta, "n_bigrams") if "n_bigrams" in meta else 0
         if kind not in (None, "columns", "attributes", "numeric"):
             raise ValueError(f"not a feature encoder: kind {kind!r}")
-        self.kind, self.n_features = kind, n_features
+        self.kind, self.n_features, self.n_bigrams = kind, n_features, n_bigrams
         hashed = self.hash_bits is not None and kind in ("attributes", "columns")
         if hashed and n_features != 2 ** (self.hash_bits or 0):
             raise ValueError("not a feature encoder: n_features does not fit hash_bits")
         if kind == "attributes" and not hashed:
             self._vocabulary = AttributeVocabulary.from_arrays(arrays, n_features)
         if kind == "columns":
-            n_columns = meta["n_columns"]
-            if type(n_columns) is not int or n_columns < 0:
-                raise ValueError("not a feature encoder: n_columns is out of range")
-            self._layout = TemplateLayout.build(meta["template_text"], "<model>", n_columns)
-            if not hashed:
-                self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, n_features)
+            self._restore_columns(meta, arrays)
+        elif bigrams is not None and kind is not None:
+            self._bigrams = checked_arrays(arrays, BIGRAMS, n_features=n_features, n_bigrams=n_bigrams)["bigrams"]
+            if (self._bigrams[1:] <= self._bigrams[:-1]).any():
+                raise ValueError("array 'bigrams' must ascend")
+        elif n_bigrams:
+            raise ValueError("not a feature encoder: n_bigrams without bigrams")
         return self
+
+    def _restore_columns(self, meta: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        n_columns = stored_count(meta, "n_columns")
+        self._layout = TemplateLayout.build(meta["template_text"], "<model>", n_columns)
+        self._bigram_layout = self._layout.for_bigrams("<model>")
+        if self._bigram_layout is None:
+            if self.n_bigrams:
+                raise ValueError("not a feature encoder: n_bigrams without bigram templates")
+        elif self.hash_bits is not None:
+            if self.n_bigrams != self.n_features:
+                raise ValueError("not a feature encoder: n_bigrams does not fit hash_bits")
+        else:
+            self._bigrams = TemplateVocabulary.from_arrays(
+                self._bigram_layout, under(arrays, "bigrams."), self.n_bigrams
+            )
+        if self.hash_bits is None:
+            self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, self.n_features)
 
 
 def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:

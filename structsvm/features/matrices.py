@@ -30,28 +30,42 @@ def is_numeric(sequence: Any) -> bool:
 def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
     """Sequences of rows of `width` columns (None: as many as the first has); feature j is column j."""
     buffer = TokenBuffer()
+    whole: list[NDArray[np.float32]] = []  # while there are no zeros: the rows themselves are the values
     for s, sequence in enumerate(sequences):
         if isinstance(sequence, (list, tuple)) and not sequence:  # of no width
             sequence = np.zeros((0, width or 0))
-        (_, d), add = _numeric_rows(sequence, s)
+        (_, d), rows, add = _numeric_rows(sequence, s)
         if width is None:
             width = d
         if d != width:
             raise ValueError(f"sequence {s} has {d} columns, expected {width}")
+        if buffer.n_sequences == 0 and rows is not None and rows.size and rows.all() and np.isfinite(rows).all():
+            whole.append(rows)
+            continue
+        for before in whole:
+            buffer.add_dense(before)
+        whole.clear()
         add(buffer)
     if width is not None and width > MAX_FEATURES:
         raise OverflowError("more than 2**31 - 1 features")
+    if whole:
+        values = np.concatenate(whole)
+        n, d = values.shape
+        offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in whole])]).astype(np.int64)
+        indices = np.tile(np.arange(d, dtype=np.int32), n)
+        ones = bool((values[0] == 1.0).all() and (values == 1.0).all())
+        return Tokens(offsets, np.arange(0, n * d + 1, d, dtype=np.int64), indices, None if ones else values.ravel(), d)
     return Tokens(*buffer.finish(), width or 0)
 
 
-def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
-    """The shape of a sequence of rows, and how to add it to a TokenBuffer."""
+def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], NDArray[np.float32] | None, Any]:
+    """The shape of a sequence of rows, these if they are dense, and how to add them to a TokenBuffer."""
     if is_sparse(sequence):
         indptr, indices, values, shape = _csr_arrays(sequence)
         n, d = shape
         if len(indptr) != n + 1:
             raise ValueError(f"sequence {s}: a sparse matrix with a wrong indptr")
-        return (n, d), lambda buffer: buffer.add_csr(indptr, indices, values, d, 0, n)
+        return (n, d), None, lambda buffer: buffer.add_csr(indptr, indices, values, d, 0, n)
     try:
         rows = np.asarray(sequence)
     except ValueError:
@@ -62,7 +76,7 @@ def _numeric_rows(sequence: Any, s: int) -> tuple[tuple[int, int], Any]:
             f"{rows.dtype} with {rows.ndim} dimensions"
         )
     narrow = _float32(rows)
-    return (rows.shape[0], rows.shape[1]), lambda buffer: buffer.add_dense(narrow)
+    return (rows.shape[0], rows.shape[1]), narrow, lambda buffer: buffer.add_dense(narrow)
 
 
 def _float32(x: Any) -> NDArray[np.float32]:

@@ -185,7 +185,13 @@ def _features_met(layout: TemplateLayout, X: Columns) -> tuple[list[Vocabulary],
     sizes = [len(v) + layout.left + layout.right for v in strings]
     tables = [TemplateTable([sizes[i] for i in space]) for space in layout.spaces]
     found = layout.expand(X, padded, tables, True)
-    return strings, found, [table.statistics() for table in tables]
+    statistics = [table.statistics() for table in tables]
+    if layout.of_bigrams:  # the tables have counted those of first tokens, too
+        for space, (counts, _, _) in enumerate(statistics):
+            counts[:] = 0
+            for ids in (ids for ids, of in zip(found, layout.template_space, strict=True) if of == space):
+                counts += np.bincount(ids[ids >= 0], minlength=len(counts))
+    return strings, found, statistics
 
 
 def _source_strings(layout: TemplateLayout, X: Columns) -> Iterator[tuple[int, list[str | None] | None]]:

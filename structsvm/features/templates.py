@@ -38,11 +38,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One unigram template: ``literals[0] item[0] literals[1] item[1] ... literals[-1]``."""
+    """One template: ``literals[0] item[0] literals[1] item[1] ... literals[-1]``."""
 
     literals: tuple[str, ...]
     items: tuple[Item, ...]
     line: int = 0
+
+    @property
+    def is_bigram(self) -> bool:
+        """Whether its features are conjoined with the labels of the token before and of this one."""
+        return self.literals[0].startswith("B")
 
     @property
     def space(self) -> tuple[Any, ...]:
@@ -65,17 +70,18 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
     Parameters
     ----------
     text : str
-        Lines ``U00:%x[-2,0]``, ``U05:%x[-1,0]/%x[0,0]``, or ``B`` alone; ``#`` starts a
-        comment line. As in CRF++, templates with the same text around the same columns
-        share their features: ``U:%x[-1,0]`` and ``U:%x[1,0]`` form a bag of words.
+        Lines ``U00:%x[-2,0]``, ``U05:%x[-1,0]/%x[0,0]``, ``B01:%x[0,0]``, or ``B`` alone;
+        ``#`` starts a comment line. As in CRF++, templates with the same text around the
+        same columns share their features: ``U:%x[-1,0]`` and ``U:%x[1,0]`` form a bag of words.
     name : str
         For messages.
 
     Returns
     -------
     templates : list of Template
+        Those of features: a ``B`` without ``%x`` is not among them.
     bigram : bool
-        Whether there is a line ``B``: one weight per pair of neighbouring labels.
+        Whether a line begins with ``B``: pairs of neighbouring labels have weights.
 
     Raises
     ------
@@ -89,20 +95,18 @@ def parse_templates(text: str, name: str = "templates") -> tuple[list[Template],
         where = f"{name}:{number}"
         if not line or line.startswith("#"):
             continue
-        if line.startswith("B"):
-            if line != "B":
-                raise TemplateError(f"{where}: {line!r}: of the bigram templates only 'B' alone is supported")
-            bigram = True
-            continue
-        if not line.startswith("U"):
-            raise TemplateError(f"{where}: {line!r}: a template starts with 'U' or is 'B'")
-        templates.append(_parse_unigram(line, number, where))
+        if not line.startswith(("U", "B")):
+            raise TemplateError(f"{where}: {line!r}: a template starts with 'U' or 'B'")
+        template = _parse_template(line, number, where)
+        bigram |= template.is_bigram
+        if template.items or not template.is_bigram:
+            templates.append(template)
     if len(templates) > MAX_TEMPLATES:
         raise TemplateError(f"{name}: more than {MAX_TEMPLATES} templates")
     return templates, bigram
 
 
-def _parse_unigram(line: str, number: int, where: str) -> Template:
+def _parse_template(line: str, number: int, where: str) -> Template:
     literals: list[str] = []
     items: list[Item] = []
     end = 0
@@ -309,7 +313,7 @@ FUNCTIONS: dict[str, Function] = {
 
 @dataclass(frozen=True, slots=True)
 class TemplateLayout:
-    """Templates in the form that the tables need.
+    """Templates in the form that the tables need: the unigram ones, or with ``of_bigrams`` the others.
 
     ``sources`` are the (function, column) pairs that are read; a space is a list of
     sources, one per item of its templates; ``keys`` identify spaces.
@@ -325,6 +329,7 @@ class TemplateLayout:
     sources: list[tuple[str, int]]
     left: int
     right: int
+    of_bigrams: bool
 
     @classmethod
     def resolve(cls, templates: str | None, n_columns: int) -> TemplateLayout:
@@ -334,8 +339,9 @@ class TemplateLayout:
         return cls.build(templates, "templates", n_columns)
 
     @classmethod
-    def build(cls, text: str, name: str, n_columns: int) -> TemplateLayout:
+    def build(cls, text: str, name: str, n_columns: int, of_bigrams: bool = False) -> TemplateLayout:
         templates, bigram = parse_templates(text, name)
+        templates = [template for template in templates if template.is_bigram == of_bigrams]
         keys: dict[tuple[Any, ...], int] = {}
         sources: dict[tuple[str, int], int] = {}
         spaces: list[list[int]] = []
@@ -364,7 +370,13 @@ class TemplateLayout:
             list(sources),
             max([0, *(-row for row in rows)]),
             max([0, *rows]),
+            of_bigrams,
         )
+
+    def for_bigrams(self, name: str) -> TemplateLayout | None:
+        """The layout of the same text's bigram templates; None if it has none."""
+        layout = TemplateLayout.build(self.text, name, self.n_columns, True)
+        return layout if layout.templates else None
 
     @property
     def boundaries(self) -> list[str]:
@@ -378,12 +390,14 @@ class TemplateLayout:
         return pad_column(X.ids[:, j], codes, X.offsets, self.left, self.right)
 
     def expand(self, X: Columns, padded: list[Any], tables: list[TemplateTable], grow: bool) -> list[NDArray[np.int32]]:
-        """The feature of each template at each token."""
+        """The feature of each template at each token; of bigram templates none at the first token of a sequence."""
         found = []
         for template, space in zip(self.templates, self.template_space, strict=True):
             out = np.empty(X.n_tokens, dtype=np.int32)
             columns = [padded[source] for source in self.spaces[space]]
             rows = [item.row for item in template.items]
             tables[space].expand(columns, rows, X.offsets, self.left, self.right, out, grow)
+            if self.of_bigrams:
+                out[X.offsets[:-1][np.diff(X.offsets) > 0]] = -1
             found.append(out)
         return found

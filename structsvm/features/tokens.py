@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,9 @@ class Tokens:
     values : float32 array of shape (n_entries,), or None
         None: all ones.
     n_features : int
+    bigrams : Tokens or None
+        The attributes of the same tokens that are conjoined with pairs of labels, that of the token before and its own;
+        None: there are none. A sequence's first token has no label before it, and so no such attributes.
     """
 
     offsets: NDArray[np.int64]
@@ -36,6 +40,7 @@ class Tokens:
     indices: NDArray[np.int32]
     values: NDArray[np.float32] | None
     n_features: int
+    bigrams: Tokens | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -47,6 +52,10 @@ class Tokens:
     @property
     def n_entries(self) -> int:
         return len(self.indices)
+
+    @property
+    def n_bigrams(self) -> int:
+        return 0 if self.bigrams is None else self.bigrams.n_features
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -69,15 +78,42 @@ class Tokens:
             self.indices[first:last],
             None if self.values is None else self.values[first:last],
             self.n_features,
+            None if self.bigrams is None else self.bigrams[i:j],
         )
+
+    def with_offsets(self, offsets: NDArray[np.int64]) -> Tokens:
+        """The same tokens in other sequences; nothing is copied."""
+        bigrams = None if self.bigrams is None else self.bigrams.with_offsets(offsets)
+        return replace(self, offsets=offsets, bigrams=bigrams)
 
     def without_empty(self) -> Tokens:
         """The sequences that have tokens; nothing is copied but offsets."""
-        return replace(self, offsets=self.offsets[np.append(True, self.lengths > 0)])
+        return self.with_offsets(self.offsets[np.append(True, self.lengths > 0)])
+
+    def conjoined(self, index_of: NDArray[np.int32], n_features: int) -> Tokens:
+        """Some features of all tokens but the first of each sequence, for `bigrams`.
+
+        Parameters
+        ----------
+        index_of : int32 array
+            The index that each feature gets, ascending; -1: none.
+        n_features : int
+        """
+        kept = index_of[self.indices] >= 0
+        kept[take_ranges(self.indptr, self.offsets[:-1][self.lengths > 0])[1]] = False
+        return Tokens(
+            self.offsets,
+            np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)[self.indptr],
+            index_of[self.indices[kept]],
+            None if self.values is None else self.values[kept],
+            n_features,
+        )
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
-        arrays = (labels, self.offsets, self.indices, self.values)
+        arrays: list[NDArray[Any] | None] = [labels, self.offsets, self.indices, self.values]
+        if self.bigrams is not None:
+            arrays += [self.bigrams.indptr, self.bigrams.indices, self.bigrams.values]
         return checksum(array for array in arrays if array is not None)
 
     def take(self, sequences: Any) -> Tokens:
@@ -90,4 +126,27 @@ class Tokens:
             self.indices[entries],
             None if self.values is None else self.values[entries],
             self.n_features,
+            None if self.bigrams is None else self.bigrams.take(sequences),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Tokens]) -> Tokens:
+        """All sequences of one or more parts that have the same features."""
+        sizes = {(part.n_features, part.n_bigrams) for part in parts}
+        if len(sizes) > 1:
+            raise ValueError(f"sequences of different features: {sorted(sizes)} (n_features, n_bigrams)")
+
+        def ends(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+            starts = np.cumsum([0, *(array[-1] for array in arrays[:-1])])
+            return np.concatenate([[0], *(array[1:] + start for array, start in zip(arrays, starts, strict=True))])
+
+        values = [np.ones(part.n_entries, np.float32) if part.values is None else part.values for part in parts]
+        bigrams = [part.bigrams for part in parts if part.bigrams is not None]
+        return cls(
+            ends([part.offsets for part in parts]),
+            ends([part.indptr for part in parts]),
+            np.concatenate([part.indices for part in parts]),
+            None if all(part.values is None for part in parts) else np.concatenate(values),
+            parts[0].n_features,
+            cls.joined(bigrams) if bigrams else None,
         )

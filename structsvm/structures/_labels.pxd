@@ -12,6 +12,11 @@ cdef class LabelDecoder:
     cdef const int64_t* indptr
     cdef const int32_t* indices
     cdef const float* values                # NULL: all ones
+    cdef readonly Py_ssize_t n_bigrams      # attributes that are conjoined with pairs of labels
+    cdef readonly Py_ssize_t first_bigram   # the first row of their weights, K rows each, by the label before
+    cdef const int64_t* pair_indptr         # of the tokens' bigrams; NULL: there are none
+    cdef const int32_t* pair_indices
+    cdef const float* pair_values           # NULL: all ones
     cdef const float[::1] row               # 0, and -inf in the padding: where every label may stand
     cdef const float[::1] mask              # rows of 0 and -inf: by the label before, first, last; or empty
 

@@ -24,6 +24,13 @@ cdef class LabelDecoder:
         self.indptr = <const int64_t*>array_data(tokens.indptr)
         self.indices = <const int32_t*>array_data(tokens.indices)
         self.values = NULL if tokens.values is None else <const float*>array_data(tokens.values)
+        self.n_bigrams, self.first_bigram = structure.n_bigrams, structure.first_bigram_row
+        self.pair_indptr, self.pair_indices, self.pair_values = NULL, NULL, NULL
+        if self.n_bigrams:
+            self.pair_indptr = <const int64_t*>array_data(tokens.bigrams.indptr)
+            self.pair_indices = <const int32_t*>array_data(tokens.bigrams.indices)
+            if tokens.bigrams.values is not None:
+                self.pair_values = <const float*>array_data(tokens.bigrams.values)
         self.row = structure.padding_row
         self.mask = structure.mask_rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -43,6 +44,10 @@ class SequenceLabeler(TaskEstimator):
         Features seen fewer times in the training data are dropped.
     hash_bits : int, optional
         Hash feature names to 2**hash_bits numbers instead of keeping a vocabulary.
+    bigrams : str or list of str, optional
+        Names of attributes that are conjoined with pairs of neighbouring labels as well as with labels: "word" for
+        ``{"word": "the"}``, or for the attribute string "word=the". In templates: lines such as ``B01:%x[0,0]``. Each
+        has n_labels^2 weights.
     constraints : {"bio", "bioes"} or tuple of bool arrays, optional
         Labellings that may be predicted: a scheme over string labels, or masks ``(transitions (K, K),
         first (K,), last (K,))`` in the order of `classes_`.
@@ -81,6 +86,9 @@ class SequenceLabeler(TaskEstimator):
     transition_ : ndarray of shape (n_labels, n_labels), float32
         Weight of label b after label a (for greedy inference: of the label just before).
     feature_names_ : list of str
+    bigram_ : ndarray of shape (n_bigrams, n_labels, n_labels), float32
+        Weight of label b after label a at a token with each of the attributes `bigram_names_`.
+    bigram_names_ : list of str
     C_ : float
         The C of the last training.
     validation_ : dict
@@ -111,6 +119,7 @@ class SequenceLabeler(TaskEstimator):
         templates: Any = None,
         min_count: int = 1,
         hash_bits: int | None = None,
+        bigrams: str | Sequence[str] | None = None,
         constraints: Any = None,
         broken: str = "refuse",
         end: bool = False,
@@ -133,6 +142,7 @@ class SequenceLabeler(TaskEstimator):
         self.templates = templates
         self.min_count = min_count
         self.hash_bits = hash_bits
+        self.bigrams = bigrams
         self.constraints = constraints
         self.broken = broken
         self.end = end
@@ -154,6 +164,7 @@ class SequenceLabeler(TaskEstimator):
         "order": (Interval(Integral, 0), Options(None)),
         "min_count": Interval(Integral, 1),
         "hash_bits": (Interval(Integral, 1, 30, closed="both"), Options(None)),
+        "bigrams": (Kind((str, list, tuple), "a name or a list of names"), Options(None)),
         "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
         "broken": Options("refuse", "repair", "predict"),
         "end": FLAG,
@@ -311,6 +322,14 @@ class SequenceLabeler(TaskEstimator):
     @property
     def feature_names_(self) -> Any:
         return self._fitted().encoder.feature_names
+
+    @property
+    def bigram_(self) -> Any:
+        return self._fitted().bigram()
+
+    @property
+    def bigram_names_(self) -> Any:
+        return self._fitted().encoder.bigram_names
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

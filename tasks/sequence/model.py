@@ -22,7 +22,7 @@ from structsvm.metrics._chunks import chunk_counts
 from structsvm.model_file import under
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.selection import Held, total_variance
@@ -148,7 +148,8 @@ class SequenceModel(CalibratedStructures):
         return Held("accuracy", np.diff(right), tokens.lengths)
 
     def scale(self, data: Any) -> float:
-        return 2.0 * total_variance(data[0])
+        tokens = data[0]
+        return 2.0 * (total_variance(tokens) + (total_variance(tokens.bigrams) if tokens.n_bigrams else 0.0))
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -217,6 +218,11 @@ class SequenceModel(CalibratedStructures):
             return np.zeros((self.oracle.n_labels,) * 2, dtype=np.float32)
         return self.rows(self.oracle.n_token_features, self.oracle.n_labels)
 
+    def bigram(self) -> Any:
+        """Weights of label b after label a for each bigram, array (n_bigrams, n_labels, n_labels)."""
+        K = self.oracle.n_labels
+        return self.rows(self.oracle.first_bigram_row, self.oracle.n_bigrams * K).reshape(-1, K, K)
+
     # ---- model files ----------------------------------------------------------------------------
 
     def stored_params(self) -> Any:
@@ -239,6 +245,7 @@ class SequenceModel(CalibratedStructures):
             "oracle": {
                 "inference": "greedy" if self.is_greedy else "exact",
                 "n_token_features": oracle.n_token_features,
+                "n_bigrams": oracle.n_bigrams,
                 "order": oracle.order,
                 "end": oracle.end,
                 "loss": oracle.loss_name,
@@ -258,10 +265,12 @@ class SequenceModel(CalibratedStructures):
             raise ValueError("a feature encoder that was never fitted")
         labels = labels_from_json(header["labels"])
         oracle = cls._oracle(header["oracle"], len(labels), under(arrays, "oracle."))
-        if encoder.n_features != oracle.n_token_features:
-            raise ValueError(
-                f"{encoder.n_features} features in the vocabulary, {oracle.n_token_features} in the oracle"
-            )
+        for what, ours, its in [
+            ("features", encoder.n_features, oracle.n_token_features),
+            ("bigrams", encoder.n_bigrams, oracle.n_bigrams),
+        ]:
+            if ours != its:
+                raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
         learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
         return cls(encoder, labels, oracle, weights=learnt["weights"].ravel())
 
@@ -270,12 +279,15 @@ class SequenceModel(CalibratedStructures):
         n_features, order = meta["n_token_features"], meta["order"]
         if type(n_features) is not int or type(order) is not int or type(meta["end"]) is not bool:
             raise TypeError(f"an oracle described by {meta!r:.200}")
+        n_bigrams = stored_count(meta, "n_bigrams") if "n_bigrams" in meta else 0
         arrays = checked_arrays(arrays, ORACLE, n_labels=n_labels)
         if meta["inference"] not in ("exact", "greedy"):
             raise ValueError(f"inference {meta['inference']!r:.80}")
         if meta["inference"] == "greedy":
-            return GreedyOracle(n_labels, n_features, order=order, **arrays)
-        return ViterbiOracle(n_labels, n_features, order=order, end=meta["end"], loss=meta["loss"], **arrays)
+            return GreedyOracle(n_labels, n_features, n_bigrams=n_bigrams, order=order, **arrays)
+        return ViterbiOracle(
+            n_labels, n_features, n_bigrams=n_bigrams, order=order, end=meta["end"], loss=meta["loss"], **arrays
+        )
 
 
 def prepare(
@@ -302,7 +314,7 @@ def prepare(
         check_unchanged(params, before, label_ids)
         before.calibrates = params.probability
         return before, tokens, label_ids
-    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     tokens = encoder.fit_transform(X, lengths)
     labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(listed(classes)))
     if params.broken == "repair":

@@ -38,18 +38,21 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
             if getattr(params, name) != default:
                 raise ValueError(f"{name}={getattr(params, name)!r} needs inference='exact'")
         order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
-        return GreedyOracle(len(labels), encoder.n_features, order=order, label_costs=costs, **masks)
+        return GreedyOracle(
+            len(labels), encoder.n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
+        )
     order = 1 if params.order is None else params.order
     if not encoder.template_bigram:
         raise ValueError(
-            "the templates have no line 'B', and so ask for labels without transition weights; inference='exact' is "
-            "about transitions: add the line B, or use inference='greedy' with order=0"
+            "the templates have no line that begins with 'B', and so ask for labels without transition weights; "
+            "inference='exact' is about transitions: add the line B, or use inference='greedy' with order=0"
         )
     if order not in (1, 2):
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
     return ViterbiOracle(
         len(labels),
         encoder.n_features,
+        n_bigrams=encoder.n_bigrams,
         order=order,
         end=params.end,
         loss=params.loss,
@@ -60,12 +63,13 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
 
 def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
-    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits)
+    encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids)
     for name, mine, its in [
         ("templates", encoder.templates, model.encoder.templates),
         ("min_count", encoder.min_count, model.encoder.min_count),
         ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),
+        ("bigrams", encoder.bigrams, model.encoder.bigrams),
         ("inference", type(oracle), type(model.oracle)),
         ("order", oracle.order, model.oracle.order),
         ("end", oracle.end, model.oracle.end),

@@ -40,6 +40,9 @@ def work(data, tmp_path):
     return tmp_path
 
 
+BIGRAM_TEMPLATES = "U00:%x[0,0]\nU01:%x[0,1]\nB01:%x[0,0]\nB02:%x[-1,1]/%x[0,1]\nB\n"
+
+
 def python_model(folder, **params):
     columns = read_columns(folder / "train.txt")
     return SequenceLabeler(random_state=0, **params).fit(columns.drop_last(), columns.select([2]))
@@ -175,6 +178,7 @@ def test_demo(work, monkeypatch):
 
 def test_every_option_of_train(work):
     (work / "templates").write_text("U00:%x[0,0]\nU01:%x[0,1]\nB\n")
+    (work / "bigrams").write_text("# as in CRF++'s files\n" + BIGRAM_TEMPLATES)
     for options, params in [
         (["--solver", "perceptron"], {"solver": "perceptron"}),
         (["--solver", "passive_aggressive", "-C", "0.5"], {"solver": "passive_aggressive", "C": 0.5}),
@@ -182,6 +186,7 @@ def test_every_option_of_train(work):
         (["--hash-bits", "12", "--max-iter", "2"], {"hash_bits": 12, "max_iter": 2}),
         (["--min-count", "3", "--templates", "crf++"], {"min_count": 3, "templates": "crf++"}),
         (["--templates", "templates"], {"templates": "U00:%x[0,0]\nU01:%x[0,1]\nB\n"}),
+        (["--templates", "bigrams"], {"templates": BIGRAM_TEMPLATES}),
         (["--constraints", "bio", "--tol", "0.2"], {"constraints": "bio", "tol": 0.2}),
     ]:
         run(work, "train", "sequence", "train.txt", "-m", "m", *options)
@@ -190,6 +195,17 @@ def test_every_option_of_train(work):
         np.testing.assert_array_equal(model.model_.weights, ours.model_.weights)
         assert {name: model.get_params()[name] for name in params} == params
         assert model.random_state == 0
+
+
+def test_bigrams_are_inspected(work):
+    (work / "bigrams").write_text(BIGRAM_TEMPLATES)
+    run(work, "train", "sequence", "train.txt", "-m", "m", "--templates", "bigrams", "-q")
+    out, _ = run(work, "inspect", "m", "--top", "1", "--label", "O")
+    model = structsvm.load(work / "m")
+    assert f"features, {len(model.bigram_names_)} bigrams, 5 labels" in out
+    n, a = np.unravel_index(model.bigram_[:, :, 4].argmax(), (len(model.bigram_names_), 5))
+    assert f"+ {model.bigram_names_[n]} after {model.classes_[a]} {model.bigram_[n, a, 4]:.3f}" in out
+    assert json.loads(run(work, "evaluate", "m", "test.txt", "--json")[0])["accuracy"] > 0.8
 
 
 def test_quiet_and_plot(work):

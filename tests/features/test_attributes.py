@@ -181,3 +181,45 @@ def test_a_vocabulary_grows_from_buffer_to_buffer():
         assert buffer.counted().tolist() == [1] * 50 + [0] * k + [1]
         assert (offsets.tolist(), indptr.tolist(), values) == ([0, 2], [0, 50, 51], None)
     assert list(names.values()) == list(range(53))
+
+
+# --- attributes conjoined with pairs of labels ----------------------------------------------------
+
+
+def test_named_attributes_are_bigrams():
+    X = [[{"word": "a", "words": "x"}, {"word": "a", "n": 2}, {"word": "b", "n": 0.5}], [["word=c"], ["word", "w"]]]
+    encoder = FeatureEncoder(bigrams=["word", "n"])
+    tokens = encoder.fit_transform(X)
+    assert set(encoder.bigram_names) == {"word:a", "word:b", "n", "word"}  # "word=c" is at a first token
+    assert encoder.n_bigrams == tokens.n_bigrams == 4
+    wanted = [[{}, {"word:a": 1, "n": 2}, {"word:b": 1, "n": 0.5}], [{}, {"word": 1}]]
+    assert decoded(tokens.bigrams, encoder.bigram_names) == wanted
+    other = encoder.transform([[["word=c"], ["word=c", "word:a"]], []])
+    assert decoded(other.bigrams, encoder.bigram_names) == [[{}, {"word:a": 1}], []]
+    assert same(copied_by_arrays(encoder).transform(X), tokens)
+    assert FeatureEncoder(bigrams="word").fit(X).bigram_names == ["word:a", "word:b", "word"]
+    assert FeatureEncoder(bigrams="word", min_count=2).fit(X).bigram_names == []
+
+
+def test_numeric_columns_as_bigrams():
+    x = np.array([[1.0, 0.0], [2.0, 3.0], [0.0, 4.0]])
+    encoder = FeatureEncoder(bigrams="1")
+    tokens = encoder.fit_transform([x])
+    assert decoded(tokens.bigrams, encoder.bigram_names) == [[{}, {"1": 3.0}, {"1": 4.0}]]
+    assert same(copied_by_arrays(encoder).transform([x]), tokens)
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "message"),
+    [
+        ({"bigrams": []}, None, r"bigrams must be names of attributes, or None; got \[\]"),
+        ({"bigrams": ["a", 1]}, None, "bigrams must be names"),
+        ({"bigrams": ""}, None, "bigrams must be names"),
+        ({"bigrams": "a", "hash_bits": 4}, None, "hash_bits keeps no names"),
+        ({"bigrams": "b"}, [[["a", "bc=1"]]], "no feature has the name 'b', nor 'b' and ':' or '=' before"),
+        ({"bigrams": "a", "templates": "attributes"}, [[("a",)]], "templates do so by lines such as B01:"),
+    ],
+)
+def test_bigrams_that_cannot_be(options, X, message):
+    with pytest.raises(ValueError, match=message):
+        FeatureEncoder(**options).fit(X)

@@ -24,6 +24,27 @@ def test_dense_rows(dtype):
     assert same(copied_by_arrays(encoder).transform(X), tokens)
 
 
+def test_rows_without_zeros():
+    """They are not copied entry by entry, until a sequence has a zero; the tokens are those of sparse rows."""
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(2)
+    whole = [rng.uniform(0.5, 2.0, size=(n, 9)) for n in (3, 1, 5)]
+    some = whole[1].copy()
+    some[0, 4] = 0.0
+    ones = [np.ones((n, 9)) for n in (2, 1)]
+    for X in (whole, [*whole, some], [*whole, some, whole[0]], [some, *whole], [*ones, *whole], ones, [ones[0], some]):
+        tokens = FeatureEncoder().fit_transform(X)
+        assert same(tokens, FeatureEncoder().fit_transform([sparse.csr_array(x) for x in X]))
+        assert tokens.indices.flags.c_contiguous and tokens.indptr.dtype == tokens.offsets.dtype == np.int64
+    assert FeatureEncoder().fit_transform(ones).values is None
+    encoder = FeatureEncoder().fit(whole)
+    assert encoder.transform([whole[0], np.zeros((0, 9)), whole[1]]).offsets.tolist() == [0, 3, 3, 4]
+    some[0, 5] = np.nan
+    for X in ([some], [*whole, some]):
+        with pytest.raises(ValueError, match=rf"sequence {len(X) - 1}, token 0: feature '5' "):
+            encoder.transform(X)
+
+
 def test_csr_rows():
     sparse = pytest.importorskip("scipy.sparse")
     rng = np.random.default_rng(1)

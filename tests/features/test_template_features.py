@@ -34,12 +34,21 @@ def test_templates_against_strings(text, train, test, min_count):
     assert set(names) == kept
     assert len(names) == encoder.n_features == tokens.n_features
     assert decoded(tokens, names) == cut(reference, kept)
+    of_pairs = reference_templates(text, train, bigrams=True)
+    kept_pairs = {name for name, n in occurrences(of_pairs).items() if n >= min_count}
+    assert encoder.n_bigrams == tokens.n_bigrams == len(kept_pairs)
+    assert set(encoder.bigram_names) == kept_pairs
+    if tokens.bigrams is not None:
+        assert decoded(tokens.bigrams, encoder.bigram_names) == cut(of_pairs, kept_pairs)
     # By falling frequency.
     frequencies = [counts[name] for name in names]
     assert frequencies == sorted(frequencies, reverse=True)
     # Another file has other ids.
     other = encoder.transform(Columns.from_sequences(test))
     assert decoded(other, names) == cut(reference_templates(text, test), kept)
+    if other.bigrams is not None:
+        wanted = cut(reference_templates(text, test, bigrams=True), kept_pairs)
+        assert decoded(other.bigrams, encoder.bigram_names) == wanted
     assert same(encoder.transform(Columns.from_sequences(train)), tokens)
     assert same(copied_by_arrays(encoder).transform(Columns.from_sequences(test)), other)
 
@@ -99,8 +108,10 @@ def test_template_paths_and_errors(tmp_path):
         encoder.fit(Columns.from_sequences([[("a",)]]))
     with pytest.raises(TemplateError, match="neither built in"):
         FeatureEncoder("crfpp")
-    with pytest.raises(TemplateError, match=r"templates:2: .*only 'B' alone"):
-        FeatureEncoder("U:%x[0,0]\nB:%x[0,0]")
+    with pytest.raises(TemplateError, match=r"templates:2: .*wanted %x"):
+        FeatureEncoder("U:%x[0,0]\nB:%x[0]")
+    with pytest.raises(TemplateError, match=r"templates:2: 'B:%x\[0,1\]': column 1 of data with 1 columns"):
+        FeatureEncoder("U:%x[0,0]\nB:%x[0,1]").fit(Columns.from_sequences([[("a",)]]))
     with pytest.raises(TypeError, match="templates must be"):
         FeatureEncoder(3)
     encoder = FeatureEncoder().fit(Columns.from_sequences([[("a", "b")]]))
@@ -131,6 +142,26 @@ def test_hashed_templates():
     assert same(copied_by_arrays(encoder).transform(columns), tokens)
     tiny = FeatureEncoder("crf++", hash_bits=2).fit_transform(columns)
     assert tiny.values.sum() == len(exact.indices)
+
+
+def test_hashed_bigrams():
+    rows = [[(f"w{i % 7}", "N") for i in range(20)]] * 2
+    columns = Columns.from_sequences(rows)
+    encoder = FeatureEncoder("U:%x[0,0]\nB:%x[0,0]", hash_bits=12)
+    tokens = encoder.fit_transform(columns)
+    assert encoder.n_bigrams == tokens.n_bigrams == 2**12 == len(encoder.bigram_names)
+    assert np.diff(tokens.bigrams.indptr).reshape(2, 20).tolist() == [[0] + [1] * 19] * 2
+    assert len(np.unique(tokens.bigrams.indices)) == 7
+    assert same(copied_by_arrays(encoder).transform(columns), tokens)
+
+
+def test_bigrams_of_sequences_without_tokens():
+    encoder = FeatureEncoder("U:%x[0,0]\nB:%x[0,0]").fit(Columns.from_sequences([[("a",), ("b",)]]))
+    tokens = encoder.transform([[], [("b",), ("b",)], [], [("a",), ("c",), ("b",)], []])
+    assert tokens.bigrams.offsets.tolist() == tokens.offsets.tolist() == [0, 0, 2, 2, 5, 5]
+    assert decoded(tokens.bigrams, encoder.bigram_names) == [[], [{}, {"B:b": 1}], [], [{}, {}, {"B:b": 1}], []]
+    assert encoder.transform([]).n_bigrams == encoder.transform([[]]).n_bigrams == 1
+    assert FeatureEncoder("U:%x[0,0]\nB:%x[0,0]").fit_transform([[("a",)]]).n_bigrams == 0
 
 
 def test_text_to_tokens():

@@ -33,9 +33,9 @@ def test_templates_are_parsed():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("B01:%x[0,0]", "only 'B' alone is supported"),
-        ("Bx", "only 'B' alone"),
-        ("X00:%x[0,0]", "starts with 'U' or is 'B'"),
+        ("B01:%x[0]", r"wanted %x\[row,column\]"),
+        ("B01:%y[0,0]", "no function 'y'"),
+        ("X00:%x[0,0]", "starts with 'U' or 'B'"),
         ("U00:%x[0]", r"wanted %x\[row,column\]"),
         ("U00:%x[0,-1]", r"wanted %x\[row,column\]"),
         ("U00:%y[0,0]", "no function 'y' .there are x, lower"),
@@ -46,6 +46,13 @@ def test_templates_are_parsed():
 def test_template_errors_name_the_line(line, message):
     with pytest.raises(TemplateError, match=f"my.tpl:3: .*{message}"):
         parse_templates(f"# a\n\n{line}\n", "my.tpl")
+
+
+def test_bigram_templates():
+    templates, bigram = parse_templates("U00:%x[0,0]\nB01:%x[-1,0]/%x[0,1]\nB\nBx\n")
+    assert bigram
+    assert [(str(t), t.is_bigram) for t in templates] == [("U00:%x[0,0]", False), ("B01:%x[-1,0]/%x[0,1]", True)]
+    assert parse_templates("B01:%x[0,0]")[1]
 
 
 def test_too_many_templates():
@@ -59,7 +66,7 @@ def test_template_files(tmp_path):
     templates, bigram = read_templates(path)
     assert len(templates) == 1
     assert bigram
-    path.write_text("U00:%x[0,0]\nB1\n")
+    path.write_text("U00:%x[0,0]\nB1:%x[0]\n")
     with pytest.raises(TemplateError, match=r"my\.tpl:2:"):
         read_templates(path)
     path.write_bytes(b"U\xff")

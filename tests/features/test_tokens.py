@@ -1,5 +1,7 @@
 """Tokens: slices and choices of sequences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from feature_reference import decoded, python_sequences
@@ -14,14 +16,22 @@ from structsvm.features.tokens import Tokens
 def test_slices_of_tokens(sequences, data):
     encoder = FeatureEncoder()
     tokens = encoder.fit_transform(sequences)
+    every = np.arange(tokens.n_features, dtype=np.int32)
+    tokens = replace(tokens, bigrams=tokens.conjoined(every, tokens.n_features))
     names = encoder.feature_names
     whole = decoded(tokens, names)
     cut_ = data.draw(st.slices(len(sequences)))
-    assert decoded(tokens[cut_], names) == whole[cut_]
     index = data.draw(st.lists(st.integers(-len(sequences), len(sequences) - 1)))
-    assert decoded(tokens.take(index), names) == [whole[i] for i in index]
     mask = np.arange(len(sequences)) % 2 == 0
-    assert decoded(tokens.take(mask), names) == whole[::2]
+    parts = [
+        (tokens[cut_], whole[cut_]),
+        (tokens.take(index), [whole[i] for i in index]),
+        (tokens.take(mask), whole[::2]),
+        (Tokens.joined([tokens[:1], tokens]), [*whole[:1], *whole]),
+    ]
+    for part, wanted in parts:
+        assert decoded(part, names) == wanted
+        assert decoded(part.bigrams, names) == [[{} for _ in s[:1]] + s[1:] for s in wanted]
     assert tokens.lengths.tolist() == [len(s) for s in sequences]
     with pytest.raises(TypeError, match="take"):
         tokens[0]
@@ -33,3 +43,16 @@ def test_a_slice_copies_no_entries():
     tokens = FeatureEncoder().fit_transform([[["a", "b"]]] * 4)
     assert np.shares_memory(tokens[1:3].indices, tokens.indices)
     assert isinstance(tokens[1:3], Tokens)
+
+
+def test_joining_tokens_of_different_features():
+    a, b = (FeatureEncoder().fit_transform([[names]]) for names in (["a"], ["a", "b"]))
+    with pytest.raises(ValueError, match=r"different features: \[\(1, 0\), \(2, 0\)\]"):
+        Tokens.joined([a, b])
+
+
+def test_fingerprints_tell_bigrams():
+    one = FeatureEncoder(bigrams="a").fit_transform([[["x"], ["a=1", "b=1"]]])
+    other = replace(one, bigrams=replace(one.bigrams, values=np.full(1, 2.0, dtype=np.float32)))
+    labels = np.zeros(2, dtype=np.int32)
+    assert len({tokens.fingerprint(labels) for tokens in (one, other, replace(one, bigrams=None))}) == 3

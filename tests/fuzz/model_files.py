@@ -19,6 +19,7 @@ import numpy as np
 from stored_data import decoded
 
 import structsvm
+from structsvm.datasets import make_sequences
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
@@ -70,6 +71,18 @@ def seeds() -> list[Original]:
             again = Path(folder) / "again.model"
             opened(path, oracle).save(again)
             found.append(original(name, again, test, training, oracle))
+    return found + bigrams()
+
+
+def bigrams() -> list[Original]:
+    """Models with attributes conjoined with pairs of labels, by templates and by name."""
+    X, y = make_sequences(20, n_labels=3, n_words=20, mean_length=4.0, random_state=0)
+    found = []
+    for params in ({"templates": "U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n"}, {"bigrams": X[0][1][1]}):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+            path = Path(folder) / "a.model"
+            SequenceLabeler(C=0.1, max_iter=2, random_state=0, **params).fit(X, y).save(path)
+            found.append(original("bigrams", path, X[:3], (X, y, {}), None))
     return found
 
 

@@ -109,7 +109,9 @@ def change_bytes(rng: random.Random, data: bytes) -> bytes:
 # ---- seeds and readers --------------------------------------------------------------------------
 
 COLUMNS = b"the DT B-NP\ndog NN I-NP\nsees VB O\n\na DT B-NP\ncat NN I-NP\n\nruns VB O\n"
-TEMPLATES = b"# window\nU00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,1]/%x[0,1]\nU03:%suffix2[0,0]\nU04:%shape[1,0]\nB\n"
+TEMPLATES = (
+    b"# window\nU00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,1]/%x[0,1]\nU03:%suffix2[0,0]\nU04:%shape[1,0]\nB\nB1:%x[0,0]\n"
+)
 TREES = (
     b"(S (NP (DT the) (NN dog)) (VP (VB sees) (NP (DT a) (NN cat))))\n"
     b"( (S (NP-SBJ (-NONE- *T*-1)) (VP (VB runs)\n  (ADVP|PRT (RB -LRB-)))))\n(TOP (S (S (NN x))))\n"
@@ -150,7 +152,7 @@ def use_templates(data: bytes) -> None:
     columns = read_columns(io.BytesIO(COLUMNS)).select([0, 1])
     encoder.fit_transform(columns)
     encoder.transform(columns)
-    encoder.feature_names  # noqa: B018 (built when it is asked for)
+    encoder.feature_names, encoder.bigram_names  # noqa: B018 (built when they are asked for)
 
 
 def use_trees(data: bytes) -> None:

@@ -15,8 +15,8 @@ CLOSE = {"rel": 2e-5, "abs": 2e-5}  # the chains' scores are float32
 class Case(Chains):
     """One sequence, weights, and all of its labellings with their probabilities."""
 
-    def __init__(self, seed, K, T, order, end, ones, masks, scale=1.0, allowed=None):
-        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks)
+    def __init__(self, seed, K, T, order, end, ones, masks, scale=1.0, allowed=None, n_bigrams=0):
+        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks, n_bigrams=n_bigrams)
         self.T, (self.x,), (self.reference,) = T, self.X, self.references
         self.reference.allowed = allowed
         self.w = (scale * self.weights(seed)).astype(np.float32).astype(float)
@@ -43,7 +43,8 @@ def cases(draw, **options):
     K, T = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     order = draw(st.sampled_from([1, 2]))
     end, ones, masks = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    return Case(seed, K, T, order, end, ones, masks, draw(st.sampled_from([0.0, 0.1, 1.0, 5.0])), **options)
+    scale, n_bigrams = draw(st.sampled_from([0.0, 0.1, 1.0, 5.0])), draw(st.integers(0, 2))
+    return Case(seed, K, T, order, end, ones, masks, scale, n_bigrams=n_bigrams, **options)
 
 
 @given(cases())
@@ -52,7 +53,16 @@ def test_sums_and_expectations(case):
     assert log_sum == pytest.approx(case.log_sum, **CLOSE)
     assert labels == pytest.approx(case.marginals, **CLOSE)
     expected = (case.p @ case.psi).reshape(case.oracle.n_rows, -1)
-    assert transitions == pytest.approx(expected[case.F :], **CLOSE)
+    n_edges = case.oracle.first_bigram_row - case.F
+    assert transitions[:n_edges] == pytest.approx(expected[case.F : case.F + n_edges], **CLOSE)
+    pairs = transitions[n_edges:].reshape(-1, case.K, case.oracle.stride)[:, :, : case.K]
+    assert len(pairs) == (case.T if case.oracle.n_bigrams else 0)
+    if len(pairs):
+        assert not pairs[0].any()
+    for t in range(1, len(pairs)):
+        both = np.zeros((case.K, case.K))
+        np.add.at(both, (case.ys[:, t - 1], case.ys[:, t]), case.p)
+        assert pairs[t] == pytest.approx(both, **CLOSE)
     assert case.oracle.expect(case.x, case.w)[1] == pytest.approx(expected.ravel(), **CLOSE)
 
 

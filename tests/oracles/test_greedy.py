@@ -21,6 +21,7 @@ def cases(draw, masks=None):
         draw(st.sampled_from([0, 1, 2, 5, 12])),
         ones=draw(st.booleans()),
         masks=draw(st.booleans()) if masks is None else masks,
+        n_bigrams=draw(st.integers(0, 2)),
     )
     case.w = case.weights(0)
     return case
@@ -54,7 +55,7 @@ def test_decode(case):
 @given(cases(), st.integers(0, 2**32 - 1))
 def test_labels_allowed_by_token(case, seed):
     rng = np.random.default_rng(seed)
-    allowed = [None if rng.random() < 0.3 else rng.random((len(x), case.K)) < 0.8 for x in case.X]
+    allowed = [None if rng.random() < 0.3 else rng.random((len(y), case.K)) < 0.8 for y in case.Y]
     expected = []
     for reference, mask in zip(case.references, allowed, strict=True):
         reference.allowed = mask

@@ -1,13 +1,14 @@
 """Label chains against the enumeration of all labellings."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from chain_reference import ReferenceChain
 from hypothesis import given
 from hypothesis import strategies as st
-from structures_table import FORMULATIONS, Chains, tokens_of
+from structures_table import FORMULATIONS, Chains, single, tokens_of
 
 from structsvm import LaRank, UnsupportedFormulation
 from structsvm.features.tokens import Tokens
@@ -22,8 +23,8 @@ MANY_PAIRS = 4096  # of differing tokens, as in `_viterbi.pyx`
 class Case(Chains):
     """One sequence, and weights."""
 
-    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False):
-        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks)
+    def __init__(self, seed, K, T, order, end, ones, masks, *, whole=False, n_bigrams=0):
+        super().__init__(seed, K, (T,), order, end=end, ones=ones, masks=masks, n_bigrams=n_bigrams)
         self.T, (self.x,), (self.reference,) = T, self.X, self.references
         self.w = self.weights(seed, whole=whole)
 
@@ -39,7 +40,7 @@ def cases(draw, **options):
     K, T = draw(st.integers(1, 4)), draw(st.integers(1, 5))
     order = draw(st.sampled_from([1, 2]))
     end, ones, masks = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
-    return Case(seed, K, T, order, end, ones, masks, **options)
+    return Case(seed, K, T, order, end, ones, masks, n_bigrams=draw(st.integers(0, 2)), **options)
 
 
 # --- decoding -------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ def test_ties_are_broken_in_one_way(case):
     for _ in range(3):
         assert np.array_equal(case.oracle.chain(case.tokens).decode(case.w), y)
     # Sequences do not disturb one another.
-    many = tokens_of([case.x] * 3, case.F)
+    many = Tokens.joined([case.tokens] * 3)
     assert np.array_equal(case.oracle.chain(many).decode(case.w), np.tile(y, 3))
     assert np.array_equal(case.oracle.chain(many).decode(case.w, 1, 2), y)
 
@@ -169,6 +170,46 @@ def test_counting_has_a_cap():
     assert ViterbiOracle(3, 1, loss="zero_one").bind([x], [y], rescaling="slack").n_samples == 1
 
 
+@pytest.mark.parametrize("K", [3, 8, 16, 20, 24, 33, 40, 56])
+def test_rows_without_zeros_are_summed_many_at_a_time(K):
+    """The same bits as token by token, and at any place in a sequence."""
+    rng = np.random.default_rng(K)
+    x = rng.normal(size=(11, 10))
+    x[:, 0] = 0.0  # so that no row is whole
+    x[3, 4] = x[9, 9] = 0.0
+    oracle, whole = ViterbiOracle(K, 10), ViterbiOracle(K, 9)
+    rows = rng.normal(size=(oracle.n_rows, oracle.stride)).astype(np.float32)
+    rows[:, K:] = 0.0
+    for a, b in [(0, 11), (4, 9), (4, 8), (4, 7), (5, 9)]:
+        found = whole.chain([x[a:b, 1:]]).max_marginals(rows[1:].ravel(), 0)
+        assert np.array_equal(found, oracle.chain([x[a:b]]).max_marginals(rows.ravel(), 0))
+        allowed = rng.random((b - a, K)) < 0.8
+        allowed[:, 0] = True
+        y = whole.chain([x[a:b, 1:]]).decode(rows[1:].ravel(), allowed=[allowed])
+        assert np.array_equal(y, oracle.chain([x[a:b]]).decode(rows.ravel(), allowed=[allowed]))
+        assert allowed[np.arange(b - a), y].all()
+
+
+@pytest.mark.parametrize("F", [1, 7, 8, 25])
+def test_inner_products_of_rows_without_zeros(F):
+    rng = np.random.default_rng(F)
+    x = single(rng.normal(size=(9, F)))
+    oracle = ViterbiOracle(3, F)
+    run = LaRank(C=0.1, schedule="fixed", n_reprocess=3, random_state=0).start(
+        oracle.bind([x], [rng.integers(0, 3, 9)])
+    )
+    for _ in range(5):
+        run.schedule.start_pass()
+        run.schedule.run(np.inf)
+        tracked = run.state.dual
+        _, b, psi = run.state.constraints()
+        alpha = run.state.alphas()[1]
+        w = np.zeros(oracle.n_features)
+        for a, (indices, values) in zip(alpha, psi, strict=True):
+            w[indices] += a * values
+        assert tracked == pytest.approx(alpha @ b - 0.5 * w @ w, rel=1e-4)
+
+
 # --- the k best, max-marginals, counts ------------------------------------------------------------
 
 
@@ -257,6 +298,8 @@ def test_weights_that_are_not_finite_do_no_harm():
         ({"n_labels": 0}, "'n_labels' parameter of ViterbiOracle must be an integer of at least 1. Got 0"),
         ({"n_labels": 2.0}, "'n_labels' parameter"),
         ({"n_token_features": 0}, "'n_token_features' parameter"),
+        ({"n_bigrams": -1}, "'n_bigrams' parameter of ViterbiOracle must be an integer of at least 0. Got -1"),
+        ({"n_bigrams": 2**30}, "3 features and 1073741824 bigrams with 2 labels need 17179869240 weights"),
         ({"order": 3}, "'order' parameter of ViterbiOracle must be 1 or 2. Got 3"),
         ({"loss": "l2"}, "'loss' parameter of ViterbiOracle must be 'hamming', 'zero_one' or 'log'"),
         ({"label_costs": [1.0, 0.0]}, "'label_costs' parameter must be 2 positive finite numbers"),
@@ -345,6 +388,38 @@ def test_tokens_that_would_lead_astray(change, message):
     }
     with pytest.raises(ValueError, match=message):
         ViterbiOracle(2, 4).chain(Tokens(**parts))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (None, "the sequences have no bigrams, the oracle 3"),
+        ({"n_features": 4}, "the sequences' bigrams have 4 features, the oracle 3"),
+        ({"indices": [0, 3]}, r"bigrams have feature indices outside 0..2"),
+        ({"indices": [0, 1, 2]}, "bigrams' indptr must ascend from 0 to 3"),
+        ({"values": [1.0]}, "bigrams have 2 indices and 1 values"),
+        ({"offsets": [0, 1, 2]}, "bigrams must have the offsets of the sequences"),
+        ({"offsets": [0, 3]}, "bigrams' offsets must ascend from 0 to 2"),
+    ],
+)
+def test_bigrams_that_would_lead_astray(change, message):
+    tokens = tokens_of([np.ones((2, 4))], 4)
+    types = {"offsets": np.int64, "indptr": np.int64, "indices": np.int32, "values": np.float32}
+    if change is not None:
+        good = {"offsets": [0, 2], "indptr": [0, 0, 2], "indices": [0, 1], "values": [0.5, 1.0], "n_features": 3}
+        parts = {k: v if k == "n_features" else np.array(v, dtype=types[k]) for k, v in (good | change).items()}
+        tokens = replace(tokens, bigrams=Tokens(**parts))
+    with pytest.raises(ValueError, match=message):
+        ViterbiOracle(2, 4, n_bigrams=3).chain(tokens)
+
+
+def test_tables_of_bigrams_have_a_bound():
+    n, K = 40_000, 120
+    assert 4 * n * K**2 > MAX_CHART_BYTES
+    tokens = tokens_of([np.ones((n, 1))], 1, ones=True)
+    tokens = replace(tokens, bigrams=tokens.conjoined(np.zeros(1, dtype=np.int32), 1))
+    with pytest.raises(ValueError, match="a sequence of 40000 tokens with bigrams needs tables of 2304057600 bytes"):
+        ViterbiOracle(K, 1, n_bigrams=1).chain(tokens)
 
 
 def test_dense_sparse_and_weightless_tokens_agree():

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class ReferenceChain:
-    """A chain over one sequence of dense tokens ``x`` (T, F)."""
+    """A chain over one sequence of dense tokens ``x`` (T, F), with dense bigrams (T, B)."""
 
     def __init__(
         self,
@@ -25,15 +25,18 @@ class ReferenceChain:
         allowed_first=None,
         allowed_last=None,
         allowed=None,
+        bigrams=None,
     ):
         self.x = np.asarray(x, dtype=np.float64)
         self.T, self.F = self.x.shape
+        self.bigrams = np.zeros((self.T, 0)) if bigrams is None else np.asarray(bigrams, dtype=np.float64)
         self.K, self.order, self.end, self.loss_name = n_labels, order, end, loss
         self.costs = np.ones(n_labels) if label_costs is None else np.asarray(label_costs, dtype=np.float64)
         self.transitions, self.first, self.last = allowed_transitions, allowed_first, allowed_last
         self.allowed = allowed
         self.stride = (n_labels + 7) // 8 * 8
-        self.n_rows = self.F + n_labels + 2 + ((n_labels + 1) * n_labels if order == 2 else 0)
+        self.first_bigram = self.F + n_labels + 2 + ((n_labels + 1) * n_labels if order == 2 else 0)
+        self.n_rows = self.first_bigram + self.bigrams.shape[1] * n_labels
 
     def possible(self, y):
         if self.first is not None and not self.first[y[0]]:
@@ -56,6 +59,8 @@ class ReferenceChain:
                 psi[self.F + self.K, label] += 1
             else:
                 psi[self.F + y[t - 1], label] += 1
+                for b, value in enumerate(self.bigrams[t]):
+                    psi[self.first_bigram + b * self.K + y[t - 1], label] += value
                 if self.order == 2:
                     before = y[t - 2] if t > 1 else self.K
                     psi[self.F + self.K + 2 + before * self.K + y[t - 1], label] += 1
@@ -72,6 +77,8 @@ class ReferenceChain:
                 total += rows[self.F + self.K, label]
             else:
                 total += rows[self.F + y[t - 1], label]
+                for b, value in enumerate(self.bigrams[t]):
+                    total += value * rows[self.first_bigram + b * self.K + y[t - 1], label]
                 if self.order == 2:
                     before = y[t - 2] if t > 1 else self.K
                     total += rows[self.F + self.K + 2 + before * self.K + y[t - 1], label]
@@ -95,9 +102,11 @@ class ReferenceGreedy:
         allowed_first=None,
         allowed_last=None,
         allowed=None,
+        bigrams=None,
     ):
         self.x = np.asarray(x, dtype=np.float64)
         self.T, self.F = self.x.shape
+        self.bigrams = np.zeros((self.T, 0)) if bigrams is None else np.asarray(bigrams, dtype=np.float64)
         self.K, self.order = n_labels, order
         self.transitions, self.first, self.last, self.allowed = (
             allowed_transitions,
@@ -106,25 +115,29 @@ class ReferenceGreedy:
             allowed,
         )
         self.stride = (n_labels + 7) // 8 * 8
-        self.n_rows = self.F + order * (n_labels + 1)
+        self.first_bigram = self.F + order * (n_labels + 1)
+        self.n_rows = self.first_bigram + self.bigrams.shape[1] * n_labels
 
     def rows_of(self, t, y):
-        """The history's rows for token t: one a lag; label K stands for "before the first token"."""
+        """(row, value) pairs of the history at token t: one a lag, label K for "before the first token"; bigrams."""
         labels = [y[t - lag] if t >= lag else self.K for lag in range(1, self.order + 1)]
-        return [self.F + lag * (self.K + 1) + label for lag, label in enumerate(labels)]
+        found = [(self.F + lag * (self.K + 1) + label, 1.0) for lag, label in enumerate(labels)]
+        if t > 0:
+            found += [(self.first_bigram + b * self.K + y[t - 1], value) for b, value in enumerate(self.bigrams[t])]
+        return found
 
     def token_scores(self, w, t, y):
         rows = np.asarray(w, dtype=np.float64).reshape(self.n_rows, self.stride)[:, : self.K]
         scores = self.x[t] @ rows[: self.F]
-        for row in self.rows_of(t, y):
-            scores = scores + rows[row]
+        for row, value in self.rows_of(t, y):
+            scores = scores + value * rows[row]
         return scores
 
     def token_feature(self, t, label, y):
         psi = np.zeros((self.n_rows, self.stride))
         psi[: self.F, label] = self.x[t]
-        for row in self.rows_of(t, y):
-            psi[row, label] += 1
+        for row, value in self.rows_of(t, y):
+            psi[row, label] += value
         return psi.ravel()
 
     def decode(self, w):

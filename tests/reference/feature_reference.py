@@ -11,15 +11,15 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.templates import FUNCTIONS, parse_templates
 
 
-def reference_templates(text, sequences):
-    """Feature strings of every token, as CRF++ makes them."""
-    templates, _ = parse_templates(text)
+def reference_templates(text, sequences, bigrams=False):
+    """Feature strings of every token, as CRF++ makes them; `bigrams`: of templates B, which first tokens have not."""
+    templates = [template for template in parse_templates(text)[0] if template.literals[0].startswith("B") == bigrams]
     out = []
     for rows in sequences:
         tokens = []
         for t in range(len(rows)):
             names = []
-            for template in templates:
+            for template in templates if t > 0 or not bigrams else []:
                 name = template.literals[0]
                 for item, literal in zip(template.items, template.literals[1:], strict=True):
                     p = t + item.row
@@ -100,6 +100,8 @@ def same(a, b):
     assert np.array_equal(a.indices, b.indices)
     assert (a.values is None) == (b.values is None)
     assert a.values is None or np.array_equal(a.values, b.values)
+    assert (a.bigrams is None) == (b.bigrams is None)
+    assert a.bigrams is None or same(a.bigrams, b.bigrams)
     return True
 
 
@@ -109,6 +111,7 @@ def copied_by_arrays(encoder):
         array.flags.writeable = False  # as from a memory map
     again = FeatureEncoder.from_arrays(json.loads(json.dumps(meta)), arrays)
     assert again.feature_names == encoder.feature_names
+    assert again.bigram_names == encoder.bigram_names
     assert again.template_bigram == encoder.template_bigram
     return again
 
@@ -118,6 +121,7 @@ TEMPLATES = [
     "U:%x[-1,0]\nU:%x[0,0]\nU:%x[1,0]\n",  # one space: a bag of words, values up to 3
     "U\nU1:%x[0,0]%x[0,0]\n",  # a constant
     "U0:%lower[0,0]/%suffix2[-1,0]\nU1:%capital[0,0]\nU2:%shape[1,0]/%prefix3[2,0]",
+    "U0:%x[0,0]\nB1:%x[0,0]\nB\nB2:%lower[-1,0]/%x[0,1]\nB1:%x[1,0]",
     "U9:%x[-4,0]/%x[-3,0]/%x[-2,0]/%x[-1,0]/%x[0,0]/%x[1,0]/%x[2,1]/%x[5,0]",
 ]
 words = st.text("abAB1-é", min_size=1, max_size=3)

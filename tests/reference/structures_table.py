@@ -7,7 +7,7 @@ all structures share over it, and the tests of one structure draw their cases fr
 
 import importlib.util
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import permutations
 from pathlib import Path
@@ -205,6 +205,12 @@ def tokens_of(arrays, n_features, *, ones=False):
     )
 
 
+def with_bigrams(tokens, bigrams, *, ones=False):
+    """The tokens with bigrams from dense arrays, as a list of `Tokens` of one sequence each."""
+    tokens = replace(tokens, bigrams=tokens_of(bigrams, bigrams[0].shape[1], ones=ones))
+    return [tokens[i : i + 1] for i in range(len(tokens))]
+
+
 def random_tokens(rng, lengths, n_features, *, ones):
     def rows(n):
         if ones:
@@ -220,7 +226,9 @@ class Chains(Case):
     is_single = True
     prefers_others = False
 
-    def __init__(self, seed, K, lengths, order, *, end=False, ones=False, masks=False, costs=False, **options):
+    def __init__(
+        self, seed, K, lengths, order, *, end=False, ones=False, masks=False, costs=False, n_bigrams=0, **options
+    ):
         rng = np.random.default_rng(seed)
         self.rng, self.K, self.F = rng, K, int(rng.integers(1, 4))
         self.X = random_tokens(rng, lengths, self.F, ones=ones)
@@ -229,9 +237,26 @@ class Chains(Case):
         if costs:
             options["label_costs"] = single(rng.uniform(0.2, 3.0, K))
         self.structure = {"order": order, "end": end, **self.masks, **options}
-        self.oracle = ViterbiOracle(K, self.F, **self.structure)
-        self.references = [ReferenceChain(x, K, **self.structure) for x in self.X]
-        self.tokens = tokens_of(self.X, self.F, ones=ones)
+        self.oracle = ViterbiOracle(K, self.F, n_bigrams=n_bigrams, **self.structure)
+        self.draw_bigrams(lengths, n_bigrams, ones)
+        self.references = [
+            ReferenceChain(x, K, bigrams=b, **self.structure) for x, b in zip(self.dense, self.bigrams, strict=True)
+        ]
+
+    def draw_bigrams(self, lengths, n_bigrams, ones):
+        """Bigrams as dense arrays, also at first tokens, where they count for nothing; X is then a list of `Tokens`."""
+        self.dense, self.bigrams, self.tokens = self.X, [None for _ in self.X], tokens_of(self.X, self.F, ones=ones)
+        if n_bigrams:
+            self.bigrams = random_tokens(self.rng, lengths, n_bigrams, ones=ones)
+            self.X = with_bigrams(self.tokens, self.bigrams, ones=ones)
+            self.tokens = Tokens.joined(self.X)
+
+    def other_inputs(self):
+        if self.dense is self.X:
+            return super().other_inputs()
+        bigrams = [b.copy() for b in self.bigrams]
+        bigrams[0][-1] += 1.0
+        return with_bigrams(replace(self.tokens, bigrams=None), bigrams)
 
     def _draw_masks(self):
         rng, K = self.rng, self.K
@@ -265,14 +290,14 @@ class Chains(Case):
         return found
 
 
-class GreedyChains(Case):
+class GreedyChains(Chains):
     """Sequences labelled left to right: each token is an example whose history is the true one."""
 
-    is_single = True
-    prefers_others = False
     augments = False
+    keeps_protocol = False
+    formulations = Case.formulations
 
-    def __init__(self, seed, K, lengths, order, *, ones=False, masks=False, costs=False):
+    def __init__(self, seed, K, lengths, order, *, ones=False, masks=False, costs=False, n_bigrams=0):
         rng = np.random.default_rng(seed)
         self.rng, self.K, self.F = rng, K, int(rng.integers(1, 4))
         self.X = random_tokens(rng, lengths, self.F, ones=ones)
@@ -285,9 +310,11 @@ class GreedyChains(Case):
                 "allowed_last": rng.random(K) < 0.7,
             }
         self.costs = rng.uniform(0.3, 2.0, K) if costs else np.ones(K)
-        self.oracle = GreedyOracle(K, self.F, **structure, label_costs=self.costs)
-        self.references = [ReferenceGreedy(x, K, **structure) for x in self.X]
-        self.tokens = tokens_of(self.X, self.F, ones=ones)
+        self.oracle = GreedyOracle(K, self.F, n_bigrams=n_bigrams, **structure, label_costs=self.costs)
+        self.draw_bigrams(lengths, n_bigrams, ones)
+        self.references = [
+            ReferenceGreedy(x, K, bigrams=b, **structure) for x, b in zip(self.dense, self.bigrams, strict=True)
+        ]
 
     def other_outputs(self):
         for y in self.Y:
@@ -741,9 +768,16 @@ STRUCTURES = {
     "chain, zero-one": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, loss="zero_one", masks=bool(seed % 3)),
     "chain, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, end=True, costs=True),
     "chain, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, end=seed > 2),
+    "chain of order 1, bigrams": lambda seed: Chains(
+        seed, 2 + seed % 2, (3, 1, 4 - seed % 2), 1, n_bigrams=1 + seed % 3, end=seed > 2, ones=bool(seed % 3)
+    ),
+    "chain of order 2, bigrams, masks": lambda seed: Chains(seed, 3, (4, 1, 2), 2, n_bigrams=2, masks=True),
+    "chain, bigrams, label costs": lambda seed: Chains(seed, 3, (3, 2), 1 + seed % 2, n_bigrams=2, costs=True),
+    "chain, bigrams, many labels": lambda seed: Chains(seed, 9 + 8 * (seed % 2), (2, 1), 2 - seed % 2, n_bigrams=2),
     "greedy": lambda seed: GreedyChains(seed, 3, (3, 1, 2), seed % 4, ones=bool(seed % 3)),
     "greedy, masks": lambda seed: GreedyChains(seed, 4, (3, 1, 2), seed % 4, masks=True),
     "greedy, label costs": lambda seed: GreedyChains(seed, 3, (3, 2), seed % 4, costs=True),
+    "greedy, bigrams": lambda seed: GreedyChains(seed, 3, (3, 1, 4), seed % 3, n_bigrams=1 + seed % 3, ones=seed > 3),
     "greedy, many labels": lambda seed: GreedyChains(seed, 9 + 8 * (seed % 2), (2, 3), seed % 4),
     "trees, zero-one": lambda seed: Trees(seed, loss="zero_one"),
     "trees, Hamming": lambda seed: Trees(seed, loss="hamming"),

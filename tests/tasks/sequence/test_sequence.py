@@ -296,6 +296,73 @@ def test_the_history_of_labels_is_seen():
     assert fitted(X, y, C=10.0, max_iter=50).score(X, y) < 1.0
 
 
+# ---- bigrams -----------------------------------------------------------------------------------
+
+
+def switches(n, *, seed):
+    """The first word of a sequence is its label; "keep" and "turn" say what becomes of the label before."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        labels, words = [], []
+        for t in range(int(rng.integers(2, 9))):
+            turn = rng.random() < 0.5
+            labels.append(str(rng.choice(["A", "B"])) if t == 0 else "AB"[(labels[-1] == "A") == turn])
+            words.append(labels[0] if t == 0 else "turn" if turn else "keep")
+        X.append(words)
+        y.append(labels)
+    return X, y
+
+
+@pytest.mark.parametrize("form", ["templates", "dicts", "names", "hashed"])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"order": 2},
+        {"loss": "log", "C": 10.0},
+        {"loss": "zero_one"},
+        {"inference": "greedy"},
+        {"inference": "greedy", "order": 0},
+        {"constraints": (np.ones((2, 2), dtype=bool), np.array([True, False]), None), "broken": "predict"},
+    ],
+)
+def test_bigrams_tell_what_becomes_of_the_label_before(form, params, tmp_path):
+    def made(X):
+        if form in ("templates", "hashed"):
+            return Columns.from_sequences([[(word,) for word in s] for s in X])
+        return [[{"word": word} if form == "dicts" else [f"word={word}"] for word in s] for s in X]
+
+    text = "U0:%x[0,0]\nB\nB0:%x[0,0]\n"
+    with_them = {"dicts": {"bigrams": "word"}, "names": {"bigrams": ["word"]}, "templates": {"templates": text}}
+    with_them["hashed"] = {"templates": text, "hash_bits": 8}
+    without = {"templates": {"templates": "U0:%x[0,0]\nB\n"}}
+    (X, y), (X_test, y_test) = switches(60, seed=0), switches(40, seed=1)
+    if "constraints" in params:
+        X_test, y_test = zip(*(pair for pair in zip(X_test, y_test, strict=True) if pair[1][0] == "A"), strict=True)
+    params = {"C": 1.0, "max_iter": 10} | params
+    model = fitted(made(X), y, **params, **with_them[form])
+    assert model.score(made(X_test), y_test) > 0.99
+    assert fitted(made(X), y, **params, **without.get(form, {})).score(made(X_test), y_test) < 0.9
+    assert model.bigram_.shape == (len(model.bigram_names_), 2, 2)
+    if form != "hashed":
+        turn = model.bigram_[[name.endswith("turn") for name in model.bigram_names_].index(True)]
+        assert turn[0, 1] > turn[0, 0] and turn[1, 0] > turn[1, 1]
+        assert len(model.bigram_names_) == 2  # those of first words count for nothing
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(made(X_test)) == model.predict(made(X_test))
+    assert loaded.bigram_names_ == model.bigram_names_
+
+
+def test_bigram_templates_that_no_token_has_change_nothing():
+    columns, plain = Columns.from_sequences(X), "U0:%x[0,0]\nB\n"
+    without = fitted(columns, y, templates=plain)
+    model = fitted(columns, y, templates=plain + "B0:%hyphen[0,0]/%digit[0,0]/%x[-1,0]\n")
+    assert model.model_.oracle.n_bigrams == 0
+    np.testing.assert_array_equal(model.model_.weights, without.model_.weights)
+
+
 # ---- constraints -------------------------------------------------------------------------------
 
 
@@ -539,12 +606,13 @@ SOLVERS = [
 
 @pytest.mark.parametrize("inference", ["exact", "greedy"])
 @pytest.mark.parametrize("solver", SOLVERS, ids=repr)
-@pytest.mark.parametrize("mmap", [False, True])
-def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap):
+@pytest.mark.parametrize(("mmap", "bigrams"), [(False, None), (True, None), (True, ["w", "t"])])
+def test_going_on_is_one_run_bit_for_bit(tmp_path, inference, solver, mmap, bigrams):
     def labeler(passes, **params):
         return SequenceLabeler(
             solver=type(solver)(**solver.get_params() | {"max_iter": passes, "random_state": 3}),
             inference=inference,
+            bigrams=bigrams,
             **params,
         )
 
@@ -683,11 +751,18 @@ def test_ctrl_c_leaves_a_partial_model(params, tmp_path):
 # ---- threads -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [{}, {"inference": "greedy"}, {"hash_bits": 10}, {"order": 2}])
+BIGRAM_TEMPLATES = "U0:%x[0,0]\nU1:%x[0,1]\nB\nB0:%x[0,0]\nB1:%x[-1,1]\n"
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"inference": "greedy"}, {"hash_bits": 10}, {"order": 2}, {"templates": BIGRAM_TEMPLATES}]
+)
 @pytest.mark.parametrize("form", ["dicts", "columns", "arrays"])
 def test_sixteen_threads_share_one_model(form, params, tmp_path):
     if form == "arrays" and "hash_bits" in params:
         params = {}
+    if form != "columns" and "templates" in params:
+        params = {"bigrams": "tag" if form == "dicts" else ["0", "3"]}
     fitted(FORMS[form](X), **params).save(tmp_path / "m")
     data = FORMS[form](X_test)
     serial = SequenceLabeler.load(tmp_path / "m").predict(data)
@@ -773,6 +848,10 @@ def test_bad_data(X, y, error, message):
         ({"min_count": 0}, "'min_count' parameter"),
         ({"hash_bits": 31}, "'hash_bits' parameter"),
         ({"hash_bits": 8, "min_count": 2}, "hash_bits keeps no counts"),
+        ({"bigrams": 3}, "'bigrams' parameter of SequenceLabeler must be a name or a list of names or None"),
+        ({"bigrams": ["a", 3]}, "bigrams must be names of attributes"),
+        ({"bigrams": "a", "hash_bits": 8}, "hash_bits keeps no names"),
+        ({"bigrams": "c"}, "no feature has the name 'c'"),
         ({"constraints": "iob"}, "'constraints' parameter"),
         ({"end": 1}, "'end' parameter"),
         ({"end": True, "inference": "greedy"}, "end=True needs inference='exact'"),

@@ -32,6 +32,8 @@ dense = [rng.normal(size=(len(s), 5)) for s in X]
 MASK = np.ones((K, K), dtype=bool)
 MASK[0, 1] = all((a, b) != (classes[0], classes[1]) for s in y for a, b in itertools.pairwise(s)) ^ True
 
+BIGRAM_TEMPLATES = "U0:%x[0,0]\nU1:%x[0,1]\nB\nB0:%x[0,0]\nB1:%x[-1,1]/%x[0,1]\n"
+
 CONFIGURATIONS = [
     {},
     {"C": 1.0, "max_iter": 2, "random_state": 7, "n_jobs": 2, "verbose": False, "warm_start": True},
@@ -50,6 +52,10 @@ CONFIGURATIONS = [
     {"hash_bits": 9},
     {"templates": "crf++"},
     {"templates": "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,1]\nB\n"},
+    {"templates": BIGRAM_TEMPLATES},
+    {"templates": BIGRAM_TEMPLATES, "hash_bits": 6},
+    {"templates": BIGRAM_TEMPLATES, "inference": "greedy"},
+    {"templates": BIGRAM_TEMPLATES, "order": 2, "min_count": 2},
     {"solver": "perceptron"},
     {"solver": "passive_aggressive"},
     {"solver": LaRank(C=0.3, schedule="adaptive", average=False, max_iter=3)},
@@ -97,11 +103,20 @@ def test_every_configuration_comes_back(tmp_path, params, mmap):
     assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("data", [X, dense], ids=["attributes", "numeric"])
-def test_every_kind_of_features_comes_back(tmp_path, data):
-    model = SequenceLabeler(random_state=0).fit(data, y)
+@pytest.mark.parametrize(
+    ("data", "bigrams"),
+    [(X, None), (dense, None), (X, X[0][0][1]), (X, (X[0][0][1], X[1][0][1])), (dense, "2")],
+    ids=["attributes", "numeric", "a name", "names", "a column"],
+)
+def test_every_kind_of_features_comes_back(tmp_path, data, bigrams):
+    model = SequenceLabeler(bigrams=bigrams, random_state=0).fit(data, y)
     model.save(tmp_path / "m")
-    assert structsvm.load(tmp_path / "m").predict(data) == model.predict(data)
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(data) == model.predict(data)
+    assert loaded.bigrams == bigrams
+    assert loaded.bigram_names_ == model.bigram_names_
+    assert set(model.bigram_names_) == (set() if bigrams is None else set(np.ravel(bigrams).tolist()))
+    np.testing.assert_array_equal(loaded.bigram_, model.bigram_)
 
 
 def test_templates_of_a_file_that_is_gone(tmp_path):
@@ -191,6 +206,8 @@ def sound(tmp_path_factory):
         ("attributes", {"class_weight": {"O": 2.0}, "order": 2, "solver": LaRank(C=0.1, max_iter=2)}, X),
         ("numeric", {"inference": "greedy", "solver": "perceptron"}, dense),
         ("hashed", {"hash_bits": 6, "max_iter": 1}, columns),
+        ("bigrams", {"templates": BIGRAM_TEMPLATES, "max_iter": 1}, columns),
+        ("named bigrams", {"bigrams": [X[0][0][1], X[1][0][1]], "inference": "greedy", "max_iter": 1}, X),
     ]:
         path = folder / name
         SequenceLabeler(**params).fit(data, y).save(path)
@@ -199,7 +216,7 @@ def sound(tmp_path_factory):
     return found
 
 
-KINDS = ["columns", "attributes", "numeric", "hashed"]
+KINDS = ["columns", "attributes", "numeric", "hashed", "bigrams", "named bigrams"]
 
 
 def load_and_use(path, data, *, train=True):
