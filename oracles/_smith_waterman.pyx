@@ -68,7 +68,7 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef uint8_t IS_FREE = FREE
 
-DISAGREES = "no alignment in the band agrees with what is known; widen it"
+cdef str DISAGREES = "no alignment in the band agrees with what is known; widen it"
 
 # What the working memory of one pair may take; beyond this it is refused.
 MAX_BYTES = 2 << 30

@@ -113,7 +113,8 @@ class SequenceAligner(TaskEstimator):
 
     which is not convex. Each round aligns the homologues by the costs at hand, and solves the convex problem that
     these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
-    It ends when alignments stay as they are, or after 10 rounds; `result_` is that of the last one.
+    `LatentSVM` does: it ends when alignments stay as they are or the objective hardly falls; `result_` is that of the
+    last round.
     """
 
     def __init__(
