@@ -68,7 +68,7 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef uint8_t IS_FREE = FREE
 
-DISAGREES = "no alignment in the band agrees with what is known; widen it"
+cdef str DISAGREES = "no alignment in the band agrees with what is known; widen it"
 
 # What the working memory of one pair may take; beyond this it is refused.
 MAX_BYTES = 2 << 30
@@ -559,8 +559,6 @@ cdef class ReferenceProblem(Problem):
     references : References
     """
 
-    offers = frozenset({"constraints", "completions"})
-
     cdef readonly object structure, references
     cdef readonly Aligner aligner
     cdef Aligner completer                  # of the pairs; None where all is known
@@ -601,6 +599,10 @@ cdef class ReferenceProblem(Problem):
         self.sums = np.zeros(self.n_features)
         self.words = np.empty(2 * self.n_features)
 
+    @property
+    def offers(self):
+        return frozenset({"completions"} if self.references.has_unknown else {"constraints", "completions"})
+
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
         """Words: the start, and the operations as `Alignment.known` has them. One that pairs nothing is none."""
         cdef int64_t first = self.known_bounds[i], count = self.known_bounds[i + 1] - first, at, stop, k
@@ -623,12 +625,22 @@ cdef class ReferenceProblem(Problem):
                 target.n_words = 2 + stop - at
                 return 0
         first, count = self.bounds[i], self.bounds[i + 1] - self.bounds[i]
+        if count == 0:
+            with gil:
+                raise ValueError(f"example {self.first + i}: under these costs no letter of x is aligned with one of z")
         self.target[0], self.target[1] = <int32_t>self.x_start[i], <int32_t>self.z_start[i]
         for k in range(count):
             self.target[2 + k] = self.codes[first + k]
             if self.codes[first + k] == ALIGN_PAIR and not self.assessed[first + k]:
                 self.target[2 + k] += IS_FREE
         target.n_words = 2 + count
+        return 0
+
+    cdef int check_aligned(self, Py_ssize_t i) except -1 nogil:
+        """Raise ValueError if example i has no alignment yet."""
+        if self.bounds[i] == self.bounds[i + 1]:
+            with gil:
+                raise ValueError(f"the alignment of example {self.first + i} is not known: train with LatentSVM")
         return 0
 
     @property
@@ -719,6 +731,7 @@ cdef class AlignmentProblem(ReferenceProblem):
         cdef double loss = 1.0, gold, score
         cdef bint found = False
         cdef int64_t layer = 0, first = self.core_bounds[i], R = self.core_bounds[i + 1] - first
+        self.check_aligned(i)
         self.aligner.prepare(<const double*>w)
         if self.counting:
             s.layers = R + 1
@@ -857,6 +870,7 @@ cdef class DecoyProblem(ReferenceProblem):
         cdef align_end end
         cdef int64_t k, top = self.decoy_bounds[i], at, stop
         cdef double gold, score, high = -INFINITY
+        self.check_aligned(i)
         self.aligner.prepare(<const double*>w)
         self.scorer.prepare(<const double*>w)
         for k in range(self.decoy_bounds[i], self.decoy_bounds[i + 1]):

@@ -269,6 +269,11 @@ class References:
         """Whether all columns are assessed."""
         return all(known is None for known in self.known)
 
+    @property
+    def has_unknown(self) -> bool:
+        """Whether there are examples without an alignment, of which nothing is known."""
+        return bool((np.diff(self.bounds) == 0).any())
+
     def alignment(self, k: int) -> Alignment:
         """The reference alignment of example k."""
         a, b = self.bounds[k], self.bounds[k + 1]

@@ -147,7 +147,9 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     check_formulation(state, problem)
     if problem.fingerprint() != fingerprint:
         return None
-    run = solver.start(problem, sample_weight=sample_weight)
+    base = np.asarray(state.get("base"))  # one that is not sound is an error of `set_state`
+    is_sound = base.dtype == np.float64 and base.shape == (problem.n_features,) and np.isfinite(base).all()
+    run = solver.start(problem, sample_weight=sample_weight, **{"base": base} if is_sound else {})
     if kind_of(state) != run.state.kind:
         return None
     try:

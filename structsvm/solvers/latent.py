@@ -258,6 +258,7 @@ class LatentRun(DualRun):
         """Restore the arrays returned by `get_state`; those of another solver's training where all was known."""
         before = self.__dict__.copy()
         try:
+            self.base = arrays.get("base")
             if "latent" in arrays:
                 self._restore(arrays)
             inner = self._inner(self._problem_found())

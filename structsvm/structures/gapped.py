@@ -68,11 +68,6 @@ def join_rows(x: str, z: str, x_start: int, z_start: int, operations: bytes, *, 
     )
 
 
-def pairs_letters(rows: tuple[str, str]) -> bool:
-    """Whether an alignment has a column of two letters."""
-    return any(a not in GAPS and b not in GAPS for a, b in zip(*rows, strict=True))
-
-
 def assessed_pairs(row_x: str, row_z: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """The assessed pairs (index in x, index in z) as a list; and all other pairs."""
     _, _, operations = split_rows(row_x, row_z)

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import FLAG, Interval, Kind, Options
-from structsvm.solvers.base import Solver, raise_if_interrupted
-from structsvm.structures.gapped import pairs_letters
+from structsvm.solvers.base import Solver
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.alignment.selection import AUTO, MODES
@@ -22,7 +21,6 @@ from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
 
 # Rounds of aligning and learning, where the homologues' alignments are unknown.
-ROUNDS = 10
 
 
 class SequenceAligner(TaskEstimator):
@@ -115,7 +113,8 @@ class SequenceAligner(TaskEstimator):
 
     which is not convex. Each round aligns the homologues by the costs at hand, and solves the convex problem that
     these alignments make (the concave-convex procedure of Yu and Joachims 2009: no exact round raises the objective).
-    It ends when alignments stay as they are, or after 10 rounds; `result_` is that of the last one.
+    `LatentSVM` does: it ends when alignments stay as they are or the objective hardly falls; `result_` is that of the
+    last round.
     """
 
     def __init__(
@@ -235,56 +234,27 @@ class SequenceAligner(TaskEstimator):
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
     def _fit_unaligned(self, X: Any, sample_weight: Any, decoys: Any) -> Self:
-        """Align the homologues by the costs at hand and learn from that, in turn, until the alignments stay."""
+        """Align the homologues by the costs so far and learn from that, in rounds."""
         self._check_params()
         if decoys is None:
             raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
         if self.prior is None:
             raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
-        if (self.warm_start and hasattr(self, "model_")) or self.checkpoint is not None:
-            raise ValueError("y is None: 'warm_start' and 'checkpoint' have no meaning where alignments are unknown")
-        start, _ = AlignmentModel.prepared(self, X, None, decoys)
-        model, rows = start, [None] * len(X)
-        run: Any = None
-        try:
-            for _ in range(ROUNDS):
-                found = model.align(X, self._threads)
-                # An alignment of nothing would teach nothing; what is not aligned is known not to be.
-                found = [
-                    (new[0].upper(), new[1].upper()) if pairs_letters(new) else old
-                    for new, old in zip(found, rows, strict=True)
-                ]
-                if None in found:
-                    raise ValueError(f"X, example {found.index(None)}: the prior aligns no letter of x with one of z")
-                if run is not None and found == rows:
-                    break
-                rows = found
-                options = {"metadata": {"decoys": decoys}, "decoys": decoys, "start": start}
-                model, run = self._trained(X, rows, sample_weight, **options)
-                if run.status in ("stopped", "interrupted"):
-                    break
-        except KeyboardInterrupt:  # while the homologues were aligned
-            if run is not None:
-                self._adopt(model)
-            raise
-        self._adopt(model)
-        raise_if_interrupted(run)
-        return self
+        return self._train(X, [None] * len(X), sample_weight, metadata={"decoys": decoys}, decoys=decoys)
 
     def _make_solver(self) -> Any:
         return make_solver(self, DEFAULT_C)
 
-    def _prepare(
-        self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None, start: Any = None
-    ) -> tuple[Any, Any, Any]:
-        """`start` is an untrained model whose mode and costs are settled already."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any, Any]:
+        if len(y) == len(X) and all(rows is None for rows in y):
+            y = None
         if before is not None:
             before.check_unchanged(self)
-        if before is None and start is None:
+        if before is None:
             weight = checked_sample_weight(sample_weight, len(X))
             model, references = AlignmentModel.prepared(self, X, y, decoys, weight)
         else:
-            model = start.again() if before is None else before
+            model = before
             references = model.references(X, y, decoys)
         return model, references, checked_sample_weight(sample_weight, len(references))
 

@@ -19,7 +19,7 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval
-from structsvm.solvers import LaRank
+from structsvm.solvers import LaRank, LatentSVM
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.structures.gapped import join_rows, split_rows
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
@@ -33,6 +33,9 @@ N_FOR_SCALE = 64
 
 ARRAYS = {"weights": Array("f8", ("n_features",)), "guide": Array("f8", ("n_features",), needed=False)}
 
+
+# What is not known at all.
+NOTHING = Alignment(0, 0, b"")
 
 # Parameters that the oracle stores as they are.
 STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
@@ -174,7 +177,8 @@ class AlignmentModel(TaskModel):
         return self.oracle.bind_references(data, **solver.formulation()), sample_weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        if not problem.references.is_whole:  # which the guide of another training has aligned
+        # What the guide of another training has aligned is aligned anew.
+        if not problem.references.is_whole and not isinstance(solver, LatentSVM):
             self.guide = self.weights
             references = self.oracle.completed(problem.references, self.guide)
             problem = self.oracle.bind_references(references, **solver.formulation())
@@ -190,9 +194,13 @@ class AlignmentModel(TaskModel):
         Columns that are not assessed are aligned once, before training, as the costs that it starts from align them
         best: the problem that is solved, and certified, is the convex one with these alignments. An alignment with
         other costs could only score more, so that its primal objective bounds the one in which they are left open.
+        Homologues whose alignments are not known at all, or a `LatentSVM`, align them in each round.
         """
+        solver = self.completing(solver, data)
         resumes = options.get("resume", False) or options.get("passes") is not None
-        if not (self.is_trained and resumes):
+        if isinstance(solver, LatentSVM):
+            self.guide = None
+        elif not (self.is_trained and resumes):
             self.guide = None if data.is_whole else self._first_guide(data)
         run = super().train(data, solver, **options)
         if self.oracle.mode == "local" and self.highest_gap > 0.0:
@@ -202,6 +210,13 @@ class AlignmentModel(TaskModel):
                 UserWarning,
             )
         return run
+
+    def is_open(self, data: Any) -> bool:
+        return len(data) > 0 and data.has_unknown
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Homologues whose alignments are not known are aligned by the prior, and stay so while C is chosen."""
+        return (self.oracle.completed(data, self.weights) if self.is_open(data) else data), sample_weight
 
     def _first_guide(self, data: Any) -> Any:
         """The costs of the prior, or those learnt in one pass from the alignments as they are given."""
@@ -222,9 +237,12 @@ class AlignmentModel(TaskModel):
         for k, pair in enumerate(X):
             pairs.append(pool.add_pair(pair, k))
             try:
-                whole = Alignment(0, 0, b"") if y is None else self.read_rows(pair[0], pair[1], y[k])
-                alignments.append(whole if y is None else trimmed(whole.operations, self.oracle.mode))
-                known.append(None if y is None or whole.is_assessed else whole.known)
+                if y is None:
+                    whole = Alignment(0, 0, b"x" * len(pool.arrays[pairs[k][0]]) + b"z" * len(pool.arrays[pairs[k][1]]))
+                else:
+                    whole = self.read_rows(pair[0], pair[1], y[k])
+                alignments.append(NOTHING if y is None else trimmed(whole.operations, self.oracle.mode))
+                known.append(None if y is not None and whole.is_assessed else whole.known)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:

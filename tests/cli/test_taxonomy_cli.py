@@ -177,12 +177,14 @@ def test_demo(tmp_path):
 
 def test_bad_input(data, tmp_path):
     edges = (data / "edges.tsv").read_text()
+    parents = [line.split("\t")[1] for line in edges.splitlines()]
+    inner = next(name for name in parents if name not in ("ROOT", "1.0"))
     for name, text in (
         ("cycle.tsv", edges + "ROOT\t1.0\n"),
         ("twice.tsv", edges + edges.splitlines()[0] + "\n"),
         ("roots.tsv", edges + "a\tb\n"),
         ("one.txt", "1.0/2.0\tw1\n1.0/2.0\tw2\n"),
-        ("inner.txt", "1.0/2.0\tw1\n1.0\tw2\n"),
+        ("inner.txt", f"1.0/2.0\tw1\n{inner}\tw2\n"),
         ("unknown.txt", "1.0/2.0\tw1\nlinux\tw2\n"),
         ("bare.txt", "w1\nw2\n"),
     ):
@@ -193,7 +195,7 @@ def test_bad_input(data, tmp_path):
         ("is repeated", {"edges": "twice.tsv"}),
         ("2 roots", {"edges": "roots.tsv"}),
         ("needs at least 2 classes", {"docs": "one.txt"}),
-        ("'1.0' is an inner node", {"docs": "inner.txt"}),
+        (f"y has the inner node {inner!r}, and none of the leaves below", {"docs": "inner.txt"}),
         ("the label 'linux' is no node", {"docs": "unknown.txt"}),
         ("the documents have no labels", {"docs": "bare.txt"}),
     ):

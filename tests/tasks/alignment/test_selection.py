@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import structsvm
+from structsvm import LaRank, LatentSVM
 from structsvm.datasets import make_alignment
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks import SequenceAligner
@@ -283,3 +284,40 @@ def test_open_columns_and_what_was_learnt_before(prior, homologues, tmp_path):
     # A batch is aligned anew, by the costs so far.
     batch = model.partial_fit(X[:10], y[:10]).model_
     assert np.array_equal(batch.guide, structsvm.load(tmp_path / "model").coef_)
+
+
+def test_open_columns_in_rounds(homologues, tmp_path):
+    """A LatentSVM aligns them by the costs of each round; the first one is by the prior."""
+    data, _ = homologues
+    chosen, y = half_assessed(data)
+    X, y = [data.X[k] for k in chosen], [y[k] for k in chosen]
+    options = {"mode": "semi_global", "warm_start": True} | NEAR
+    once, rounds = (
+        SequenceAligner(solver=solver(LaRank(C=0.1, max_iter=3, random_state=0)), C=None, **options).fit(X, y)
+        for solver in (lambda inner: inner, LatentSVM)
+    )
+    assert rounds.result_.n_rounds > 1
+    assert rounds.result_.primal < once.result_.primal
+    rounds.save(tmp_path / "model")
+    primal = rounds.result_.primal
+    for model in (rounds, structsvm.load(tmp_path / "model")):
+        assert model.fit(X, y).result_.primal <= primal * (1.0 + 1e-9)
+    one = SequenceAligner(solver=LatentSVM(LaRank(C=0.1, max_iter=3, random_state=0), rounds=1), C=None, **options)
+    assert np.array_equal(one.fit(X, y).coef_, once.coef_)
+
+
+def test_unknown_alignments_and_what_was_learnt_before(homologues, tmp_path):
+    data, _ = homologues
+    X, decoys = data.X[:30], data.decoys[:30]
+    options = {"C": 0.1, "mode": "global", "max_iter": 2, "random_state": 0} | NEAR
+    path = tmp_path / "run"
+    whole = SequenceAligner(**options).fit(X, None, decoys=decoys)
+    model = SequenceAligner(**options, checkpoint=path, warm_start=True).fit(X, None, decoys=decoys)
+    assert path.exists()
+    assert np.array_equal(model.coef_, whole.coef_)
+    primal = model.result_.primal
+    model.set_params(checkpoint=None).save(tmp_path / "model")
+    for other in (model, structsvm.load(tmp_path / "model")):
+        assert other.fit(X, None, decoys=decoys).result_.primal <= primal * (1.0 + 1e-9)
+    with pytest.raises(ValueError, match="y, example 0"):
+        SequenceAligner(**options).fit(X, [None, *data.y[1:30]], decoys=decoys)

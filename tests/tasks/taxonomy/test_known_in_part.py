@@ -194,6 +194,22 @@ def test_files_and_warm_starts(tmp_path):
     assert model.result_.n_rounds == 0
 
 
+@pytest.mark.parametrize("loss", ["tree", "log"])
+def test_a_warm_start_around_other_weights(loss):
+    """Of a problem around weights w0 every round's objective is around them, whether it is resumed or not."""
+    names, _ = at_inner_nodes(y, 0.6)
+    model = TaxonomyClassifier(PATHS, loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
+    first = model.coef_.copy(), model.intercept_.copy()
+    for _ in range(3):
+        model.fit(X[40:], names[40:])
+        norm = 0.5 * sum(((a - b) ** 2).sum() for a, b in zip((model.coef_, model.intercept_), first, strict=True))
+        assert model.result_.primal >= norm * (1.0 - 1e-6)
+        assert model.result_.n_rounds > 0
+        assert "base" in model.model_.state
+    again = TaxonomyClassifier(PATHS, loss=loss, C=0.1, random_state=0, warm_start=True).fit(X[:40], y[:40])
+    assert model.result_.primal <= again.fit(X[40:], names[40:]).result_.primal * (1.0 + 1e-9)
+
+
 def test_a_stream():
     names, _ = at_inner_nodes(y, 0.5)
     model = TaxonomyClassifier(PATHS, random_state=0)
