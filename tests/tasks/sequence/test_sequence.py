@@ -66,7 +66,6 @@ FORMS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_learns_and_predicts(form):
     model = fitted(FORMS[form](X), C=1.0)
@@ -77,7 +76,6 @@ def test_every_form_learns_and_predicts(form):
     assert model.score(FORMS[form](X_test), y_test) == token_accuracy(y_test, predicted)
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 def test_numeric_forms_are_one():
     lengths = [len(s) for s in X]
     base = fitted(rows(X))
@@ -196,7 +194,6 @@ def test_one_label_only():
 # ---- options -----------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 @pytest.mark.parametrize(
     "params",
     [
