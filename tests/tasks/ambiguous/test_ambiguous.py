@@ -13,6 +13,7 @@ from structsvm import LaRank, ModelFileError, PassiveAggressive
 from structsvm.datasets import fetch_lost, fetch_msrcv2
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import AmbiguousClassifier
+from structsvm.tasks.ambiguous.model import LOSSES
 
 NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
 
@@ -39,7 +40,8 @@ def test_candidates_are_enough():
 
 def test_the_certificate_is_of_the_objective():
     X, bags, _ = clusters(40)
-    model = AmbiguousClassifier(C=0.5, tol=1e-6, max_iter=3000, random_state=0, fit_intercept=False).fit(X, bags)
+    settings = {"loss": "pairwise", "C": 0.5, "tol": 1e-6, "max_iter": 3000, "random_state": 0}
+    model = AmbiguousClassifier(**settings, fit_intercept=False).fit(X, bags)
     assert model.result_.status == "converged"
     number = {name: k for k, name in enumerate(NAMES.tolist())}
     sets = [{number[name] for name in bag} for bag in bags]
@@ -49,15 +51,18 @@ def test_the_certificate_is_of_the_objective():
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_dense_and_sparse_are_one(fit_intercept):
+@pytest.mark.parametrize("loss", LOSSES)
+def test_dense_and_sparse_are_one(loss, fit_intercept):
     X, bags, _ = clusters(80)
     X[np.abs(X) < 1.0] = 0.0
+    settings = {} if loss == "pairwise" else {"C": 0.1, "tol": 1e-6, "max_iter": 3000}
     models = [
-        AmbiguousClassifier(random_state=0, fit_intercept=fit_intercept).fit(form, bags)
+        AmbiguousClassifier(loss=loss, random_state=0, fit_intercept=fit_intercept, **settings).fit(form, bags)
         for form in (X, sp.csr_matrix(X), sp.csr_array(X), sp.csc_array(X))
     ]
     for model in models[1:]:
-        np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12)
+        assert model.result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
+        np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12 if loss == "pairwise" else 1e-2)
         np.testing.assert_array_equal(model.predict(sp.csr_array(X)), models[0].predict(X))
 
 
@@ -206,7 +211,7 @@ def test_a_weight_of_two_is_a_row_twice():
     X, bags, _ = clusters(15)
     weight = np.where(np.arange(15) % 3 == 0, 2.0, 1.0)
     rows = np.repeat(np.arange(15), weight.astype(int))
-    settings = {"tol": 1e-9, "max_iter": 5000, "random_state": 0}
+    settings = {"loss": "pairwise", "C": 0.1, "tol": 1e-9, "max_iter": 5000, "random_state": 0}
     one = AmbiguousClassifier(**settings).fit(X, bags, sample_weight=weight)
     two = AmbiguousClassifier(**settings).fit(X[rows], [bags[i] for i in rows])
     assert one.result_.dual == pytest.approx(two.result_.dual, rel=1e-8)
