@@ -1,24 +1,24 @@
 """Examples with bags of candidate labels: the constraint of the maximising corner, and the scores of labels.
 
 Cuts of the mean pairwise hinge: pairs (label, count), labels ascending, counts as in bags.h and none of them 0: the
-counts of labels in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r outside,
-dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
+counts of labels in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r
+outside, dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
 
 The other losses see the candidates through a *target*, a distribution q over them, with s_y = <w, Phi(x, y)>:
 
     mean, max    [1 - sum_y q_y s_y]_+ + sum_{z not in Y} [1 + s_z]_+
     log          log sum_k exp s_k - sum_y q_y s_y
 
-"mean" has its q from the weights of the candidates, for good. "max" and "log" are hinge and likelihood of the candidates
-together, minima over q: of the above, and of
+"mean" has its q from the weights of the candidates, for good. "max" and "log" are hinge and likelihood of the
+candidates together, minima over q: of the above, and of
 
     log sum_k exp s_k - sum_y q_y s_y + sum_y q_y log (q_y / prior_y)
         >= log sum_k exp s_k - log sum_{y in Y} prior_y exp s_y,
 
-where q stands for all weight on the best candidate, or prior_y exp s_y / sum ... (`complete`). Cuts of a hinge: whether
-the first one is active, 0 or 1, then the labels z whose hinges are, ascending; moments of the likelihood: m_k, the
-probability of each label, with F(m) = sum_k m_k Phi(x, k) - (sum_k m_k) sum_y q_y Phi(x, y). Neither holds q: a point of
-the dual is one for every target.
+with equality where all of q is on the best candidate, or q_y ~ prior_y exp s_y (`complete`). Cuts of hinges: whether
+the first one is active, 0 or 1, then the labels z whose hinges are, ascending. Moments of the likelihood: m_k, the
+probability of each label, with F(m) = sum_k m_k Phi(x, k) - (sum_k m_k) sum_y q_y Phi(x, y). Neither holds q:
+a point of the dual is one for every target.
 
 A problem of `DenseRows` keeps its weights as `by_attributes` of `structsvm.features.dense` lays them out, a row of
 features per label; all others have a row of labels per feature.

@@ -168,7 +168,8 @@ class AmbiguousOracle(Oracle):
                 )
         if bag_loss not in BAG_LOSSES:
             raise ValueError(
-                f"The 'bag_loss' parameter of AmbiguousOracle must be one of {list(BAG_LOSSES)}. Got {bag_loss!r} instead."
+                f"The 'bag_loss' parameter of AmbiguousOracle must be one of {', '.join(BAG_LOSSES)}. "
+                f"Got {bag_loss!r} instead."
             )
         self.bag_loss = bag_loss
         self.n_labels, self.n_input_features = int(n_labels), int(n_input_features)

@@ -46,6 +46,11 @@ class Completing(DualRun):
     value = math.inf
     _gain = math.inf
 
+    def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, rounds: Any, *, C: Any) -> None:
+        super().__init__(solver, problem, state, schedule, rounds, C=C)
+        if state.weights.any():  # those to start from tell more than none
+            self._complete(state.weights.copy())
+
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         done = super().advance(seconds)
         if done:

@@ -12,7 +12,17 @@ from sklearn.base import ClassifierMixin
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Kind, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.ambiguous.model import LOSSES, AmbiguousModel, as_bags, encode_bags, is_weighted, possible_losses, rows_of, solver_of, with_run
+from structsvm.tasks.ambiguous.model import (
+    LOSSES,
+    AmbiguousModel,
+    as_bags,
+    encode_bags,
+    is_weighted,
+    possible_losses,
+    rows_of,
+    solver_of,
+    with_run,
+)
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
@@ -33,8 +43,8 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
       candidate. Not convex: the candidates that the others make likely come to count for more.
 
     The last two are trained by turns of a convex problem and of the weights that candidates have in it, from equal ones
-    on; the objective never rises. `result_` has the objective itself as `primal`; `dual` bounds the convex problem whose
-    weights of candidates are those of the model, not the objective (see `structsvm.tasks.ambiguous.completion`).
+    on; the objective never rises. `result_` has the objective itself as `primal`; `dual` bounds the convex problem
+    whose weights of candidates are those of the model, not the objective (see `structsvm.tasks.ambiguous.completion`).
 
     Parameters
     ----------

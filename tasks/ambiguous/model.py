@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -253,6 +252,7 @@ def with_run(solver: Any, loss: str) -> Any:
 
 
 def is_weighted(bags: Any) -> bool:
+    """Whether candidates of encoded bags have weights."""
     return any(isinstance(bag, dict) for bag in bags)
 
 
@@ -277,6 +277,7 @@ def as_bag(candidates: Any) -> Any:
 
 
 def plain(label: Any) -> Any:
+    """A label as Python's own type."""
     return label.item() if isinstance(label, np.generic) else label
 
 
@@ -284,7 +285,7 @@ def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
     """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns."""
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
-    if is_sparse(y) or getattr(y, "ndim", 1) == 2 and (hasattr(y, "columns") or y.dtype.kind in "fb"):
+    if is_sparse(y) or (getattr(y, "ndim", 1) == 2 and (hasattr(y, "columns") or y.dtype.kind in "fb")):
         names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]
         rows = csr_array(y, dtype=np.float64)
         ends = rows.indptr.tolist()

@@ -4,10 +4,10 @@ A sentence's words are labelled one by one, each with the label of its highest s
 bag leaves the bag, and the word is done; any other is a violation, and a step of algorithm 23 follows, on the set of
 labels that the bag still holds. A sentence ends when every word that is left has been tried in vain.
 
-Scores tie often: all do of a word that is new, and for good those of two labels that each bag of a word holds. Of several
-best labels one that the bag does not hold is taken, if there is one: a tie is a violation, from which a new word learns.
-Otherwise any but the empty one, label 0, as the count of words tried so far tells. (The empty one is in nearly every bag:
-words that it takes would learn nothing.)
+Scores tie often: all do of a word that is new, and for good those of two labels that each bag of a word holds. Of
+several best labels one that the bag does not hold is taken, if there is one: a tie is a violation, from which a new
+word learns. Otherwise any but the empty one, label 0, as the count of words tried so far tells. (The empty one is in
+nearly every bag: words that it takes would learn nothing.)
 
 A semantic parser has two such taggers. The first gives words their symbols; the second, for each relation among these,
 gives the other words their roles, from features that hold what the first has just said.
@@ -286,9 +286,10 @@ cdef class BagTagger:
         return highest
 
     cdef Py_ssize_t best(self, Words words, Py_ssize_t t) noexcept nogil:
-        """The label of the highest score; fills `score`. Of several one that the bag does not hold, if there is one; else
-        any but the empty one."""
-        cdef Py_ssize_t k, n = 0, e = words.bag_indptr[words.bag_of[t]], end = words.bag_indptr[words.bag_of[t] + 1]
+        """The label of the highest score; fills `score`. Of several one that the bag does not hold, if there is one;
+        else any but the empty one."""
+        cdef int64_t b = words.bag_of[t]
+        cdef Py_ssize_t k, n = 0, e = words.bag_indptr[b], end = words.bag_indptr[b + 1]
         cdef double highest = self.fill(words, t)
         for k in range(self.K):
             while e < end and words.bag_labels[e] < k:

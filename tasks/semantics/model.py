@@ -251,7 +251,9 @@ class SemanticModel(TaskModel):
         best = scores.argmax(axis=1)
         if not self.empty_takes_ties and scores.shape[1] > 1:
             other = scores[:, 1:].argmax(axis=1) + 1
-            best = np.where((scores.max(axis=1) == scores[np.arange(len(best)), other]) & scores.any(axis=1), other, best)
+            best = np.where(
+                (scores.max(axis=1) == scores[np.arange(len(best)), other]) & scores.any(axis=1), other, best
+            )
         return best.tolist()
 
     def symbol_scores(self, tokens: Any) -> Any:

@@ -256,7 +256,17 @@ def test_the_metric_is_that_of_the_task():
     assert metric["documents"] == "accuracy"
     assert metric["nodes"] == metric["matrix"] == "mean loss"
     assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
-    others = metric.keys() - {"ambiguous", "log loss of bags", "sequence", "log loss", "greedy", "grammar", "alignment", "nodes", "matrix"}
+    others = metric.keys() - {
+        "ambiguous",
+        "log loss of bags",
+        "sequence",
+        "log loss",
+        "greedy",
+        "grammar",
+        "alignment",
+        "nodes",
+        "matrix",
+    }
     assert {metric[name] for name in others} == {"accuracy"}
 
 
