@@ -4,7 +4,7 @@ Cuts of the mean pairwise hinge: pairs (label, count), labels ascending, counts 
 counts of labels in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r
 outside, dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
 
-The other losses see the candidates through a *target*, a distribution q over them, with s_y = <w, Phi(x, y)>:
+The other losses see the candidates through *shares* q that sum to 1, with s_y = <w, Phi(x, y)>:
 
     mean, max    [1 - sum_y q_y s_y]_+ + sum_{z not in Y} [1 + s_z]_+
     log          log sum_k exp s_k - sum_y q_y s_y
@@ -15,10 +15,10 @@ candidates together, minima over q: of the above, and of
     log sum_k exp s_k - sum_y q_y s_y + sum_y q_y log (q_y / prior_y)
         >= log sum_k exp s_k - log sum_{y in Y} prior_y exp s_y,
 
-with equality where all of q is on the best candidate, or q_y ~ prior_y exp s_y (`complete`). Cuts of hinges: whether
+with equality where all of q is on the best candidate, or q_y ~ prior_y exp s_y (`share_out`). Cuts of hinges: whether
 the first one is active, 0 or 1, then the labels z whose hinges are, ascending. Moments of the likelihood: m_k, the
 probability of each label, with F(m) = sum_k m_k Phi(x, k) - (sum_k m_k) sum_y q_y Phi(x, y). Neither holds q:
-a point of the dual is one for every target.
+a point of the dual is one for all shares.
 
 A problem of `DenseRows` keeps its weights as `by_attributes` of `structsvm.features.dense` lays them out, a row of
 features per label; all others have a row of labels per feature.
@@ -91,7 +91,7 @@ cdef class AmbiguousProblem(Problem):
     cdef readonly object rows
     cdef readonly object bags
     cdef readonly object prior      # weights of the candidates, the greatest of each bag 1
-    cdef readonly object targets    # q, an entry per candidate
+    cdef readonly object shares     # q, an entry per candidate
     cdef readonly object constants  # sum_y q_y log (q_y / prior_y), an entry per example
     cdef BagLoss loss
     cdef Py_ssize_t K
@@ -103,7 +103,7 @@ cdef class AmbiguousProblem(Problem):
     cdef const int64_t* bag_indptr
     cdef const int32_t* bag_labels
     cdef const double* weight       # of `prior`
-    cdef double* q                  # of `targets`
+    cdef double* q                  # of `shares`
     cdef double[::1] score          # (K,) and padding, of the row `at_hand`
     cdef Py_ssize_t at_hand         # or -1
     cdef int32_t[::1] count         # (K,)
@@ -113,7 +113,7 @@ cdef class AmbiguousProblem(Problem):
     cdef object memory              # room for K items
     cdef bags_item* items
 
-    def __init__(self, oracle, rows, bags, prior=None, targets=None, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, rows, bags, prior=None, shares=None, *, rescaling="margin", penalty="linear"):
         self.K = oracle.n_labels
         self.loss = BAG_LOSSES[oracle.bag_loss]
         is_dense = isinstance(rows, DenseRows)
@@ -130,10 +130,10 @@ cdef class AmbiguousProblem(Problem):
         self.bag_indptr = <const int64_t*>array_data(bags[0])
         self.bag_labels = <const int32_t*>array_data(bags[1])
         self.prior = np.ones(len(bags[1])) if prior is None else prior
-        self.targets = self.priors() if targets is None else targets
+        self.shares = self.priors() if shares is None else shares
         self.constants = np.zeros(len(rows))
         self.weight = <const double*>array_data(self.prior)
-        self.q = <double*>array_data(self.targets)
+        self.q = <double*>array_data(self.shares)
         self.score = np.empty(padded(self.K))
         self.count = np.empty(self.K, dtype=np.int32)
         self.words = np.empty(2 * self.K, dtype=np.int32)
@@ -147,11 +147,6 @@ cdef class AmbiguousProblem(Problem):
     def offers(self):
         return frozenset({"expectations"} if self.loss == LOG else {"constraints"})
 
-    @property
-    def has_targets(self):
-        """Whether the loss is a minimum over targets, which `complete` finds."""
-        return self.loss == MAX or self.loss == LOG
-
     def priors(self):
         """The weights of the candidates as a distribution for each bag: an entry per candidate."""
         sizes = np.diff(self.bags[0])
@@ -161,7 +156,7 @@ cdef class AmbiguousProblem(Problem):
         indptr, labels = self.bags
         entries = slice(indptr[start], indptr[stop])
         bags = indptr[start:stop + 1] - indptr[start], labels[entries]
-        return self.oracle, self.rows[start:stop], bags, self.prior[entries], self.targets[entries]
+        return self.oracle, self.rows[start:stop], bags, self.prior[entries], self.shares[entries]
 
     def to_oracle(self, w):
         """Weights of this problem as its oracle has them."""
@@ -204,7 +199,7 @@ cdef class AmbiguousProblem(Problem):
             total += self.values[e] * self.values[e]
         return total
 
-    cdef double target_score(self, Py_ssize_t i) noexcept nogil:
+    cdef double shared_score(self, Py_ssize_t i) noexcept nogil:
         """sum_y q_y s_y, of the row at hand."""
         cdef double total = 0.0
         cdef Py_ssize_t e
@@ -278,7 +273,7 @@ cdef class AmbiguousProblem(Problem):
     cdef void separate_hinges(self, Py_ssize_t i, Cut* cut, double* violation) noexcept nogil:
         """The active hinges of "mean" and "max", from the scores at hand."""
         cdef Py_ssize_t k, n = 1, at = self.bag_indptr[i], end = self.bag_indptr[i + 1]
-        cdef double margin = 1.0 - self.target_score(i), loss = 0.0, finite = 0.0
+        cdef double margin = 1.0 - self.shared_score(i), loss = 0.0, finite = 0.0
         cut.alpha = cut.drift = cut.b = 0.0
         cut.idle = 0
         cut.scale = 1.0
@@ -306,13 +301,13 @@ cdef class AmbiguousProblem(Problem):
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
         cdef Py_ssize_t c, e
-        cdef double total, of_target
+        cdef double total, of_shares
         if not (fresh and self.at_hand == i):
             self.fill_some(i, cuts, n, <const double*>w)
         if self.loss != PAIRWISE:
-            of_target = self.target_score(i)
+            of_shares = self.shared_score(i)
             for c in range(n):
-                total = of_target if cuts[c].words[0] else 0.0
+                total = of_shares if cuts[c].words[0] else 0.0
                 for e in range(1, cuts[c].n_words):
                     total -= self.score[cuts[c].words[e]]
                 out[c] = total
@@ -416,7 +411,7 @@ cdef class AmbiguousProblem(Problem):
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>(self.entries(i) * self.K)
 
-    # ---- expectations and targets ----------------------------------------------------------------
+    # ---- expectations and shares ----------------------------------------------------------------
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
         return self.K
@@ -436,7 +431,7 @@ cdef class AmbiguousProblem(Problem):
         for k in range(self.K, self.chances.shape[0]):
             self.chances[k] = -INFINITY
         total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
-        loss[0] = top + log(total) - self.target_score(i)
+        loss[0] = top + log(total) - self.shared_score(i)
         entropy[0] = max(log(total) - mean / total, 0.0)
         if m != NULL:
             for k in range(self.K):
@@ -477,8 +472,8 @@ cdef class AmbiguousProblem(Problem):
         self.add_amounts(i, w)
         return 0
 
-    def complete(self, w):
-        """Make the targets those of least loss under weights `w`, in place.
+    def share_out(self, w):
+        """Make the shares those of least loss under weights `w`, in place.
 
         "max": the candidate of the highest score (the first of several); "log": q_y = prior_y exp s_y / sum of these.
         The dual point of a state stays one of the problem, its weights and objective do not: see `State.settle`.

@@ -145,7 +145,7 @@ class AmbiguousOracle(Oracle):
     ``log``: ``log sum_k exp s_k - log sum_{y in Y} v_y exp s_y``, minus the log of the probability that the label is a
     candidate; v_y are the weights of the candidates, the greatest 1. Not convex, unless there is one candidate.
 
-    The last two are minima over targets q, in which they are convex: see `AmbiguousProblem.complete`. A bag of all
+    The last two are minima over shares q, in which they are convex: see `AmbiguousProblem.share_out`. A bag of all
     labels, of equal weights, says nothing, and has no loss.
 
     Parameters

@@ -1,12 +1,12 @@
-"""Losses that are minima over targets, "max" and "log": a convex problem solved, its targets moved, and so on.
+"""Losses that are minima over shares, "max" and "log": a convex problem solved, its shares moved, and so on.
 
-With targets q, which say how much each candidate counts, the loss of an example is convex in w, and no less than the
+With shares q, which say how much each candidate counts, the loss of an example is convex in w, and no less than the
 loss that is meant, which is that of the best q: J(w) = min_q P(w; q). Each pass lowers P(w; q); as soon as it is below
-the last J, the targets become those of w, and J(w) <= P(w; q) is the new value: it never rises. (Soft targets: EM; hard
-ones: the concave-convex procedure, Yu and Joachims 2009. The first targets are the weights of the candidates, and with
+the last J, the shares become those of w, and J(w) <= P(w; q) is the new value: it never rises. (Soft shares: EM; hard
+ones: the concave-convex procedure, Yu and Joachims 2009. The first shares are the weights of the candidates, and with
 them the first problem is convex: no start has to be guessed.)
 
-What a run reports: `primal` is J(w) of the weights that it returns, `dual` a lower bound on P(.; q) for the targets of
+What a run reports: `primal` is J(w) of the weights that it returns, `dual` a lower bound on P(.; q) for the shares of
 these weights: no other weights lower *this* convex problem by more than the gap, and where the gap is 0, w is a point
 where J is stationary. It bounds no distance to the least J of all.
 """
@@ -26,18 +26,18 @@ from structsvm.result import relative_gap
 from structsvm.solvers.base import SLICE_SECONDS, DualRun
 from structsvm.solvers.conditional_likelihood import LikelihoodRun
 
-# Relative gap at which the problem of the present targets counts as solved, where no `tol` is given.
+# Relative gap at which the problem of the present shares counts as solved, where no `tol` is given.
 SOLVED = 1e-4
 TINY = 1e-300
 
 
 class Completing(DualRun):
-    """A run whose problem's targets follow the weights.
+    """A run whose problem's shares follow the weights.
 
     Attributes
     ----------
     completed : ndarray of shape (n_features,) or None
-        The weights of the last targets, which the run returns; None before the end of the first pass.
+        The weights of the last shares, which the run returns; None before the end of the first pass.
     value : float
         J there.
     """
@@ -69,18 +69,18 @@ class Completing(DualRun):
                 self._gain = max(self._gain, (before - self.value) / max(self.value, TINY))
 
     def _complete(self, w: Any) -> None:
-        """Make the targets those of weights w."""
+        """Make the shares those of weights w."""
         self.completed = w
-        self.problem.complete(w)
-        self.rounds = Rounds(self.problem, self.solver.n_jobs)  # other jobs hold the old targets
-        self._retarget()
+        self.problem.share_out(w)
+        self.rounds = Rounds(self.problem, self.solver.n_jobs)  # other jobs hold the old shares
+        self._follow()
         self.value, self.dual = self.primal_at(w), self.state.dual
 
     def rest(self) -> None:
-        """Forget what the schedule knows of examples with other targets."""
+        """Forget what the schedule knows of examples with other shares."""
 
-    def _retarget(self) -> None:
-        """Let the state follow the targets."""
+    def _follow(self) -> None:
+        """Let the state follow the shares."""
         raise NotImplementedError
 
     def certify(self) -> None:
@@ -117,9 +117,9 @@ class Completing(DualRun):
 
 
 class CompletingMargin(Completing):
-    """With hinges, whose constraints change with the targets: their products are computed anew."""
+    """With hinges, whose constraints change with the shares: their products are computed anew."""
 
-    def _retarget(self) -> None:
+    def _follow(self) -> None:
         self.state.set_state(self.state.get_state(), adapt=True)
 
 
@@ -128,7 +128,7 @@ class CompletingLikelihood(Completing, LikelihoodRun):
 
     least_passes = 100  # of each C on the path to one, unless its problem is solved before
 
-    def _retarget(self) -> None:
+    def _follow(self) -> None:
         self.state.constant = float(np.dot(self.C, self.problem.constants))
         self.state.settle()
 

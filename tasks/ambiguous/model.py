@@ -222,8 +222,8 @@ def solver_of(params: Any, loss: str) -> Any:
     solver = make_solver(SimpleNamespace(**dict(params) | {"loss": loss}))
     if loss == "max" and not isinstance(solver, LaRank):
         raise ValueError(
-            f"solver={params['solver']!r} does not move targets, which loss='max' needs: leave 'solver' alone, or pass "
-            "a LaRank"
+            f"solver={params['solver']!r} does not move shares of candidates, which loss='max' needs: leave 'solver' "
+            "alone, or pass a LaRank"
         )
     return solver
 
@@ -243,7 +243,7 @@ def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
 
 
 def with_run(solver: Any, loss: str) -> Any:
-    """A copy of a solver whose runs move the targets of a loss that has them."""
+    """A copy of a solver whose runs move the shares of a loss that has them."""
     if loss in RUNS:
         solver = copy.copy(solver)
         solver.run_type = RUNS[loss]

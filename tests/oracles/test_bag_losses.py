@@ -32,11 +32,11 @@ def bound(X, bags, loss, K=4, *, form=np.asarray):
 def target_of(problem, i):
     indptr, labels = problem.bags
     entries = slice(indptr[i], indptr[i + 1])
-    return dict(zip(labels[entries].tolist(), problem.targets[entries].tolist(), strict=True))
+    return dict(zip(labels[entries].tolist(), problem.shares[entries].tolist(), strict=True))
 
 
 def value_and_gradient(problem, i, w):
-    """Of the loss with the present targets, in the oracle's order of weights."""
+    """Of the loss with the present shares, in the oracle's order of weights."""
     if "expectations" in problem.offers:
         value, _, gradient = problem.expect(i, problem.from_oracle(w))
         return value, problem.to_oracle(np.asarray(gradient, dtype=np.float64))
@@ -56,7 +56,7 @@ def test_losses_and_gradients(loss, form, seed, weighted, completed, K):
     rng, X, bags = data(seed, K=K, weighted=weighted_of(loss, weighted))
     problem, w = bound(X, bags, loss, K, form=form), rng.normal(size=3 * K)
     if completed:
-        problem.complete(problem.from_oracle(rng.normal(size=3 * K)))
+        problem.share_out(problem.from_oracle(rng.normal(size=3 * K)))
 
     def loss_at(w, i):
         bag = bags[i]
@@ -90,7 +90,7 @@ def test_completed_targets_are_the_best(loss, seed, weighted):
     rng, X, bags = data(seed, weighted=weighted_of(loss, weighted))
     problem = bound(X, bags, loss)
     w, other = rng.normal(size=(2, 12))
-    problem.complete(w)
+    problem.share_out(w)
     for i, bag in enumerate(bags):
         target = target_of(problem, i)
         assert sum(target.values()) == pytest.approx(1.0) and min(target.values()) >= 0.0
@@ -136,7 +136,7 @@ def test_shards_and_copies_keep_their_targets():
     rng, X, bags = data(5, n=7, weighted=True)
     problem = bound(X, bags, "log")
     w = rng.normal(size=12)
-    problem.complete(w)
+    problem.share_out(w)
     for part, first in ((problem.shard(2, 6), 2), (pickle.loads(pickle.dumps(problem)), 0)):
         for i in range(part.n_samples):
             np.testing.assert_array_equal(part.expect(i, w)[2], problem.expect(first + i, w)[2])

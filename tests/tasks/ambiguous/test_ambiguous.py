@@ -242,7 +242,7 @@ def test_real_candidates(fetch, n_rows, n_labels, mean, accuracy):
 @pytest.mark.parametrize("loss", ["max", "log"])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_the_objective_never_rises(loss, n_jobs):
-    """And is that of the weights; the certificate is of the convex problem with their targets."""
+    """And is that of the weights; the certificate is of the convex problem with their shares."""
     X, bags, _ = clusters(80)
     settings = {"loss": loss, "C": 0.3, "max_iter": 25, "random_state": 0, "n_jobs": n_jobs, "fit_intercept": False}
     seen = []
@@ -316,7 +316,7 @@ def test_losses_that_the_solver_minimises():
         model = AmbiguousClassifier(solver=solver, random_state=0 if isinstance(solver, str) else None).fit(X, bags)
         assert set(model.validation_["losses"]) == losses
     for loss, solver, message in (
-        ("max", "frank_wolfe", "does not move targets, which loss='max' needs"),
+        ("max", "frank_wolfe", "does not move shares of candidates, which loss='max' needs"),
         ("log", "frank_wolfe", "loss='log' has a solver of its own"),
         ("pairwise", ConditionalLikelihood(), "minimises the log loss"),
     ):
