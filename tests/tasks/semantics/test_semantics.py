@@ -548,18 +548,21 @@ def test_geoquery():
         2: 3.02,
         3: 3.93,
     }
-    parser = SemanticParser(
-        grammar=data.grammar,
-        fold_constants=True,
-        max_meanings=1,
-        strategy="random",
-        average=True,
-        max_iter=5,
-        random_state=0,
-    ).fit(data.X_train, data.y_train)
-    predicted = parser.predict(data.X_test)
-    assert all(data.grammar.accepts(parse_meaning(m)) for meanings in predicted for m in meanings)
-    assert meaning_scores(data.y_test, predicted).f1 > 0.2
+    found = []
+    for seed in range(3):  # which make a great difference: 0.14 to 0.47
+        parser = SemanticParser(
+            grammar=data.grammar,
+            fold_constants=True,
+            max_meanings=1,
+            strategy="random",
+            average=True,
+            max_iter=5,
+            random_state=seed,
+        ).fit(data.X_train, data.y_train)
+        predicted = parser.predict(data.X_test)
+        assert all(data.grammar.accepts(parse_meaning(m)) for meanings in predicted for m in meanings)
+        found.append(meaning_scores(data.y_test, predicted).f1)
+    assert np.mean(found) > 0.2
 
 
 def test_twenty_words_become_a_relation_in_turn():
