@@ -72,6 +72,10 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     def loss(self) -> str:
         return self.oracle.bag_loss
 
+    @property
+    def resumes(self) -> bool:  # type: ignore[override]
+        return self.loss not in RUNS  # whose weights of candidates know the examples that are taken out
+
     def with_loss(self, loss: str) -> Any:
         """The same model, to be trained with another loss."""
         model = self.again()
