@@ -1,19 +1,37 @@
 """Examples with bags of candidate labels: the constraint of the maximising corner, and the scores of labels.
 
-A cut's words are pairs (label, count), labels ascending, counts as in bags.h and none of them 0: the counts of labels
-in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r outside,
-dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
+Cuts of the mean pairwise hinge: pairs (label, count), labels ascending, counts as in bags.h and none of them 0: the
+counts of labels in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r
+outside, dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
+
+The other losses see the candidates through *shares* q that sum to 1, with s_y = <w, Phi(x, y)>:
+
+    mean, max    [1 - sum_y q_y s_y]_+ + sum_{z not in Y} [1 + s_z]_+
+    log          log sum_k exp s_k - sum_y q_y s_y
+
+"mean" has its q from the weights of the candidates, for good. "max" and "log" are hinge and likelihood of the
+candidates together, minima over q: of the above, and of
+
+    log sum_k exp s_k - sum_y q_y s_y + sum_y q_y log (q_y / prior_y)
+        >= log sum_k exp s_k - log sum_{y in Y} prior_y exp s_y,
+
+with equality where all of q is on the best candidate, or q_y ~ prior_y exp s_y (`share_out`). Cuts of hinges: whether
+the first one is active, 0 or 1, then the labels z whose hinges are, ascending. Moments of the likelihood: m_k, the
+probability of each label, with F(m) = sum_k m_k Phi(x, k) - (sum_k m_k) sum_y q_y Phi(x, y). Neither holds q:
+a point of the dual is one for all shares.
 
 A problem of `DenseRows` keeps its weights as `by_attributes` of `structsvm.features.dense` lays them out, a row of
 features per label; all others have a row of labels per feature.
 """
 
+from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
 
 import numpy as np
 
 from structsvm._problem cimport Cut, Problem
-from structsvm._arrays cimport array_data
+from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
@@ -25,6 +43,7 @@ cdef extern from "bags.h" nogil:
         double score
         int32_t label
     void bags_scores(const double* w, int64_t K, const int32_t* index, const double* value, int64_t n, double* out)
+    void bags_add(double* w, int64_t K, const int32_t* index, const double* value, int64_t n, const double* amounts)
     double bags_corner(const double* score, int64_t K, const int32_t* bag, int64_t m, bags_item* items,
                        int32_t* count, int64_t* pairs)
 
@@ -33,9 +52,18 @@ cdef extern from "kernels.h" nogil:
         void (*dense_products_d)(const double* W, int64_t width, const double* x, int64_t n, double* out) noexcept nogil
         double (*dense_dot_d)(const double* w, const double* x, int64_t width) noexcept nogil
         void (*dense_add_d)(double* w, const double* x, double amount, int64_t width) noexcept nogil
+        double (*dense_exponentials)(float* s, int64_t n, double* top, double* mean) noexcept nogil
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
 
 cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+
+cdef enum BagLoss:
+    PAIRWISE
+    MEAN
+    MAX
+    LOG
+
+BAG_LOSSES = {"pairwise": PAIRWISE, "mean": MEAN, "max": MAX, "log": LOG}
 
 
 def decision_scores(rows, Py_ssize_t n_labels, const double[::1] w):
@@ -62,6 +90,10 @@ cdef class AmbiguousProblem(Problem):
     cdef readonly object oracle
     cdef readonly object rows
     cdef readonly object bags
+    cdef readonly object prior      # weights of the candidates, the greatest of each bag 1
+    cdef readonly object shares     # q, an entry per candidate
+    cdef readonly object constants  # sum_y q_y log (q_y / prior_y), an entry per example
+    cdef BagLoss loss
     cdef Py_ssize_t K
     cdef const int64_t* indptr      # NULL: dense rows
     cdef const int32_t* indices
@@ -70,15 +102,20 @@ cdef class AmbiguousProblem(Problem):
     cdef Py_ssize_t width
     cdef const int64_t* bag_indptr
     cdef const int32_t* bag_labels
+    cdef const double* weight       # of `prior`
+    cdef double* q                  # of `shares`
     cdef double[::1] score          # (K,) and padding, of the row `at_hand`
     cdef Py_ssize_t at_hand         # or -1
     cdef int32_t[::1] count         # (K,)
     cdef int32_t[::1] words         # (2 K,)
+    cdef double[::1] amount         # (K,): of labels, in `add_to` and `spread`
+    cdef float[::1] chances         # (K,) and padding, in `c_expect`
     cdef object memory              # room for K items
     cdef bags_item* items
 
-    def __init__(self, oracle, rows, bags, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, rows, bags, prior=None, shares=None, *, rescaling="margin", penalty="linear"):
         self.K = oracle.n_labels
+        self.loss = BAG_LOSSES[oracle.bag_loss]
         is_dense = isinstance(rows, DenseRows)
         n_features = padded(self.K) * padded(rows.n_features) if is_dense else oracle.n_features
         super().__init__(len(rows), n_features, rescaling=rescaling, penalty=penalty)
@@ -92,17 +129,34 @@ cdef class AmbiguousProblem(Problem):
             self.values = <const double*>array_data(rows.values)
         self.bag_indptr = <const int64_t*>array_data(bags[0])
         self.bag_labels = <const int32_t*>array_data(bags[1])
+        self.prior = np.ones(len(bags[1])) if prior is None else prior
+        self.shares = self.priors() if shares is None else shares
+        self.constants = np.zeros(len(rows))
+        self.weight = <const double*>array_data(self.prior)
+        self.q = <double*>array_data(self.shares)
         self.score = np.empty(padded(self.K))
         self.count = np.empty(self.K, dtype=np.int32)
         self.words = np.empty(2 * self.K, dtype=np.int32)
+        self.amount = np.empty(self.K)
+        self.chances = np.empty(padded(self.K), dtype=np.float32)
         self.memory = np.empty(self.K * sizeof(bags_item), dtype=np.uint8)
         self.items = <bags_item*>array_data(self.memory)
         self.at_hand = -1
 
+    @property
+    def offers(self):
+        return frozenset({"expectations"} if self.loss == LOG else {"constraints"})
+
+    def priors(self):
+        """The weights of the candidates as a distribution for each bag: an entry per candidate."""
+        sizes = np.diff(self.bags[0])
+        return self.prior / np.repeat(np.add.reduceat(self.prior, self.bags[0][:-1]) if len(sizes) else sizes, sizes)
+
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         indptr, labels = self.bags
-        bags = indptr[start:stop + 1] - indptr[start], labels[indptr[start]:indptr[stop]]
-        return self.oracle, self.rows[start:stop], bags
+        entries = slice(indptr[start], indptr[stop])
+        bags = indptr[start:stop + 1] - indptr[start], labels[entries]
+        return self.oracle, self.rows[start:stop], bags, self.prior[entries], self.shares[entries]
 
     def to_oracle(self, w):
         """Weights of this problem as its oracle has them."""
@@ -115,13 +169,54 @@ cdef class AmbiguousProblem(Problem):
         return w if self.indptr != NULL else by_attributes(w, self.rows.n_features, self.K)
 
     def fingerprint(self):
-        return checksum([*self.oracle.rows(self.rows).arrays, *self.bags])
+        own = [] if self.loss == PAIRWISE else [self.prior]
+        return checksum([*self.oracle.rows(self.rows).arrays, *self.bags, *own])
+
+    def structure_fingerprint(self):
+        return <int>self.loss
 
     cdef Py_ssize_t size_of_bag(self, Py_ssize_t i) noexcept nogil:
         return self.bag_indptr[i + 1] - self.bag_indptr[i]
 
     cdef Py_ssize_t entries(self, Py_ssize_t i) noexcept nogil:
         return self.width if self.indptr == NULL else self.indptr[i + 1] - self.indptr[i]
+
+    cdef bint says_nothing(self, Py_ssize_t i) noexcept nogil:
+        """Whether all labels are candidates, of equal weights."""
+        cdef Py_ssize_t e
+        if self.size_of_bag(i) < self.K:
+            return False
+        for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+            if self.weight[e] != 1.0:
+                return False
+        return True
+
+    cdef double square(self, Py_ssize_t i) noexcept nogil:
+        """|x|^2"""
+        cdef double total = 0.0
+        cdef Py_ssize_t e, start = i * self.width if self.indptr == NULL else self.indptr[i]
+        for e in range(start, start + self.entries(i)):
+            total += self.values[e] * self.values[e]
+        return total
+
+    cdef double shared_score(self, Py_ssize_t i) noexcept nogil:
+        """sum_y q_y s_y, of the row at hand."""
+        cdef double total = 0.0
+        cdef Py_ssize_t e
+        for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+            total += self.q[e] * self.score[self.bag_labels[e]]
+        return total
+
+    cdef void add_amounts(self, Py_ssize_t i, double* w) noexcept nogil:
+        """w += sum_k amount_k Phi(x, k)"""
+        cdef Py_ssize_t k, start
+        if self.indptr != NULL:
+            start = self.indptr[i]
+            bags_add(w, self.K, self.indices + start, self.values + start, self.entries(i), &self.amount[0])
+            return
+        for k in range(self.K):
+            if self.amount[k] != 0.0:
+                KERNELS.dense_add_d(w + k * self.width, self.values + i * self.width, self.amount[k], self.width)
 
     cdef void fill(self, Py_ssize_t i, const double* w) noexcept nogil:
         self.at_hand = i
@@ -137,7 +232,7 @@ cdef class AmbiguousProblem(Problem):
         cdef int32_t k
         for c in range(n):
             total += cuts[c].n_words // 2
-        if self.indptr != NULL or total > self.K:
+        if self.indptr != NULL or total > self.K or self.loss != PAIRWISE:
             self.fill(i, w)
             return
         self.at_hand = -1
@@ -153,6 +248,9 @@ cdef class AmbiguousProblem(Problem):
         cdef double loss = 0.0
         poll((self.entries(i) + 16) * self.K // 4)
         self.fill(i, <const double*>w)
+        if self.loss != PAIRWISE:
+            self.separate_hinges(i, cut, violation)
+            return 0
         if m < self.K:      # a bag of all labels says nothing
             loss = bags_corner(&self.score[0], self.K, self.bag_labels + self.bag_indptr[i], m, self.items,
                                &self.count[0], &pairs)
@@ -172,12 +270,48 @@ cdef class AmbiguousProblem(Problem):
         violation[0] = cut.scale * loss
         return 0
 
+    cdef void separate_hinges(self, Py_ssize_t i, Cut* cut, double* violation) noexcept nogil:
+        """The active hinges of "mean" and "max", from the scores at hand."""
+        cdef Py_ssize_t k, n = 1, at = self.bag_indptr[i], end = self.bag_indptr[i + 1]
+        cdef double margin = 1.0 - self.shared_score(i), loss = 0.0, finite = 0.0
+        cut.alpha = cut.drift = cut.b = 0.0
+        cut.idle = 0
+        cut.scale = 1.0
+        cut.words = &self.words[0]
+        cut.n_words = 0
+        violation[0] = 0.0
+        if self.says_nothing(i):
+            return
+        self.words[0] = margin > 0.0
+        if margin > 0.0:
+            loss = margin
+        for k in range(self.K):
+            finite += 0.0 * self.score[k]
+            if at < end and self.bag_labels[at] == k:
+                at += 1
+            elif self.score[k] > -1.0:
+                self.words[n] = <int32_t>k
+                n += 1
+                loss += 1.0 + self.score[k]
+        violation[0] = loss + finite
+        cut.b = n - 1 + self.words[0]
+        if cut.b > 0.0:
+            cut.n_words = n
+
     cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
                     double* out) except -1 nogil:
         cdef Py_ssize_t c, e
-        cdef double total
+        cdef double total, of_shares
         if not (fresh and self.at_hand == i):
             self.fill_some(i, cuts, n, <const double*>w)
+        if self.loss != PAIRWISE:
+            of_shares = self.shared_score(i)
+            for c in range(n):
+                total = of_shares if cuts[c].words[0] else 0.0
+                for e in range(1, cuts[c].n_words):
+                    total -= self.score[cuts[c].words[e]]
+                out[c] = total
+            return 0
         for c in range(n):
             total = 0.0
             for e in range(0, cuts[c].n_words, 2):
@@ -189,6 +323,15 @@ cdef class AmbiguousProblem(Problem):
         cdef Py_ssize_t e, k
         cdef double* row
         cdef double amount
+        if self.loss != PAIRWISE:
+            memset(&self.amount[0], 0, self.K * sizeof(double))
+            if cut.n_words > 0 and cut.words[0]:
+                for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+                    self.amount[self.bag_labels[e]] = coef * self.q[e]
+            for k in range(1, cut.n_words):
+                self.amount[cut.words[k]] = -coef
+            self.add_amounts(i, w)
+            return
         if self.indptr == NULL:
             for k in range(0, cut.n_words, 2):
                 amount = coef * cut.scale * cut.words[k + 1]
@@ -209,28 +352,46 @@ cdef class AmbiguousProblem(Problem):
         return 0
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
-        """|x|^2 / (m r)^2 sum_k count_k count'_k: the blocks of different labels are orthogonal."""
-        cdef Py_ssize_t e, p = 0, q = 0
-        cdef double norm = 0.0, total = 0.0
-        cdef Py_ssize_t start = i * self.width if self.indptr == NULL else self.indptr[i]
-        for e in range(start, start + self.entries(i)):
-            norm += self.values[e] * self.values[e]
+        """The blocks of different labels are orthogonal: |x|^2 / (m r)^2 sum_k count_k count'_k; of hinges |x|^2 times
+        |q|^2, if both have the first, and the number of the others that they share."""
+        cdef Py_ssize_t e, step = 2, p = 0, q = 0
+        cdef double total = 0.0
+        if self.loss != PAIRWISE:
+            step = p = q = 1
+            if a.words[0] and b.words[0]:
+                for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+                    total += self.q[e] * self.q[e]
         while p < a.n_words and q < b.n_words:
             if a.words[p] == b.words[q]:
-                total += <double>a.words[p + 1] * b.words[q + 1]
-                p += 2
-                q += 2
+                total += <double>a.words[p + 1] * b.words[q + 1] if step == 2 else 1.0
+                p += step
+                q += step
             elif a.words[p] < b.words[q]:
-                p += 2
+                p += step
             else:
-                q += 2
-        return a.scale * b.scale * norm * total
+                q += step
+        return a.scale * b.scale * self.square(i) * total
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t e, m = self.size_of_bag(i), at = self.bag_indptr[i], end = self.bag_indptr[i + 1]
         cdef int32_t label, count, last = -1
         cdef int64_t total = 0
-        if cut.n_words % 2 != 0 or cut.n_words == 0:
+        if cut.n_words == 0:
+            return False
+        if self.loss != PAIRWISE:
+            if not 0 <= cut.words[0] <= 1 or cut.n_words - 1 + cut.words[0] == 0:
+                return False
+            for e in range(1, cut.n_words):
+                label = cut.words[e]
+                if label <= last or label >= self.K:
+                    return False
+                last = label
+                while at < end and self.bag_labels[at] < label:
+                    at += 1
+                if at < end and self.bag_labels[at] == label:
+                    return False
+            return True
+        if cut.n_words % 2 != 0:
             return False
         for e in range(0, cut.n_words, 2):
             label, count = cut.words[e], cut.words[e + 1]
@@ -249,3 +410,104 @@ cdef class AmbiguousProblem(Problem):
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>(self.entries(i) * self.K)
+
+    # ---- expectations and shares ----------------------------------------------------------------
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        return self.K
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
+        cdef Py_ssize_t k
+        cdef double top, mean, total
+        poll((self.entries(i) + 32) * self.K // 4)
+        self.fill(i, <const double*>w)
+        loss[0] = entropy[0] = 0.0
+        if m != NULL:
+            memset(m, 0, self.K * sizeof(float))
+        if self.says_nothing(i):
+            return 0
+        for k in range(self.K):
+            self.chances[k] = <float>self.score[k]
+        for k in range(self.K, self.chances.shape[0]):
+            self.chances[k] = -INFINITY
+        total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
+        loss[0] = top + log(total) - self.shared_score(i)
+        entropy[0] = max(log(total) - mean / total, 0.0)
+        if m != NULL:
+            for k in range(self.K):
+                m[k] = <float>(self.chances[k] / total)
+        return 0
+
+    cdef double spread(self, Py_ssize_t i, const float* m, double coef) noexcept nogil:
+        """amount = coef times the coefficients of the labels in F(m); returns their square."""
+        cdef Py_ssize_t k, e
+        cdef double mass = 0.0, total = 0.0
+        for k in range(self.K):
+            mass += m[k]
+            self.amount[k] = coef * m[k]
+        for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+            self.amount[self.bag_labels[e]] -= coef * mass * self.q[e]
+        for k in range(self.K):
+            total += self.amount[k] * self.amount[k]
+        return total
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
+        cdef Py_ssize_t k
+        cdef double total = 0.0
+        self.spread(i, m, 1.0)
+        for k in range(self.K):
+            total += self.amount[k] * self.score[k]
+        return total
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
+        return self.spread(i, m, 1.0) * self.square(i)
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:
+        self.spread(i, m, coef)
+        self.add_amounts(i, <double*>w)
+        return 0
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
+        self.spread(i, m, coef)
+        self.add_amounts(i, w)
+        return 0
+
+    def share_out(self, w):
+        """Make the shares those of least loss under weights `w`, in place.
+
+        "max": the candidate of the highest score (the first of several); "log": q_y = prior_y exp s_y / sum of these.
+        The dual point of a state stays one of the problem, its weights and objective do not: see `State.settle`.
+        """
+        cdef ndarray weights = self._check_weights(w)
+        cdef const double* first = <const double*>array_data(weights)
+        cdef double[::1] constants = self.constants
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(self.n_samples):
+                poll((self.entries(i) + 16) * self.K // 4)
+                self.fill(i, first)
+                constants[i] = self.complete_one(i)
+        self.at_hand = -1
+
+    cdef double complete_one(self, Py_ssize_t i) noexcept nogil:
+        """Fill q of example i from the scores at hand; returns its constant."""
+        cdef Py_ssize_t e, first = self.bag_indptr[i], end = self.bag_indptr[i + 1], best = first
+        cdef double top, total = 0.0, constant = 0.0
+        if self.says_nothing(i):
+            return 0.0
+        for e in range(first, end):
+            self.q[e] = self.score[self.bag_labels[e]] + (log(self.weight[e]) if self.loss == LOG else 0.0)
+            if self.q[e] > self.q[best]:
+                best = e
+        top = self.q[best]
+        for e in range(first, end):
+            if self.loss == LOG:
+                self.q[e] = exp(self.q[e] - top)
+            else:
+                self.q[e] = e == best
+            total += self.q[e]
+        for e in range(first, end):
+            self.q[e] /= total
+            if self.q[e] > 0.0 and self.loss == LOG:
+                constant += self.q[e] * (log(self.q[e]) - log(self.weight[e]))
+        return constant

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
-from structsvm.oracles._ambiguous import AmbiguousProblem, decision_scores
+from structsvm.oracles._ambiguous import BAG_LOSSES, AmbiguousProblem, decision_scores
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 
 
@@ -103,10 +103,12 @@ def as_rows(X: Any, n_features: int) -> SparseRows:
     return rows
 
 
-def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Bags as ``(indptr, labels)``: the labels of each bag ascending, without repetitions.
+def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    """Bags as ``(indptr, labels, prior)``: the labels of each bag ascending, without repetitions, and their weights.
 
-    Raises ValueError for an empty bag or a label out of range, and names its example.
+    A bag is a collection of labels, which weigh 1 each, or a dict from labels to weights > 0; of each bag they are
+    divided by the greatest. Raises ValueError for an empty bag, a label out of range or such a weight, and names its
+    example.
     """
     bags = [sorted({index(label) for label in bag}) for bag in Y]
     indptr = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])]).astype(np.int64)
@@ -115,38 +117,61 @@ def as_bags(Y: Any, n_labels: int) -> tuple[NDArray[np.int64], NDArray[np.int32]
             raise ValueError(f"the bag of example {i} is empty; at least one label must be a candidate")
         if not (bag[0] >= 0 and bag[-1] < n_labels):
             raise ValueError(f"example {i} has the label {bag[-1] if bag[0] >= 0 else bag[0]} of {n_labels}")
-    return indptr, np.fromiter(chain.from_iterable(bags), dtype=np.int32, count=int(indptr[-1]))
+    prior = np.ones(int(indptr[-1]))
+    for i, bag in enumerate(Y):
+        if isinstance(bag, dict):
+            weights = np.array([bag[label] for label in bags[i]], dtype=np.float64)
+            if not (np.isfinite(weights).all() and (weights > 0.0).all()):
+                raise ValueError(f"the weights of the candidates of example {i} must be finite and > 0, got {bag}")
+            prior[indptr[i] : indptr[i + 1]] = weights / weights.max()
+    return indptr, np.fromiter(chain.from_iterable(bags), dtype=np.int32, count=int(indptr[-1])), prior
 
 
 class AmbiguousOracle(Oracle):
-    """Multiclass inference, and the mean pairwise hinge over a bag of candidate labels.
+    """Multiclass inference, and losses over a bag of candidate labels.
 
     An example is a pair (x, Y) of an input and a bag, a set of labels of which at least one is right. With
-    ``Psi(x, y)`` = x in the block of label y, its loss is (equations 6.5 and 6.6 of the thesis)
+    ``Psi(x, y)`` = x in the block of label y and ``s_y = <w, Psi(x, y)>``, its loss is one of
 
-    ``L_w(x, Y) = 1 / (|Y| |not Y|) sum_{y in Y} sum_{z not in Y} [1 - <w, Psi(x, y) - Psi(x, z)>]_+``,
+    ``pairwise``: ``1 / (|Y| |not Y|) sum_{y in Y} sum_{z not in Y} [1 - s_y + s_z]_+`` (equations 6.5 and 6.6 of the
+    thesis), the maximum over corners c in {0, 1}^(|Y| |not Y|) of ``b(c) - <w, psi(c)>``: each corner is one
+    constraint, and a bound problem finds the most violated one in O(n_labels log n_labels);
 
-    the maximum over corners c in {0, 1}^(|Y| |not Y|) of ``b(c) - <w, psi(c)>``: each corner is one constraint, and a
-    bound problem finds the most violated one in O(n_labels log n_labels). A bag of one label is ordinary multiclass
-    learning with the mean over all wrong labels; a bag of all labels says nothing, and has no loss.
+    ``mean``: ``[1 - sum_{y in Y} q_y s_y]_+ + sum_{z not in Y} [1 + s_z]_+``, where q is the mean over the candidates,
+    by their weights (CLPL: Cour, Sapp and Taskar 2011);
+
+    ``max``: the same with ``max_{y in Y} s_y``, which is not convex;
+
+    ``log``: ``log sum_k exp s_k - log sum_{y in Y} v_y exp s_y``, minus the log of the probability that the label is a
+    candidate; v_y are the weights of the candidates, the greatest 1. Not convex, unless there is one candidate.
+
+    The last two are minima over shares q, in which they are convex: see `AmbiguousProblem.share_out`. A bag of all
+    labels, of equal weights, says nothing, and has no loss.
 
     Parameters
     ----------
     n_labels : int
     n_input_features : int
         Columns of X.
+    bag_loss : {"pairwise", "mean", "max", "log"}, default="pairwise"
 
     Notes
     -----
     Layout of w: for each input feature a row of `n_labels` weights.
     """
 
-    def __init__(self, n_labels: int, n_input_features: Any) -> None:
+    def __init__(self, n_labels: int, n_input_features: Any, bag_loss: str = "pairwise") -> None:
         for name, value, least in (("n_labels", n_labels, 2), ("n_input_features", n_input_features, 1)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
                 raise ValueError(
                     f"The {name!r} parameter of AmbiguousOracle must be an integer >= {least}. Got {value!r} instead."
                 )
+        if bag_loss not in BAG_LOSSES:
+            raise ValueError(
+                f"The 'bag_loss' parameter of AmbiguousOracle must be one of {', '.join(BAG_LOSSES)}. "
+                f"Got {bag_loss!r} instead."
+            )
+        self.bag_loss = bag_loss
         self.n_labels, self.n_input_features = int(n_labels), int(n_input_features)
         self.n_features = self.n_labels * self.n_input_features
         if self.n_features >= 2**31:
@@ -155,19 +180,25 @@ class AmbiguousOracle(Oracle):
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
     ) -> AmbiguousProblem:
-        """Bind rows and their bags, label ids in any collection (see `Oracle.bind`).
+        """Bind rows and their bags, label ids in any collection or as keys of their weights (see `Oracle.bind`).
 
         The problem of `DenseRows` has its weights in another order: `AmbiguousProblem.to_oracle` returns them in that
         of the oracle.
         """
-        if rescaling is None:
-            raise UnsupportedFormulation("a bag has no wrong prediction that a perceptron could learn from")
+        if (rescaling is None) != (self.bag_loss == "log"):
+            raise UnsupportedFormulation(
+                "the 'log' loss of a bag has no margin to rescale: rescaling must be None"
+                if rescaling is not None
+                else "a bag has no wrong prediction that a perceptron could learn from"
+            )
         self.check_formulation(rescaling, penalty)
         rows = self._checked(X) if isinstance(X, DenseRows) else self.rows(X)
-        bags = as_bags(Y, self.n_labels)
-        if len(rows) != len(bags[0]) - 1:
-            raise ValueError(f"X has {len(rows)} rows, y has {len(bags[0]) - 1} bags")
-        return AmbiguousProblem(self, rows, bags, rescaling=rescaling, penalty=penalty)
+        indptr, labels, prior = as_bags(Y, self.n_labels)
+        if len(rows) != len(indptr) - 1:
+            raise ValueError(f"X has {len(rows)} rows, y has {len(indptr) - 1} bags")
+        if self.bag_loss in ("pairwise", "max") and (prior != 1.0).any():
+            raise ValueError(f"the {self.bag_loss!r} loss does not weight candidates; 'mean' and 'log' do")
+        return AmbiguousProblem(self, rows, (indptr, labels), prior, rescaling=rescaling, penalty=penalty)
 
     def rows(self, X: Any) -> SparseRows:
         """X as `SparseRows`; ValueError unless finite and of the right width."""

@@ -65,6 +65,9 @@ def table(title, curves, n_seeds):
             alignment error: sentences in which the symbol of at least one word is wrong; C = 0.1, one pass, 500 test
             sentences
 
+            of several best symbols one that is not in the bag counts, so that a tie is a violation, and otherwise any
+            but the empty one; while the empty one took all ties, left_right stayed at 82 % (random 0.6, order_free 0.2)
+
             target: at level 3 below 5 % within 2,000 sentences
             """
         ),

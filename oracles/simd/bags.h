@@ -37,6 +37,19 @@ static inline void bags_scores(const double *restrict w, int64_t K, const int32_
     }
 }
 
+/* w += sum_k amounts_k Phi(x, k) */
+static inline void bags_add(double *restrict w, int64_t K, const int32_t *index, const double *value, int64_t n,
+                            const double *restrict amounts) {
+    typedef double lanes __attribute__((vector_size(32), aligned(8), may_alias));
+    for (int64_t e = 0; e < n; e++) {
+        double *restrict row = w + index[e] * K;
+        const double x = value[e];
+        int64_t k = 0;
+        for (; k + 4 <= K; k += 4) *(lanes *)(row + k) += x * *(const lanes *)(amounts + k);
+        for (; k < K; k++) row[k] += x * amounts[k];
+    }
+}
+
 static inline int bags_compare(const void *a, const void *b) {
     const double x = ((const bags_item *)a)->score, y = ((const bags_item *)b)->score;
     return (x > y) - (x < y);

@@ -34,6 +34,7 @@ const kernels NAMED(KERNELS) = {
 #endif
 #ifdef KERNELS_FOR_bags
     .dense_products_d = dense_products_d, .dense_dot_d = dense_dot_d, .dense_add_d = dense_add_d,
+    .dense_exponentials = dense_exponentials,
 #endif
 };
 

@@ -9,6 +9,7 @@ from structsvm.dual._weights import WeightState
 MAX_BYTES: int
 
 class ExpectationState(WeightState):
+    constant: float
     def __init__(
         self, problem: Problem, C: NDArray[np.float64], *, seed: int = 0, base: ArrayLike | None = None
     ) -> None: ...

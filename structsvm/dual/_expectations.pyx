@@ -13,6 +13,8 @@ pairs), but it is at least the mixture of theirs: with h_i <= H(p_i) in the plac
 bound on the true dual, the step of length g gains g C gap - g^2 / 2 C^2 |F(m_w - m)|^2, and h_i tends to H(p_i) as
 steps are repeated. (Lacoste-Julien and others 2013, algorithm 4, with soft corners; Le Priol, Piche and Lacoste-Julien
 2018.)
+
+Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
 """
 
 import numpy as np
@@ -47,6 +49,7 @@ cdef class ExpectationState(WeightState):
     steps = frozenset({"corner_step"})
 
     cdef object base
+    cdef public double constant     # what does not depend on w
     cdef const double[::1] C
     cdef int64_t[::1] offsets       # where the moments of each example begin
     cdef float32_t[::1] moments
@@ -108,7 +111,7 @@ cdef class ExpectationState(WeightState):
                 if self.C[i] > 0.0:
                     self.problem.c_moments_accumulate(i, &self.moments[self.offsets[i]], -self.C[i], u)
                     poll(4 * (self.offsets[i + 1] - self.offsets[i]))
-        self.dual = linear - 0.5 * sum_of_products(exact, exact)
+        self.dual = linear - 0.5 * sum_of_products(exact, exact) + self.constant
         if self.base is not None:
             self.dual -= sum_of_products(self.base, exact)
             exact += self.base
@@ -117,7 +120,7 @@ cdef class ExpectationState(WeightState):
 
     def primal(self, w, losses):
         """The primal objective at `w`, where the examples have these losses."""
-        return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum())
+        return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum()) + self.constant
 
     def _vectors(self):
         return {}       # w follows from the moments, bit for bit after `settle`

@@ -77,6 +77,7 @@ class ConditionalLikelihood(DualSolver):
     penalty = "linear"
     needs = frozenset({"expectations"})
     run_type = LikelihoodRun
+    usual_passes = 16
 
     _constraints = Solver._constraints | {
         "C": POSITIVE,
@@ -111,7 +112,7 @@ class ConditionalLikelihood(DualSolver):
     def n_passes(self) -> int:
         if self.max_iter is not None:
             return self.max_iter
-        return 16 if self.tol is None else 1000
+        return self.usual_passes if self.tol is None else 1000
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         return ExpectationState(problem, C, seed=seed_from(self.random_state), base=base)

@@ -12,7 +12,17 @@ from sklearn.base import ClassifierMixin
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Kind, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.ambiguous.model import AmbiguousModel, as_bag, encode_bags, rows_of
+from structsvm.tasks.ambiguous.model import (
+    LOSSES,
+    AmbiguousModel,
+    as_bags,
+    encode_bags,
+    is_weighted,
+    possible_losses,
+    rows_of,
+    solver_of,
+    with_run,
+)
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
@@ -20,23 +30,35 @@ from structsvm.tasks.common.solver import SOLVERS
 
 
 class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
-    """Linear multiclass SVM that learns from a set of candidate labels for each row, of which one is right.
+    """Linear classifier that learns from a set of candidate labels for each row, of which one is right.
 
-    Minimises ``1/2 |w|^2 + C sum_i L_w(x_i, Y_i)`` with the mean pairwise hinge (equation 6.5 of the thesis)
+    Minimises ``1/2 |w|^2 + C sum_i L_w(x_i, Y_i)``, where with the scores ``s_y = <w_y, x>`` the loss is one of
 
-    ``L_w(x, Y) = 1 / (|Y| |not Y|) sum_{y in Y} sum_{z not in Y} [1 - <w_y, x> + <w_z, x>]_+``.
+    - "pairwise": ``1 / (|Y| |not Y|) sum_{y in Y} sum_{z not in Y} [1 - s_y + s_z]_+``, the mean pairwise hinge
+      (equation 6.5 of the thesis). If the wrong candidates come at random, its minimiser predicts the right labels
+      (theorem 12).
+    - "mean": ``[1 - mean_{y in Y} s_y]_+ + sum_{z not in Y} [1 + s_z]_+`` (CLPL: Cour, Sapp and Taskar 2011).
+    - "max": the same with the best candidate's score in the place of the mean. Not convex.
+    - "log": ``log sum_k exp s_k - log sum_{y in Y} exp s_y``, minus the log of the probability that the label is a
+      candidate. Not convex: the candidates that the others make likely come to count for more.
 
-    If the wrong candidates come at random, its minimiser predicts the right labels (theorem 12).
+    The last two are trained by turns of a convex problem and of the weights that candidates have in it, from equal ones
+    on; the objective never rises. `result_` has the objective itself as `primal`; `dual` bounds the convex problem
+    whose weights of candidates are those of the model, not the objective (see `structsvm.tasks.ambiguous.completion`).
 
     Parameters
     ----------
+    loss : {"auto", "pairwise", "mean", "max", "log"}, default="auto"
+        "auto": chosen by held-out examples, each loss with its best C (`validation_`); "pairwise" with fewer than 20
+        rows, and in `partial_fit` before any `fit` ("log" where candidates have weights).
     C : float, "auto" or None, default="auto"
-        Weight of the sum of losses. "auto": chosen by held-out examples (`validation_`), see
-        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`.
-        None: 0.1. A solver given as an object has its own.
+        Weight of the sum of losses. "auto": chosen by held-out examples (`validation_`), by the probability that their
+        labels are candidates, see `structsvm.tasks.common.selection`; 0.1 (with loss="log" 1) with fewer than 20 rows,
+        and in `partial_fit` before any `fit`. None: 0.1 or 1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe"} or Solver, default="larank"
         "passive_aggressive" is algorithm 23: one step an example, in one pass unless `max_iter` says otherwise. The
-        others go on to the optimum.
+        others go on to the optimum. loss="max" needs "larank"; loss="log" has a solver of its own, in the place of
+        "larank": `ConditionalLikelihood`.
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
     max_iter, tol, random_state
@@ -58,10 +80,13 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     intercept_ : ndarray of shape (n_classes,)
     temperature_ : float or None
         What scores are divided by for probabilities, fitted on rows held out: to the likelihood of their bags.
+    loss_ : str
+        The loss of the last training.
     C_ : float
         The C of the last training.
     validation_ : dict
-        What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
+        What "auto" has chosen C from: with loss="auto" the "loss", and "losses", for each of them (C, score, standard
+        error) of its best C; arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
         the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
     n_iter_ : int
@@ -79,6 +104,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     _model_class = AmbiguousModel
     _constraints = SOLVER_CHOICE | {
         "solver": (Options(*(name for name in SOLVERS if name != "perceptron")), Kind(Solver, "a Solver")),
+        "loss": Options("auto", *LOSSES),
         "fit_intercept": FLAG,
     }
 
@@ -86,6 +112,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         self,
         C: float | Literal["auto"] | None = "auto",
         *,
+        loss: Literal["auto", "pairwise", "mean", "max", "log"] = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
         max_iter: int | None = None,
@@ -98,6 +125,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         verbose: bool = False,
     ) -> None:
         self.C = C
+        self.loss = loss
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
@@ -119,7 +147,11 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : list of n_samples collections of labels
-            A set, list, tuple or array of candidates for each row; what is no collection is a label that is known.
+            A set, list, tuple or array of candidates for each row, or a dict from candidates to their weights (votes of
+            annotators, say), which losses "mean" and "log" know; what is no collection is a label that is known, None a
+            row of which nothing is known, and so is -1 where three or more labels are integers and none is less. Or all
+            weights as a matrix of shape (n_samples, n_classes): sparse, a data frame whose columns are labels, or an
+            array of floats or bools; columns without names are labels 0, 1, ...
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each row's C.
 
@@ -146,27 +178,54 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
+    def _make_solver(self) -> Any:
+        return self._solver_of(self.model_.loss if self.warm_start and hasattr(self, "model_") else None)
+
+    def _stream_solver(self) -> Any:
+        return self._solver_of(getattr(getattr(self, "model_", None), "loss", None))
+
+    def _solver_of(self, before: str | None) -> Any:
+        """The solver of the loss, where "auto" is that of the model to go on from."""
+        params = self.get_params(deep=False)
+        return solver_of(params, self.loss if self.loss != "auto" else before or possible_losses(params)[0])
+
+    def _most_passes(self, solver: Any) -> int:
+        params = self.get_params(deep=False)
+        losses = possible_losses(params) if self.loss == "auto" else [self.loss]
+        return max(with_run(solver_of(params, loss), loss).n_passes for loss in losses)
+
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
         if before is not None:
             check_classes(classes, before.labels)
             if before.has_intercept != self.fit_intercept:
                 raise ValueError("the model was trained with another 'fit_intercept'; set it back, or train afresh")
+            if self.loss not in ("auto", before.loss):
+                raise ValueError(f"the model was trained with loss={before.loss!r}; set it back, or train afresh")
             known = before.labels
         else:
             known = None if classes is None else sort_labels(list(dict.fromkeys(listed(classes))))
         labels, bags = encode_bags(y, known)
+        if not labels:
+            raise ValueError("nothing is known of any row: y holds no candidates")
         if len(labels) < 2:
             raise ValueError(f"AmbiguousClassifier needs at least 2 classes, and y holds one class alone: {labels}")
         if len(bags) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} samples, y has {len(bags)}")
         model = before
         if model is None:
-            model = AmbiguousModel(labels, X.shape[1], has_intercept=bool(self.fit_intercept))
+            loss = self.loss
+            if loss == "auto":
+                loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]
+            model = AmbiguousModel(labels, X.shape[1], has_intercept=bool(self.fit_intercept), loss=loss)
             model.columns = columns
         return model, (rows_of(X, model.has_intercept), bags), checked_sample_weight(sample_weight, len(bags))
 
     # ---- prediction -----------------------------------------------------------------------------
+
+    @property
+    def loss_(self) -> str:
+        return self._fitted().loss
 
     @property
     def coef_(self) -> Any:
@@ -206,10 +265,10 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose prediction is among the candidates; with known labels, the accuracy."""
-        predicted, bags = self.predict(X).tolist(), [as_bag(bag) for bag in y]
+        predicted, (_, bags) = self.predict(X).tolist(), as_bags(y, self._fitted().labels)
         if len(predicted) != len(bags):
             raise ValueError(f"X has {len(predicted)} samples, y has {len(bags)}")
-        right = [label in bag for label, bag in zip(predicted, bags, strict=True)]
+        right = [bag is None or label in bag for label, bag in zip(predicted, bags, strict=True)]
         return float(np.average(right, weights=checked_sample_weight(sample_weight, len(right))))
 
     def __sklearn_tags__(self) -> Any:

@@ -1,25 +1,47 @@
-"""A linear model of labels learnt from sets of candidates: labels, weights."""
+"""A linear model of labels learnt from sets of candidates: labels, weights, and the choice of the loss."""
 
 from __future__ import annotations
 
-from itertools import chain
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain, pairwise
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows, is_filled
+from structsvm.features.matrices import is_sparse
 from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
+from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
+from structsvm.progress import Monitor
+from structsvm.solvers import LaRank
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.common.calibration import Calibrated
+from structsvm.tasks.ambiguous.completion import RUNS
+from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
 from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.selection import Choice, Held, Search, total_variance
+from structsvm.tasks.common.solver import is_to_choose, make_solver
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
 COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
+
+
+# In the order of preference where held-out examples do not tell them apart; the first one where there are too few.
+LOSSES = ("pairwise", "log", "mean", "max")
+# Those that know weights of candidates.
+WEIGHTED = ("log", "mean")
+# Without `max_iter` and `tol`: passes with "log", unless its problem is solved before.
+MOST_PASSES = 300
+# Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
+# than one good range of C: where one hinge holds, and where they all do.
+LONGEST, PATIENCE = 11, 7
 
 
 class AmbiguousModel(Calibrated, ReorderedModel):
@@ -29,18 +51,36 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     ----------
     labels : list
     has_intercept : bool
+    loss : str
+        One of `LOSSES`.
     weights : ndarray of shape ((n_features + has_intercept) * n_labels,), float64
     """
 
     kind = "ambiguous"
     estimator = "AmbiguousClassifier"
 
-    def __init__(self, labels: Any, n_features: int, *, has_intercept: Any, weights: Any = None) -> None:
+    def __init__(
+        self, labels: Any, n_features: int, *, has_intercept: Any, loss: str = LOSSES[0], weights: Any = None
+    ) -> None:
         super().__init__()
         self.labels, self.has_intercept = labels, has_intercept
-        self.oracle = AmbiguousOracle(len(labels), n_features + has_intercept)
+        self.oracle = AmbiguousOracle(len(labels), n_features + has_intercept, loss)
         self.weights = np.zeros(self.oracle.n_features) if weights is None else weights
         self.columns = {"n_features_in_": n_features}
+
+    @property
+    def loss(self) -> str:
+        return self.oracle.bag_loss
+
+    @property
+    def resumes(self) -> bool:  # type: ignore[override]
+        return self.loss not in RUNS  # whose weights of candidates know the examples that are taken out
+
+    def with_loss(self, loss: str) -> Any:
+        """The same model, to be trained with another loss."""
+        model = self.again()
+        model.oracle = AmbiguousOracle(self.oracle.n_labels, self.oracle.n_input_features, loss)
+        return model
 
     @property
     def table(self) -> Any:
@@ -55,10 +95,35 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         return self.oracle.scores(X, self.weights)
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        indptr, labels = problem.bags
-        known = np.zeros((len(indptr) - 1, len(self.labels)), dtype=bool)
-        known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True
-        return problem.rows.take(chosen), known[chosen]
+        return problem.rows.take(chosen), membership(*problem.bags, len(self.labels))[chosen]
+
+    # ---- training, and choosing the loss ----------------------------------------------------------
+
+    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
+        """As `TaskModel.train`; where the loss is to be chosen, a first `fit` chooses it with C."""
+        if self.params.get("loss") == "auto":
+            solver = copy.copy(solver)
+            if passes is None and not (resume and self.is_trained):
+                if self.choice is None:
+                    monitor = options.get("monitor") or Monitor()
+                    partial = self._choose(data, solver, options.get("sample_weight"), monitor)
+                    if partial is not None:
+                        return partial
+                if self.choice is not None:
+                    self.oracle, options["choose"] = self.with_loss(self.choice.loss).oracle, True
+            checkpoint, solver = solver.checkpoint, copy.copy(solver_of(self.params, self.loss))
+            solver.checkpoint = checkpoint
+        return super().train(data, with_run(solver, self.loss), passes=passes, resume=resume, **options)
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        if self.params.get("loss") != "auto" or self.choice is not None:
+            return search_of(self, data, sample_weight, solver)
+        losses = possible_losses(self.params, weighted=is_weighted(data[1]))
+        return LossSearch([self.with_loss(loss) for loss in losses], data, sample_weight)
+
+    def _adopt_part(self, part: Any) -> Any:
+        self.oracle = part.model.oracle
+        return super()._adopt_part(part)
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         rows, bags = data
@@ -66,11 +131,21 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         return train, test
 
     def judged(self, data: Any) -> Held:
-        """How often the best label is one of the candidates."""
-        rows, bags = data
-        best = self.oracle.scores(rows, self.weights).argmax(axis=1).tolist()
-        right = np.array([label in bag for label, bag in zip(best, bags, strict=True)], dtype=np.float64)
-        return Held("accuracy", right, np.ones(len(right)))
+        """Minus the log of the probability that the label is a candidate, at the temperature of least such loss.
+
+        Margins are measured in units of their own, probabilities are comparable, between losses too. How often the best
+        label is a candidate says less: among the candidates is, say, whoever is in every scene.
+        """
+        scores, (indptr, labels, prior) = self.class_scores(data[0]), as_bag_arrays(data[1], len(self.labels))
+        known = membership(indptr, labels, len(self.labels))
+        says = ~known.all(axis=1)
+        if not says.any():
+            return Held("candidate log loss", np.zeros(len(says)), np.zeros(len(says)))
+        scores = scores / fit_temperature(softmax_loss(scores[says], known[says]))
+        weighted = np.full(known.shape, -np.inf)
+        weighted[known] = scores[known] + np.log(prior)
+        losses = np.logaddexp.reduce(scores, axis=1) - np.logaddexp.reduce(weighted, axis=1)
+        return Held("candidate log loss", losses * says, 1.0 * says)
 
     def scale(self, data: Any) -> float:
         return 2.0 * total_variance(data[0])
@@ -86,6 +161,7 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         header = {
             "labels": [label_to_json(label) for label in self.labels],
             "n_features_in": self.columns["n_features_in_"],
+            "loss": self.loss,
         }
         return header, {"weights": self.table}
 
@@ -96,7 +172,92 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         if len(labels) < 2:
             raise ValueError(f"{len(labels)} labels, two or more are wanted")
         learnt = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
-        return cls(labels, n_features, has_intercept=has_intercept, weights=learnt["weights"].ravel())
+        loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
+        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=learnt["weights"].ravel())
+
+
+class LossSearch:
+    """The choice of a loss, each at its best C, on the same held-out examples.
+
+    Parameters
+    ----------
+    models : list of AmbiguousModel
+        One per loss.
+    data, weight : as for `Search`
+    """
+
+    def __init__(self, models: Any, data: Any, weight: Any) -> None:
+        self.searches = []
+        for model in models:
+            solver = solver_of(model.params, model.loss)
+            values = None if is_to_choose(SimpleNamespace(**model.params), solver) else [solver.C]
+            self.searches.append(search_of(model, data, weight, solver, values))
+        self.search = self.searches[0]
+
+    @property
+    def part(self) -> Any:
+        return self.search.part
+
+    def choose(self, monitor: Any) -> Choice | None:
+        choices, losses = {}, {}
+        for search in self.searches:
+            self.search = search
+            choice = search.choose(monitor)
+            if choice is None:
+                return None
+            loss = search.model.loss
+            choices[loss], losses[loss] = choice, next(row[:3] for row in choice.table if row[0] == choice.C)
+        best = min(losses, key=lambda loss: losses[loss][1])
+        return replace(choices[best], loss=best, losses=losses)
+
+
+def search_of(model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> Search:
+    """The choice of C for one loss."""
+    search = Search(model, data, weight, solver, values)
+    search.longest = LONGEST
+    if model.loss in ("mean", "max"):
+        search.patience = PATIENCE
+    search.solver = with_run(search.solver, model.loss)
+    return search
+
+
+def solver_of(params: Any, loss: str) -> Any:
+    """The solver that an estimator's parameters ask for, for a loss; ValueError if it is none for that."""
+    solver = make_solver(SimpleNamespace(**dict(params) | {"loss": loss}))
+    if loss == "max" and not isinstance(solver, LaRank):
+        raise ValueError(
+            f"solver={params['solver']!r} does not move shares of candidates, which loss='max' needs: leave 'solver' "
+            "alone, or pass a LaRank"
+        )
+    return solver
+
+
+def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
+    """The losses that "auto" compares: those that the solver minimises, and with weights of candidates knows."""
+    found, error = [], None
+    for loss in WEIGHTED if weighted else LOSSES:
+        try:
+            solver_of(params, loss)
+            found.append(loss)
+        except ValueError as no:
+            error = error or no
+    if error is not None and not found:
+        raise error
+    return found
+
+
+def with_run(solver: Any, loss: str) -> Any:
+    """A copy of a solver whose runs move the shares of a loss that has them."""
+    if loss in RUNS:
+        solver = copy.copy(solver)
+        solver.run_type = RUNS[loss]
+        solver.usual_passes = MOST_PASSES
+    return solver
+
+
+def is_weighted(bags: Any) -> bool:
+    """Whether candidates of encoded bags have weights."""
+    return any(isinstance(bag, dict) for bag in bags)
 
 
 def rows_of(X: Any, has_intercept: Any) -> Any:
@@ -105,39 +266,91 @@ def rows_of(X: Any, has_intercept: Any) -> Any:
     return with_intercept(rows) if has_intercept else rows
 
 
-def as_bag(candidates: Any) -> list[Any]:
-    """The candidates of one row as a list; what is no collection is one candidate."""
+def as_bag(candidates: Any) -> Any:
+    """The candidates of one row as a list, or as a dict of their weights; None if nothing is known.
+
+    What is no collection is one candidate.
+    """
     if isinstance(candidates, np.ndarray) and candidates.ndim == 0:
         candidates = candidates.item()
-    if not isinstance(candidates, COLLECTIONS):
-        candidates = [candidates]
-    return [label.item() if isinstance(label, np.generic) else label for label in candidates]
+    if candidates is None:
+        return None
+    if isinstance(candidates, Mapping):
+        return {plain(label): float(weight) for label, weight in candidates.items() if weight != 0.0}
+    return [plain(label) for label in (candidates if isinstance(candidates, COLLECTIONS) else [candidates])]
 
 
-def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
-    """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as a set of label ids.
+def plain(label: Any) -> Any:
+    """A label as Python's own type."""
+    return label.item() if isinstance(label, np.generic) else label
 
-    `labels` are the labels known already: ValueError for another one, and for a row without candidates.
-    """
+
+def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
+    """``(labels, bags)``: the candidates of all rows as `as_bag` has them, and the labels of a matrix's columns."""
     if y is None:
         raise ValueError("AmbiguousClassifier requires y to be passed, but the target y is None")
+    if is_sparse(y) or (getattr(y, "ndim", 1) == 2 and (hasattr(y, "columns") or y.dtype.kind in "fb")):
+        names = [plain(name) for name in getattr(y, "columns", range(y.shape[1]))]
+        rows = csr_array(y, dtype=np.float64)
+        ends = rows.indptr.tolist()
+        pairs = [(names[k], weight) for k, weight in zip(rows.indices.tolist(), rows.data.tolist(), strict=True)]
+        return names, [{k: v for k, v in pairs[a:b] if v != 0.0} for a, b in pairwise(ends)]
     rows = y if hasattr(y, "__iter__") else np.asarray(y)
     if isinstance(rows, np.ndarray) and rows.ndim == 0:
         raise ValueError(f"y must hold the candidate labels of each example, got {y!r:.80}")
     bags = [as_bag(candidates) for candidates in rows]
+    found = dict.fromkeys(chain.from_iterable(bag for bag in bags if bag is not None))
+    if -1 in found and -1 not in (labels or ()) and len(found) > 2 and min_of_integers(found) == -1:
+        del found[-1]
+        bags = [None if bag == [-1] else bag for bag in bags]
+    return list(found), bags
+
+
+def min_of_integers(labels: Any) -> int | None:
+    """The least label, if all of them are integers."""
+    return min(labels) if all(type(label) is int for label in labels) else None
+
+
+def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
+    """Return ``(labels, bags)``: the distinct labels, sorted, and each row's candidates as label ids.
+
+    A bag is a set of these, or a dict from them to weights. `labels` are the labels known already: ValueError for
+    another one, and for a row without candidates.
+    """
+    found, bags = as_bags(y, labels)
     for i, bag in enumerate(bags):
-        if any(isinstance(label, float) and label != label // 1 for label in bag):
-            raise ValueError(f"Unknown label type: continuous, {bag} of example {i}; labels are names or whole numbers")
-    if labels is None:
-        labels = sort_labels(list(dict.fromkeys(chain.from_iterable(bags))))
-    number = {label: k for k, label in enumerate(labels)}
-    for i, bag in enumerate(bags):
+        if bag is None:
+            continue
         if not bag:
             raise ValueError(f"the set of candidate labels of example {i} is empty; at least one must stand there")
-        for label in bag:
+        if any(isinstance(label, float) and label != label // 1 for label in bag):
+            raise ValueError(f"Unknown label type: continuous, {bag} of example {i}; labels are names or whole numbers")
+        if isinstance(bag, dict) and not all(0.0 < weight < np.inf for weight in bag.values()):
+            raise ValueError(f"the weights of the candidates of example {i} must be finite and not negative, got {bag}")
+    if labels is None:
+        labels = sort_labels(found)
+    number = {label: k for k, label in enumerate(labels)}
+    for i, bag in enumerate(bags):
+        for label in bag or ():
             if label not in number:
                 raise ValueError(
                     f"example {i} has the candidate {label!r}, which is not one of the model's labels; the first fit "
                     f"settles them (partial_fit can name later ones: classes=): {labels}"
                 )
-    return labels, [{number[label] for label in bag} for bag in bags]
+    return labels, [encoded(bag, number) for bag in bags]
+
+
+def encoded(bag: Any, number: Any) -> Any:
+    """A bag by label ids; one of which nothing is known holds all labels, one of equal weights is a set."""
+    if bag is None:
+        return set(number.values())
+    if isinstance(bag, dict) and len(set(bag.values())) > 1:
+        return {number[label]: weight for label, weight in bag.items()}
+    return {number[label] for label in bag}
+
+
+def membership(indptr: Any, labels: Any, n_labels: int) -> Any:
+    """Which labels are candidates: bool array (n_samples, n_labels)."""
+    known = np.zeros((len(indptr) - 1, n_labels), dtype=bool)
+    known[np.repeat(np.arange(len(known)), np.diff(indptr)), labels] = True
+    return known

@@ -206,7 +206,7 @@ class Calibrated(TaskModel):
         if other.has_dual and self.resumes:
             other.set_state(run.get_state(), adapt=True)
             last = other.n_iter + 1
-        while other.n_iter < last:
+        while other.n_iter < last and not other.is_solved:
             other.advance()
         return self.so_far(other)
 

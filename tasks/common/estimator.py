@@ -67,6 +67,10 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         """The solver of one batch of a stream."""
         return self._make_solver()
 
+    def _most_passes(self, solver: Any) -> int:
+        """Passes that `fit` does at most."""
+        return solver.n_passes
+
     # ---- training -------------------------------------------------------------------------------
 
     def _train(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **options: Any) -> Self:
@@ -108,7 +112,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
         choose, solver = is_to_choose(self, solver), model.completing(solver, data)
         model.params, model.estimator = self.get_params(deep=False), type(self).__name__
-        n_passes = solver.n_passes if passes is None else passes
+        n_passes = self._most_passes(solver) if passes is None else passes
         monitor: Monitor = CallbackMonitor(
             self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})
         )

@@ -202,7 +202,7 @@ class TaskModel:
             check_new_file(path)
         if not is_known:
             inner = solver.inner if isinstance(solver, LatentSVM) else solver
-            search = Search(self, *self.known_whole(data, sample_weight), inner)
+            search = self.search(*self.known_whole(data, sample_weight), inner)
             try:
                 self.choice = search.choose(monitor)
             except KeyboardInterrupt:
@@ -220,6 +220,10 @@ class TaskModel:
         if path is not None:
             solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, self.choice))
         return None
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        """What chooses C: its `choose` returns a `Choice`, its `part` is the training that runs."""
+        return Search(self, data, sample_weight, solver)
 
     def _adopt_part(self, part: Any) -> Any:
         """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from typing import Any, NamedTuple, Self
 
@@ -73,12 +73,18 @@ class Choice:
         The path; passes are over the part that was trained on.
     n_held_out : int
         Examples that the scores are of.
+    loss : str or None
+        That of the table, if losses were compared.
+    losses : dict of (C, score, standard error)
+        The best C of each of them.
     """
 
     C: float
     metric: str
     table: list[Row]
     n_held_out: int
+    loss: str | None = None
+    losses: dict[str, tuple[float, float, float]] = field(default_factory=dict)
 
     @property
     def is_at_edge(self) -> bool:
@@ -95,14 +101,17 @@ class Choice:
     def columns(self) -> dict[str, Any]:
         """The table by columns, as arrays."""
         C, score, error, passes = (np.array(column) for column in zip(*self.table, strict=True))
-        about = {"metric": self.metric, "n_held_out": self.n_held_out}
+        about: dict[str, Any] = {"metric": self.metric, "n_held_out": self.n_held_out}
+        if self.loss is not None:
+            about |= {"loss": self.loss, "losses": dict(self.losses)}
         return about | {"C": C, "score": score, "error": error, "passes": passes}
 
     @property
     def text(self) -> str:
         """One line: what was chosen, and how sure that is."""
         best, *others = ranking(self.metric, self.table)
-        text = f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
+        text = "" if self.loss is None else f"loss = {self.loss!r}, "
+        text += f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
         text += f"{self._value(best[1])} +- {self._value(best[2])}"
         if others:
             text += f", next best {self._value(others[0][1])} at C = {others[0][0]:g}"
@@ -113,7 +122,10 @@ class Choice:
 
     def to_json(self) -> dict[str, Any]:
         table = [list(row) for row in self.table]
-        return {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
+        about = {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
+        if self.loss is not None:
+            about |= {"loss": self.loss, "losses": {name: list(row) for name, row in self.losses.items()}}
+        return about
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
@@ -123,7 +135,11 @@ class Choice:
             raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
         if not np.isfinite(table).all() or float(value["C"]) not in [row[0] for row in table] or table[0][0] <= 0.0:
             raise ValueError(f"a choice of C = {value['C']!r:.80}")
-        return cls(float(value["C"]), value["metric"], table, value["n_held_out"])
+        loss, losses = value.get("loss"), value.get("losses", {})
+        losses = {str(name): (float(C), float(score), float(error)) for name, (C, score, error) in losses.items()}
+        if loss is not None and loss not in losses:
+            raise ValueError(f"a choice of the loss {loss!r:.80}")
+        return cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses)
 
 
 def is_loss(metric: str) -> bool:
@@ -184,6 +200,8 @@ class Part:
 
     def _is_enough(self, n_passes: int) -> bool:
         solver = self.run.solver
+        if self.run.is_solved or n_passes < getattr(self.run, "least_passes", 0):
+            return self.run.is_solved
         if solver.tol is not None:  # of a batch solver, whose passes look at few examples
             self.run.certify()
             return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
@@ -205,15 +223,23 @@ class Search:
     model, data, weight : as `TaskModel.train` has them
     solver : Solver
         Of the training; the path is LaRank's wherever it maximises a margin with explicit weights.
+    values : sequence of float, optional
+        What to try instead of the path.
 
     Attributes
     ----------
+    longest : int
+        Values that the path has at most.
+    patience : int
+        Values that may be worse than the best so far before the path ends.
     part : Part or None
         The training that runs.
     """
 
-    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
-        self.model = model
+    longest, patience = LONGEST, PATIENCE
+
+    def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
+        self.model, self.values = model, values
         self.part: Part | None = None
         self.data, self.weight = model.distinct(data, weight, solver)
         self.seed = seed_from(getattr(solver, "random_state", 0))
@@ -226,16 +252,19 @@ class Search:
             return None
         self.parts = [Part(self.model, self.data, self.weight, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
+        if self.values is not None:
+            self._walk(self.values, monitor)
+            return self.choice
         scale = self.model.scale(self.data)
         first = LOWEST / scale if 0.0 < scale < np.inf else LOWEST
-        values: Iterable[float] = islice(round_values(first), LONGEST)
+        values: Iterable[float] = islice(round_values(first), self.longest)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
         if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
-            self._walk(islice(round_values(first, -1), 1, LONGEST), monitor)
+            self._walk(islice(round_values(first, -1), 1, self.longest), monitor)
         return self.choice
 
     def _walk(self, values: Iterable[float], monitor: Any) -> None:
-        """Try values until PATIENCE of them stand behind the best."""
+        """Try values until as many as `patience` stand behind the best."""
         for C in values:
             monitor.try_value(C)
             n_passes = 0
@@ -248,7 +277,7 @@ class Search:
             best = ranking(held[0].metric, self.table)[0]
             n_held_out = sum(len(one.numerator) for one in held)
             self.choice = Choice(best[0], held[0].metric, sorted(self.table), n_held_out)
-            if len(self.table) - self.table.index(best) > PATIENCE:
+            if len(self.table) - self.table.index(best) > self.patience:
                 break
 
     def _divisions(self) -> Iterator[Any]:

@@ -4,6 +4,11 @@ A sentence's words are labelled one by one, each with the label of its highest s
 bag leaves the bag, and the word is done; any other is a violation, and a step of algorithm 23 follows, on the set of
 labels that the bag still holds. A sentence ends when every word that is left has been tried in vain.
 
+Scores tie often: all do of a word that is new, and for good those of two labels that each bag of a word holds. Of
+several best labels one that the bag does not hold is taken, if there is one: a tie is a violation, from which a new
+word learns. Otherwise any but the empty one, label 0, as the count of words tried so far tells. (The empty one is in
+nearly every bag: words that it takes would learn nothing.)
+
 A semantic parser has two such taggers. The first gives words their symbols; the second, for each relation among these,
 gives the other words their roles, from features that hold what the first has just said.
 """
@@ -243,7 +248,7 @@ cdef class BagTagger:
             return random_below(&self.random, n_fresh)
         if self.strategy == ORDER_FREE:
             for at in range(n_fresh):
-                value = self.score[self.best(words, words.left[at])]
+                value = self.fill(words, words.left[at])
                 if value > highest or (value == highest and words.left[at] < words.left[choice]):
                     highest = value
                     choice = at
@@ -270,14 +275,36 @@ cdef class BagTagger:
             left[at] = left[n_fresh]
             left[n_fresh] = t
 
-    cdef Py_ssize_t best(self, Words words, Py_ssize_t t) noexcept nogil:
-        """The label of the highest score, the first of several; fills `score`."""
-        cdef Py_ssize_t k, y = 0, e = words.indptr[t]
+    cdef double fill(self, Words words, Py_ssize_t t) noexcept nogil:
+        """Fill `score`; returns the highest."""
+        cdef Py_ssize_t k, e = words.indptr[t]
+        cdef double highest
         bags_scores(&self.w[0, 0], self.K, words.indices + e, words.values + e, words.indptr[t + 1] - e, &self.score[0])
+        highest = self.score[0]
         for k in range(1, self.K):
-            if self.score[k] > self.score[y]:
-                y = k
-        return y
+            highest = max(highest, self.score[k])
+        return highest
+
+    cdef Py_ssize_t best(self, Words words, Py_ssize_t t) noexcept nogil:
+        """The label of the highest score; fills `score`. Of several one that the bag does not hold, if there is one;
+        else any but the empty one."""
+        cdef int64_t b = words.bag_of[t]
+        cdef Py_ssize_t k, n = 0, e = words.bag_indptr[b], end = words.bag_indptr[b + 1]
+        cdef double highest = self.fill(words, t)
+        for k in range(self.K):
+            while e < end and words.bag_labels[e] < k:
+                e += 1
+            if self.score[k] == highest:
+                if e == end or words.bag_labels[e] != k or words.bag[e] == 0:
+                    return k
+                n += k > 0
+        n = 0 if n < 2 else self.n_visits % n
+        for k in range(1, self.K):
+            if self.score[k] == highest:
+                n -= 1
+                if n < 0:
+                    return k
+        return 0
 
     cdef int step(self, Words words, Py_ssize_t t, double C) except -1 nogil:
         """Algorithm 23 on the scores at hand; a bag without labels, or with all of them, says nothing."""

@@ -111,6 +111,8 @@ class SemanticModel(TaskModel):
         A relation, and one that is its argument.
     learnt : dict of ndarray
         The state that training resumes: see `OspasState.learnt`.
+    empty_takes_ties : bool
+        Whether a word with several best symbols, the empty one among them, means nothing: in files of 0.1.0.
     """
 
     kind = "semantics"
@@ -124,6 +126,7 @@ class SemanticModel(TaskModel):
         self.relation_roles: dict[Symbol, dict[tuple[int, ...], int]] = defaultdict(dict)
         self.nested: set[tuple[Symbol, Symbol]] = set()
         self.learnt: dict[str, np.ndarray] = {}
+        self.empty_takes_ties = False
 
     def follow(self, params: Any) -> None:
         """Take the settings from parameters; ValueError if what was learnt does not allow it."""
@@ -206,7 +209,7 @@ class SemanticModel(TaskModel):
 
     def learn(self, run: Any) -> None:
         state = run.state
-        self.learnt = state.learnt()
+        self.learnt, self.empty_takes_ties = state.learnt(), False
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
@@ -240,7 +243,18 @@ class SemanticModel(TaskModel):
         """The symbol of each word of each sentence: a list of lists."""
         if not all(tokens):
             return without_empty(self.align, tokens)
-        return [[self.symbols.labels[k] for k in scores.argmax(axis=1)] for scores in self.symbol_scores(tokens)]
+        scored = self.symbol_scores(tokens)
+        return [[self.symbols.labels[k] for k in self.best_symbols(scores)] for scores in scored]
+
+    def best_symbols(self, scores: Any) -> list[int]:
+        """The id of the best symbol of each word: of several not the empty one, unless nothing is known of the word."""
+        best = scores.argmax(axis=1)
+        if not self.empty_takes_ties and scores.shape[1] > 1:
+            other = scores[:, 1:].argmax(axis=1) + 1
+            best = np.where(
+                (scores.max(axis=1) == scores[np.arange(len(best)), other]) & scores.any(axis=1), other, best
+            )
+        return best.tolist()
 
     def symbol_scores(self, tokens: Any) -> Any:
         """For each sentence an array (n_words, n_symbols)."""
@@ -256,7 +270,7 @@ class SemanticModel(TaskModel):
 
     def _parse_part(self, tokens: Any) -> list[Any]:
         scores = self.symbol_scores(tokens)
-        label_ids = [table.argmax(axis=1).tolist() for table in scores]
+        label_ids = [self.best_symbols(table) for table in scores]
         parsed = self._parse_labelled(tokens, scores, label_ids)
         if self.settings.complete:
             for s, parse in enumerate(parsed):
@@ -319,6 +333,7 @@ class SemanticModel(TaskModel):
             "roles": [list(role) for role in self.roles.labels],
             "relation_roles": [[*relation, list(known.values())] for relation, known in self.relation_roles.items()],
             "nested": sorted([*outer, *inner] for outer, inner in self.nested),
+            "empty_takes_ties": self.empty_takes_ties,
         }
         names = AttributeVocabulary(list(self.symbols.encoder.index)).to_arrays()
         return header, {f"symbols.{name}": array for name, array in names.items()} | self.learnt
@@ -338,6 +353,7 @@ class SemanticModel(TaskModel):
         roles = [tuple(role) for role in header["roles"]]
         if not all(type(a) is int and 0 <= a < MAX_ARITY for role in roles for a in role):
             raise ValueError("a role that no argument has")
+        model.empty_takes_ties = stored_flag({"empty_takes_ties": True} | header, "empty_takes_ties")
         model.symbols = restored(symbols, EMPTY, under(arrays, "symbols."), settings["average"])
         model.roles = restored(roles, NO_ROLE, under(arrays, "roles."), settings["average"])
         for name, arity, label_ids in header["relation_roles"]:

@@ -1,4 +1,4 @@
-"""The mean pairwise hinge over bags, written out: all corners, all pairs, and an independent solver of the dual."""
+"""Losses over bags, written out; of the mean pairwise hinge all corners and all pairs, and an independent solver."""
 
 from itertools import product
 
@@ -51,3 +51,21 @@ def solve(X, bags, n_labels, C):
     options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-16, "gtol": 1e-10}
     found = minimize(negative_dual, np.zeros(len(psi)), jac=True, bounds=[(0.0, u) for u in upper], options=options)
     return -found.fun, found.x @ psi
+
+
+def other_loss_of(loss, scores, weights, target=None):
+    """The losses "mean", "max" and "log" of a bag, a dict from labels to weights; with a target q their bound there."""
+    if len(weights) == len(scores) and len(set(weights.values())) == 1:
+        return 0.0
+    bag, total = sorted(weights), sum(weights.values())
+    prior = {y: weights[y] / max(weights.values()) for y in bag}
+    q = target or {y: weights[y] / total for y in bag}
+    mean = sum(q[y] * scores[y] for y in bag)
+    if loss == "log":
+        partition = np.log(np.sum(np.exp(scores)))
+        if target is None:
+            return float(partition - np.log(sum(prior[y] * np.exp(scores[y]) for y in bag)))
+        return float(partition - mean + sum(q[y] * np.log(q[y] / prior[y]) for y in bag if q[y] > 0.0))
+    inside = max(scores[y] for y in bag) if loss == "max" and target is None else mean
+    outside = sum(max(0.0, 1.0 + scores[z]) for z in range(len(scores)) if z not in weights)
+    return max(0.0, 1.0 - inside) + outside

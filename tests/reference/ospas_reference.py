@@ -30,6 +30,13 @@ class PlainOspas:
         if psi.any():
             self.w = self.w + max(0.0, min(self.C, loss / np.sum(psi * psi))) * psi
 
+    def best(self, scores, bag):
+        """Of several labels one that the bag does not hold; else those other than 0 in turn."""
+        tied = [y for y in range(len(scores)) if scores[y] == scores.max()]
+        wrong = [y for y in tied if bag[y] == 0]
+        right = [y for y in tied if y > 0] or tied
+        return wrong[0] if wrong else right[len(self.history) % len(right)]
+
     def sentence(self, X, bag_of, bags):
         bags = [Counter(bag) for bag in bags]
         labels = [-1] * len(X)
@@ -40,8 +47,8 @@ class PlainOspas:
                 t = max(sorted(fresh), key=lambda t: (X[t] @ self.w).max())
             else:
                 t = fresh[0]
-            y = int((X[t] @ self.w).argmax())
             bag = bags[bag_of[t]]
+            y = self.best(X[t] @ self.w, bag)
             if bag[y] > 0:
                 bag[y] -= 1
                 labels[t] = y

@@ -12,7 +12,9 @@ import structsvm
 from structsvm import LaRank, ModelFileError, PassiveAggressive
 from structsvm.datasets import fetch_lost, fetch_msrcv2
 from structsvm.model_file import read_model, write_model
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks import AmbiguousClassifier
+from structsvm.tasks.ambiguous.model import LOSSES, encode_bags, solver_of, with_run
 
 NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
 
@@ -39,7 +41,8 @@ def test_candidates_are_enough():
 
 def test_the_certificate_is_of_the_objective():
     X, bags, _ = clusters(40)
-    model = AmbiguousClassifier(C=0.5, tol=1e-6, max_iter=3000, random_state=0, fit_intercept=False).fit(X, bags)
+    settings = {"loss": "pairwise", "C": 0.5, "tol": 1e-6, "max_iter": 3000, "random_state": 0}
+    model = AmbiguousClassifier(**settings, fit_intercept=False).fit(X, bags)
     assert model.result_.status == "converged"
     number = {name: k for k, name in enumerate(NAMES.tolist())}
     sets = [{number[name] for name in bag} for bag in bags]
@@ -49,15 +52,18 @@ def test_the_certificate_is_of_the_objective():
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_dense_and_sparse_are_one(fit_intercept):
+@pytest.mark.parametrize("loss", LOSSES)
+def test_dense_and_sparse_are_one(loss, fit_intercept):
     X, bags, _ = clusters(80)
     X[np.abs(X) < 1.0] = 0.0
+    settings = {} if loss == "pairwise" else {"C": 0.1, "tol": 1e-6, "max_iter": 3000}
     models = [
-        AmbiguousClassifier(random_state=0, fit_intercept=fit_intercept).fit(form, bags)
+        AmbiguousClassifier(loss=loss, random_state=0, fit_intercept=fit_intercept, **settings).fit(form, bags)
         for form in (X, sp.csr_matrix(X), sp.csr_array(X), sp.csc_array(X))
     ]
     for model in models[1:]:
-        np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12)
+        assert model.result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
+        np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-12 if loss == "pairwise" else 1e-2)
         np.testing.assert_array_equal(model.predict(sp.csr_array(X)), models[0].predict(X))
 
 
@@ -77,7 +83,7 @@ def test_any_collection_is_a_bag():
     known = AmbiguousClassifier(random_state=0).fit(X, truth)
     same = AmbiguousClassifier(random_state=0).fit(X, [[name] for name in truth])
     np.testing.assert_array_equal(known.coef_, same.coef_)
-    mixed = AmbiguousClassifier(random_state=0).fit(X, [1 if k % 2 else {2, 3} for k in range(60)])
+    mixed = AmbiguousClassifier(loss="log", random_state=0).fit(X, [1 if k % 2 else {2, 3} for k in range(60)])
     assert mixed.classes_.tolist() == [1, 2, 3]
 
 
@@ -206,7 +212,7 @@ def test_a_weight_of_two_is_a_row_twice():
     X, bags, _ = clusters(15)
     weight = np.where(np.arange(15) % 3 == 0, 2.0, 1.0)
     rows = np.repeat(np.arange(15), weight.astype(int))
-    settings = {"tol": 1e-9, "max_iter": 5000, "random_state": 0}
+    settings = {"loss": "pairwise", "C": 0.1, "tol": 1e-9, "max_iter": 5000, "random_state": 0}
     one = AmbiguousClassifier(**settings).fit(X, bags, sample_weight=weight)
     two = AmbiguousClassifier(**settings).fit(X[rows], [bags[i] for i in rows])
     assert one.result_.dual == pytest.approx(two.result_.dual, rel=1e-8)
@@ -228,3 +234,201 @@ def test_real_candidates(fetch, n_rows, n_labels, mean, accuracy):
     model = AmbiguousClassifier(C=0.1, max_iter=20, random_state=0)
     model.fit(X[~test], [c for c, out in zip(data.candidates, test, strict=True) if not out])
     assert model.score(X[test], data.y[test]) > accuracy
+
+
+# --- losses ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["max", "log"])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_the_objective_never_rises(loss, n_jobs):
+    """And is that of the weights; the certificate is of the convex problem with their shares."""
+    X, bags, _ = clusters(80)
+    settings = {"loss": loss, "C": 0.3, "max_iter": 25, "random_state": 0, "n_jobs": n_jobs, "fit_intercept": False}
+    seen = []
+
+    class Watch:
+        def begin_pass(self, run):
+            pass
+
+        def tick(self, run):
+            pass
+
+        def end_pass(self, run):
+            seen.append((run.value, run.dual, run.weights))
+            return False
+
+        def close(self):
+            pass
+
+    model = AmbiguousClassifier(**settings).fit(X, bags)
+    solver = with_run(solver_of(model.get_params(), loss), loss)
+    problem = model.model_.oracle.bind(X, encode_bags(bags)[1], **solver.formulation())
+    run = solver.solve(problem, monitor=Watch())
+    values = [value for value, _, _ in seen]
+    assert len(values) > 3 and (np.diff(values) <= 1e-9 * values[0]).all() and values[-1] < 0.9 * values[0]
+    sets = [dict.fromkeys(bag, 1.0) for bag in encode_bags(bags)[1]]
+    for value, dual, weights in seen[:: len(seen) // 3]:
+        scores = X @ weights.reshape(5, 5)
+        losses = sum(reference.other_loss_of(loss, s, bag) for s, bag in zip(scores, sets, strict=True))
+        assert value == pytest.approx(0.5 * weights @ weights + 0.3 * losses, rel=1e-5)
+        assert dual <= value * (1.0 + 1e-6)
+    assert run.primal == values[-1] == pytest.approx(model.result_.primal, rel=1e-3)
+    np.testing.assert_array_equal(run.weights, seen[-1][2])
+
+
+def test_a_stationary_point_of_the_log_loss():
+    """Where the run has converged, the gradient of the objective itself is 0."""
+    X, bags, _ = clusters(60)
+    model = AmbiguousClassifier(loss="log", C=0.3, tol=1e-7, max_iter=3000, fit_intercept=False, random_state=0)
+    W = model.fit(X, bags).coef_.T
+    assert model.result_.status == "converged"
+    known = np.array([[name in bag for name in model.classes_.tolist()] for bag in bags])
+    p = np.exp(X @ W)
+    q = p * known
+    np.testing.assert_allclose(W, 0.3 * X.T @ (q / q.sum(axis=1)[:, None] - p / p.sum(axis=1)[:, None]), atol=1e-2)
+
+
+def test_the_loss_is_chosen_with_its_C():
+    X, bags, truth = clusters(200)
+    model = AmbiguousClassifier(random_state=0).fit(X, bags)
+    table = model.validation_
+    assert set(table["losses"]) == set(LOSSES) and table["loss"] == model.loss_
+    assert table["losses"][model.loss_][0] == model.C_
+    assert table["losses"][model.loss_][1] == min(score for _, score, _ in table["losses"].values())
+    assert table["losses"][model.loss_][1] == table["score"].min()
+    same = AmbiguousClassifier(loss=model.loss_, C=model.C_, random_state=0).fit(X, bags)
+    np.testing.assert_array_equal(same.coef_, model.coef_)
+    assert model.score(X, truth) > 0.9
+    # With a C that is given, the loss alone is.
+    fixed = AmbiguousClassifier(C=0.3, random_state=0).fit(X, bags)
+    assert {C for C, _, _ in fixed.validation_["losses"].values()} == {0.3} == {fixed.C_}
+    assert fixed.validation_["C"].tolist() == [0.3]
+
+
+def test_losses_that_the_solver_minimises():
+    X, bags, _ = clusters(60)
+    for solver, losses in (
+        ("larank", {*LOSSES}),
+        ("frank_wolfe", {"pairwise", "mean"}),
+        (LaRank(C=0.1, random_state=0), {"pairwise", "mean", "max"}),
+    ):
+        model = AmbiguousClassifier(solver=solver, random_state=0 if isinstance(solver, str) else None).fit(X, bags)
+        assert set(model.validation_["losses"]) == losses
+    for loss, solver, message in (
+        ("max", "frank_wolfe", "does not move shares of candidates, which loss='max' needs"),
+        ("log", "frank_wolfe", "loss='log' has a solver of its own"),
+        ("pairwise", ConditionalLikelihood(), "minimises the log loss"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            AmbiguousClassifier(loss=loss, solver=solver).fit(X, bags)
+    with pytest.raises(ValueError, match="'loss' parameter of AmbiguousClassifier must be"):
+        AmbiguousClassifier(loss="hinge").fit(X, bags)
+    log = AmbiguousClassifier(solver=ConditionalLikelihood(C=0.3, random_state=0)).fit(X, bags)
+    assert log.loss_ == "log" and log.C_ == 0.3
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_go_on(loss, tmp_path):
+    """From files, on the same data and on streams; and only with the loss that there was."""
+    X, bags, truth = clusters(120)
+    settings = {"loss": loss, "C": 0.1, "random_state": 0, "warm_start": True}
+    whole = AmbiguousClassifier(**settings, max_iter=6).fit(X, bags)
+    half = AmbiguousClassifier(**settings, max_iter=3).fit(X, bags)
+    half.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    for model in (half, loaded):
+        assert model.fit(X, bags).loss_ == loss
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
+        assert model.result_.primal == whole.result_.primal
+    stream = AmbiguousClassifier(loss=loss, random_state=0)
+    for k in range(0, 120, 40):
+        stream.partial_fit(X[k : k + 40], bags[k : k + 40], classes=NAMES)
+    assert stream.score(X, truth) > 0.85 and stream.loss_ == loss
+    other = "mean" if loss != "mean" else "log"
+    with pytest.raises(ValueError, match=f"trained with loss='{loss}'; set it back, or train afresh"):
+        loaded.set_params(loss=other).fit(X, bags)
+    assert loaded.set_params(loss="auto").partial_fit(X, bags).loss_ == loss
+
+
+def test_a_file_without_a_loss_is_of_the_pairwise_one(tmp_path):
+    X, bags, _ = clusters(60)
+    model = AmbiguousClassifier(loss="pairwise", random_state=0).fit(X, bags)
+    model.save(tmp_path / "m")
+    file = read_model(tmp_path / "m")
+    for name in ("loss", "params"):
+        meta = {k: v for k, v in file.meta.items() if k != name}
+        if name == "params":
+            meta["params"] = {k: v for k, v in file.meta["params"].items() if k != "loss"}
+        write_model(tmp_path / "old", "ambiguous", meta, file.arrays)
+        old = structsvm.load(tmp_path / "old")
+        assert old.loss_ == "pairwise" and old.loss == ("pairwise" if name == "loss" else "auto")
+        np.testing.assert_array_equal(old.predict(X), model.predict(X))
+    write_model(tmp_path / "bad", "ambiguous", file.meta | {"loss": "hinge"}, file.arrays)
+    with pytest.raises(ModelFileError, match="not a sound ambiguous model"):
+        structsvm.load(tmp_path / "bad")
+
+
+# --- what y may be --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["log", "mean", "auto"])
+def test_weights_of_candidates(loss):
+    """Votes tell more than sets; equal ones are sets; a matrix is the same as dicts."""
+    rng = np.random.default_rng(0)
+    X, _, truth = clusters(200)
+    X += 1.5 * rng.normal(size=X.shape)
+    y = np.array([NAMES.tolist().index(name) for name in truth])
+    votes = np.array([rng.multinomial(5, np.where(np.arange(5) == k, 0.48, 0.13)) for k in y])
+    settings = {"loss": loss, "random_state": 0} | ({} if loss == "auto" else {"C": 0.1})
+    dicts = [{k: int(n) for k, n in enumerate(row) if n} for row in votes]
+    model = AmbiguousClassifier(**settings).fit(X, dicts)
+    for form in (sp.csr_array(votes), votes.astype(float)):
+        np.testing.assert_array_equal(AmbiguousClassifier(**settings).fit(X, form).coef_, model.coef_)
+    sets = AmbiguousClassifier(**settings).fit(X, [set(bag) for bag in dicts])
+    assert model.score(X, y) > sets.score(X, y)
+    equal = AmbiguousClassifier(**settings).fit(X, [dict.fromkeys(bag, 2.5) for bag in dicts])
+    np.testing.assert_array_equal(equal.coef_, sets.coef_)
+    if loss == "auto":
+        assert set(model.validation_["losses"]) == {"log", "mean"}
+
+
+def test_a_frame_of_weights_names_its_columns():
+    pandas = pytest.importorskip("pandas")
+    X, bags, _ = clusters(60)
+    frame = pandas.DataFrame([[float(name in bag) for name in NAMES] for bag in bags], columns=NAMES)
+    one, other = (AmbiguousClassifier(loss="log", C=0.1, random_state=0).fit(X, y) for y in (frame, bags))
+    assert one.classes_.tolist() == NAMES.tolist()
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_rows_of_which_nothing_is_known():
+    X, _, truth = clusters(90)
+    y = [NAMES.tolist().index(name) for name in truth]
+    known = np.arange(90) % 3 > 0
+    settings = {"loss": "log", "C": 0.1, "tol": 1e-6, "max_iter": 2000, "random_state": 0}
+    wanted = AmbiguousClassifier(**settings).fit(X[known], [y[i] for i in np.flatnonzero(known)])
+    for unknown in (None, -1, {0, 1, 2, 3, 4}):
+        model = AmbiguousClassifier(**settings).fit(X, [k if there else unknown for k, there in zip(y, known)])
+        assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+        assert model.result_.primal == pytest.approx(wanted.result_.primal, rel=1e-5)
+    # -1 beside one other label, or beside strings or lesser numbers, is a label.
+    assert AmbiguousClassifier(random_state=0).fit(X, [-1 if k < 2 else 1 for k in y]).classes_.tolist() == [-1, 1]
+    assert AmbiguousClassifier(random_state=0).fit(X, [k - 2 for k in y]).classes_.tolist() == [-2, -1, 0, 1, 2]
+    assert model.score(X[:3], [None, None, 7]) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("y", "loss", "message"),
+    [
+        ([None, None], "log", "nothing is known of any row"),
+        ([{"a": 1.0, "b": -1.0}, "b"], "log", "weights of the candidates of example 0 must be finite and not negative"),
+        ([{"a": 1.0, "b": np.nan}, "b"], "log", "weights of the candidates of example 0 must be finite"),
+        ([{"a": 0.0}, "b"], "log", "candidate labels of example 0 is empty"),
+        (sp.csr_array([[0.0, 0.0], [1.0, 1.0]]), "log", "candidate labels of example 0 is empty"),
+        ([{"a": 1.0, "b": 2.0}, "b"], "pairwise", "'pairwise' loss does not weight candidates; 'mean' and 'log' do"),
+    ],
+)
+def test_weights_that_do_not_fit(y, loss, message):
+    with pytest.raises(ValueError, match=message):
+        AmbiguousClassifier(loss=loss, C=1.0).fit(np.eye(2), y)

@@ -84,6 +84,16 @@ CASES = {
     "ambiguous": Case(
         tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c, "b"} for c in CLASSES], [{"zz"}, {"a"}]
     ),
+    **{
+        f"{loss} loss of bags": Case(
+            tasks.AmbiguousClassifier,
+            {"loss": loss, "random_state": 0},
+            ROWS,
+            [{c, "b"} for c in CLASSES],
+            [{"zz"}, {"a"}],
+        )
+        for loss in ("mean", "max", "log")
+    },
     "semantics": Case(tasks.SemanticParser, {"random_state": 0}, HOUSE.sentences, HOUSE.bags),
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
     "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),

@@ -28,6 +28,7 @@ CLASSES = np.argmax(ROWS[:, :3] + 0.7 * rng.normal(size=(400, 3)), axis=1)
 WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 TREES = make_treebank(40, max_length=8, random_state=0)
 PAIRS = make_alignment(24, random_state=0)
+BAGS = [{c, (c + 1) % 3} for c in CLASSES.tolist()]
 
 CASES = {
     "sequence": (tasks.SequenceLabeler, {}, WORDS, TAGS, WORDS),
@@ -37,7 +38,8 @@ CASES = {
     "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
     "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
     "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf"}, ROWS[:90], CLASSES[:90], ROWS),
-    "ambiguous": (tasks.AmbiguousClassifier, {}, ROWS, [{c, (c + 1) % 3} for c in CLASSES.tolist()], ROWS),
+    "ambiguous": (tasks.AmbiguousClassifier, {"loss": "pairwise"}, ROWS, BAGS, ROWS),
+    "log loss of bags": (tasks.AmbiguousClassifier, {"loss": "log"}, ROWS, BAGS, ROWS),
     "larank": (tasks.LaRankClassifier, {"C": "auto", "gamma": 0.1}, ROWS, CLASSES, ROWS),
     "lasvm": (tasks.LaSVMClassifier, {"C": "auto", "gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
     "crammer singer": (tasks.CrammerSingerClassifier, {"C": "auto", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
@@ -90,7 +92,7 @@ def test_too_few_examples_get_the_default(case):
     kind, _, X, y, _ = case
     model = make(case).fit(X[: selection.LEAST - 1], None if y is None else y[: selection.LEAST - 1])
     defaults = {tasks.SequenceLabeler: 0.1, tasks.AmbiguousClassifier: 0.1, tasks.SequenceAligner: 0.001}
-    assert (1.0 if "loss" in case[1] else defaults.get(kind, 1.0)) == model.C_
+    assert (1.0 if case[1].get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
     with pytest.raises(AttributeError, match="too few examples"):
         _ = model.validation_
 
@@ -171,7 +173,8 @@ def test_a_solver_object_or_a_number_rules():
 def test_the_choice_does_not_depend_on_units(factor):
     """Features in other units: C in their inverse square, all else the same."""
     bags = [{c} for c in CLASSES.tolist()]
-    one, other = (tasks.AmbiguousClassifier(fit_intercept=False, random_state=0) for _ in range(2))
+    settings = {"loss": "log", "fit_intercept": False, "random_state": 0}
+    one, other = (tasks.AmbiguousClassifier(**settings) for _ in range(2))
     one.fit(ROWS, bags)
     other.fit(factor * ROWS, bags)
     assert pytest.approx(one.C_ / factor**2) == other.C_
@@ -252,7 +255,18 @@ def test_the_metric_is_that_of_the_task():
     assert metric["alignment"] == "Q"
     assert metric["documents"] == "accuracy"
     assert metric["nodes"] == metric["matrix"] == "mean loss"
-    others = metric.keys() - {"sequence", "log loss", "greedy", "grammar", "alignment", "nodes", "matrix"}
+    assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
+    others = metric.keys() - {
+        "ambiguous",
+        "log loss of bags",
+        "sequence",
+        "log loss",
+        "greedy",
+        "grammar",
+        "alignment",
+        "nodes",
+        "matrix",
+    }
     assert {metric[name] for name in others} == {"accuracy"}
 
 

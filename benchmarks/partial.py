@@ -1,0 +1,14 @@
+"""What is only partly known: sets of candidate labels.
+
+    python benchmarks/partial.py [--part bags|all] [--quick]
+
+Prints tables and stores them in benchmarks/results/partial.json and partial.md. The data come from
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
+"""
+
+from common.parts import main
+
+PARTS = ("bags",)
+
+if __name__ == "__main__":
+    main("partial", PARTS, __doc__)

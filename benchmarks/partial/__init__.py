@@ -1,0 +1,1 @@
+"""Benchmarks of learning from what is only partly known."""
