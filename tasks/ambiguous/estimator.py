@@ -214,7 +214,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
             raise ValueError(f"X has {X.shape[0]} samples, y has {len(bags)}")
         model = before
         if model is None:
-            loss = self.loss
+            loss: Any = self.loss
             if loss == "auto":
                 loss = possible_losses(self.get_params(deep=False), weighted=is_weighted(bags))[0]
             model = AmbiguousModel(labels, X.shape[1], has_intercept=bool(self.fit_intercept), loss=loss)

@@ -76,7 +76,7 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     def resumes(self) -> bool:  # type: ignore[override]
         return self.loss not in RUNS  # whose weights of candidates know the examples that are taken out
 
-    def with_loss(self, loss: str) -> Any:
+    def with_loss(self, loss: Any) -> Any:
         """The same model, to be trained with another loss."""
         model = self.again()
         model.oracle = AmbiguousOracle(self.oracle.n_labels, self.oracle.n_input_features, loss)
@@ -95,7 +95,8 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         return self.oracle.scores(X, self.weights)
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.rows.take(chosen), membership(*problem.bags, len(self.labels))[chosen]
+        indptr, labels = problem.bags[:2]
+        return problem.rows.take(chosen), membership(indptr, labels, len(self.labels))[chosen]
 
     # ---- training, and choosing the loss ----------------------------------------------------------
 

@@ -137,10 +137,10 @@ def test_bad_lines(tmp_path, line, message):
     ],
 )
 def test_odd_bags_are_learnt_from(tmp_path, bag):
-    (tmp_path / "odd.jsonl").write_text(
-        "\n".join(json.dumps({"sentence": s, "bag": b}) for s, b in [("anna runs", bag), ("bo runs", ["run(bo)"])] * 5),
-        encoding="utf-8",
-    )
+    # The third sentence tells "bo" and "runs" apart, which without it are in the same bags but for the odd one.
+    pairs = [("anna runs", bag), ("bo runs", ["run(bo)"]), ("bo sleeps", ["sleep(bo)"])] * 5
+    lines = [json.dumps({"sentence": sentence, "bag": of_one}) for sentence, of_one in pairs]
+    (tmp_path / "odd.jsonl").write_text("\n".join(lines), encoding="utf-8")
     run(tmp_path, "train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3")
     text = '{"sentence": "bo runs"}\n{"sentence": "zoë 漢字 jumps"}'  # words never seen
     out, _ = run(tmp_path, "predict", "m", "-", text=text)
