@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 import warnings
 from contextlib import contextmanager
 
@@ -102,7 +103,7 @@ def test_a_cluster_that_vanishes(monkeypatch):
         dual = run.state.dual
         workers.scale(0)
         while client.ncores():
-            pass
+            time.sleep(0.01)
         with pytest.raises(module.ClusterError, match="has had no worker for 1 seconds"):
             run.solver.solve(run.problem, run=run, passes=2)
     assert run.state.settle() >= dual  # the state is whole

@@ -54,12 +54,11 @@ def test_the_certificate_is_of_the_objective():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_dense_and_sparse_are_one(loss, fit_intercept):
-    X, bags, _ = clusters(80)
+    X, bags, _ = clusters(40)
     X[np.abs(X) < 1.0] = 0.0
-    settings = {} if loss == "pairwise" else {"C": 0.1, "tol": 1e-6, "max_iter": 3000}
     models = [
-        AmbiguousClassifier(loss=loss, random_state=0, fit_intercept=fit_intercept, **settings).fit(form, bags)
-        for form in (X, sp.csr_matrix(X), sp.csr_array(X), sp.csc_array(X))
+        AmbiguousClassifier(0.1, loss=loss, max_iter=20, random_state=0, fit_intercept=fit_intercept).fit(form, bags)
+        for form in (X, sp.csr_matrix(X), sp.csc_array(X))
     ]
     for model in models[1:]:
         assert model.result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
@@ -406,15 +405,18 @@ def test_rows_of_which_nothing_is_known():
     X, _, truth = clusters(90)
     y = [NAMES.tolist().index(name) for name in truth]
     known = np.arange(90) % 3 > 0
-    settings = {"loss": "log", "C": 0.1, "tol": 1e-6, "max_iter": 2000, "random_state": 0}
+    settings = {"loss": "log", "C": 0.1, "tol": 1e-4, "max_iter": 2000, "random_state": 0}
     wanted = AmbiguousClassifier(**settings).fit(X[known], [y[i] for i in np.flatnonzero(known)])
     for unknown in (None, -1, {0, 1, 2, 3, 4}):
         model = AmbiguousClassifier(**settings).fit(X, [k if there else unknown for k, there in zip(y, known)])
         assert model.classes_.tolist() == [0, 1, 2, 3, 4]
-        assert model.result_.primal == pytest.approx(wanted.result_.primal, rel=1e-5)
+        assert model.result_.primal == pytest.approx(wanted.result_.primal, rel=2e-4)
     # -1 beside one other label, or beside strings or lesser numbers, is a label.
-    assert AmbiguousClassifier(random_state=0).fit(X, [-1 if k < 2 else 1 for k in y]).classes_.tolist() == [-1, 1]
-    assert AmbiguousClassifier(random_state=0).fit(X, [k - 2 for k in y]).classes_.tolist() == [-2, -1, 0, 1, 2]
+    assert AmbiguousClassifier(C=0.1, random_state=0).fit(X, [-1 if k < 2 else 1 for k in y]).classes_.tolist() == [
+        -1,
+        1,
+    ]
+    assert AmbiguousClassifier(C=0.1, random_state=0).fit(X, [k - 2 for k in y]).classes_.tolist() == [-2, -1, 0, 1, 2]
     assert model.score(X[:3], [None, None, 7]) == pytest.approx(2 / 3)
 
 

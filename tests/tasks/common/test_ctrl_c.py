@@ -44,7 +44,7 @@ CASES = {
     "ambiguous": (tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c} for c in CLASSES], ROWS, False),
     "log loss of bags": (
         tasks.AmbiguousClassifier,
-        {"loss": "log", "random_state": 0},
+        {"loss": "log", "C": 0.1, "random_state": 0},
         ROWS,
         [{c, "b"} for c in CLASSES],
         ROWS,
