@@ -41,6 +41,12 @@ ROUNDING = 1e-6
 PARTIAL = frozenset({"completions"})
 
 
+# How the text of a contradiction ends.
+WHICH = (
+    "structsvm.testing.check_oracle finds which. Or training went on from a checkpoint or model file that was changed"
+)
+
+
 class Run:
     """A training run that can be left between any two examples and resumed.
 
@@ -114,7 +120,7 @@ class Run:
             f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
             "protocol leads to. Likely causes: argmax misses the most violated output (then set is_exact = False), the "
             "loss of the true output itself is not 0, or loss or joint_feature return something else for the same "
-            "input and output at another time. structsvm.testing.check_oracle finds which"
+            f"input and output at another time. {WHICH}"
         )
 
     @property

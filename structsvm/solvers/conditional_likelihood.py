@@ -13,7 +13,7 @@ from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.protocol import OracleError
-from structsvm.solvers.base import DualRun, DualSolver, Solver
+from structsvm.solvers.base import WHICH, DualRun, DualSolver, Solver
 
 
 class LikelihoodRun(DualRun):
@@ -36,7 +36,7 @@ class LikelihoodRun(DualRun):
         return OracleError(
             f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
             "protocol leads to. Likely causes: expect returns a sum over some of the outputs only, or an expectation "
-            "that is not the log-sum's gradient. structsvm.testing.check_oracle finds which"
+            f"that is not the log-sum's gradient. {WHICH}"
         )
 
 
