@@ -40,6 +40,33 @@ cdef int expect(Problem problem, Py_ssize_t i, const void* w, float32_t* moments
     return 0
 
 
+# The words of many constraints or outputs, one behind the other.
+cdef struct Words:
+    int32_t* at
+    int64_t size, capacity
+
+
+cdef int append(Words* words, const int32_t* more, int64_t count, const char* what) except -1 nogil:
+    cdef void* room
+    if words.size + count > words.capacity:
+        room = realloc(words.at, 2 * (words.size + count) * sizeof(int32_t))
+        if room == NULL:
+            with gil:
+                raise MemoryError(f"no memory for the {what.decode()} of a round")
+        words.at = <int32_t*>room
+        words.capacity = 2 * (words.size + count)
+    memcpy(words.at + words.size, more, count * sizeof(int32_t))
+    words.size += count
+    return 0
+
+
+cdef copy_of(const Words* words):
+    cdef int32_t[::1] out = np.empty(words.size, dtype=np.int32)
+    if words.size > 0:
+        memcpy(&out[0], words.at, words.size * sizeof(int32_t))
+    return np.asarray(out)
+
+
 def violations(Problem problem not None, weights):
     """How much the most violated constraint of each example is violated: float64 array (n_samples,)."""
     cdef ndarray array = lent(problem, weights)
@@ -71,34 +98,21 @@ def collect(Problem problem not None, weights, Py_ssize_t start, Py_ssize_t stop
     cdef float64_t[::1] violation = np.empty(n)
     cdef float64_t[:, ::1] terms = np.zeros((n, 2))
     cdef int64_t[::1] bounds = np.zeros(n + 1, dtype=np.int64)
-    cdef int32_t[::1] out
-    cdef int32_t* words = NULL
-    cdef void* more
-    cdef int64_t size = 0, capacity = 0
+    cdef Words words = Words(NULL, 0, 0)
     cdef Cut cut
     try:
         with nogil:
             for k in range(n):
                 separate(problem, start + k, w, &cut, &violation[k])
                 if violation[k] > 0.0 and cut.n_words > 0:
-                    if size + cut.n_words > capacity:
-                        capacity = 2 * (size + cut.n_words)
-                        more = realloc(words, capacity * sizeof(int32_t))
-                        if more == NULL:
-                            with gil:
-                                raise MemoryError("no memory for the constraints of a round")
-                        words = <int32_t*>more
-                    memcpy(words + size, cut.words, cut.n_words * sizeof(int32_t))
-                    size += cut.n_words
+                    append(&words, cut.words, cut.n_words, "constraints")
                     terms[k, 0] = cut.b
                     terms[k, 1] = cut.scale
-                bounds[k + 1] = size
-        out = np.empty(size, dtype=np.int32)
-        if size > 0:
-            memcpy(&out[0], words, size * sizeof(int32_t))
+                bounds[k + 1] = words.size
+        out = copy_of(&words)
     finally:
-        free(words)
-    return np.asarray(violation), np.asarray(terms), np.asarray(bounds), np.asarray(out)
+        free(words.at)
+    return np.asarray(violation), np.asarray(terms), np.asarray(bounds), out
 
 
 def losses(Problem problem not None, weights):
@@ -148,10 +162,7 @@ def completions(Problem problem not None, weights, Py_ssize_t turn=0, Py_ssize_t
     cdef const void* w = array_data(array)
     cdef Py_ssize_t i
     cdef int64_t[::1] bounds = np.zeros(problem.n_samples + 1, dtype=np.int64)
-    cdef int32_t[::1] out
-    cdef int32_t* words = NULL
-    cdef void* more
-    cdef int64_t size = 0, capacity = 0
+    cdef Words words = Words(NULL, 0, 0)
     cdef Target target
     try:
         with nogil:
@@ -159,19 +170,9 @@ def completions(Problem problem not None, weights, Py_ssize_t turn=0, Py_ssize_t
                 if (problem.first + i) % turns == turn:
                     problem.c_complete(i, w, &target)
                     poll(<int64_t>problem.c_cost(i))
-                    if size + target.n_words > capacity:
-                        capacity = 2 * (size + target.n_words)
-                        more = realloc(words, capacity * sizeof(int32_t))
-                        if more == NULL:
-                            with gil:
-                                raise MemoryError("no memory for the completions of a round")
-                        words = <int32_t*>more
-                    memcpy(words + size, target.words, target.n_words * sizeof(int32_t))
-                    size += target.n_words
-                bounds[i + 1] = size
-        out = np.empty(size, dtype=np.int32)
-        if size > 0:
-            memcpy(&out[0], words, size * sizeof(int32_t))
+                    append(&words, target.words, target.n_words, "completions")
+                bounds[i + 1] = words.size
+        out = copy_of(&words)
     finally:
-        free(words)
-    return np.asarray(bounds), problem.outputs(np.asarray(out))
+        free(words.at)
+    return np.asarray(bounds), problem.outputs(out)
