@@ -56,7 +56,7 @@ def sequences(n=60):
 
 
 def test_a_walk_chooses_C():
-    X, y = sequences()
+    X, y = sequences(30)
     search = PathSearch(SequenceLabeler(random_state=0), C_min=1e-3, C_max=1.0, random_state=0).fit(X, y)
     C = [point.C for point in search.path_]
     assert C[0] == 1e-3
