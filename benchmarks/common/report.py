@@ -43,11 +43,14 @@ class Table:
         rule = "  ".join("-" * w for w in widths)
         return "\n".join([self.title, "", line(head), rule, *map(line, body), *[f"* {n}" for n in self.notes], ""])
 
-    def markdown(self):
+    def grid(self):
+        """The rows as a table of markdown."""
         head, body = self.cells()
         align = [":--" if spec == "" else "--:" for _, spec in self.columns.values()]
-        lines = ["| " + " | ".join(cells) + " |" for cells in (head, align, *body)]
-        return "\n".join([f"### {self.title}", "", *lines, "", *[f"- {note}" for note in self.notes], ""])
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, align, *body))
+
+    def markdown(self):
+        return "\n".join([f"### {self.title}", "", self.grid(), "", *[f"- {note}" for note in self.notes], ""])
 
 
 def notes(text):

@@ -1,0 +1,54 @@
+"""README and docs say what the kept results say: their tables are made from them."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def published(root):
+    command = [sys.executable, "-P", str(root / "benchmarks" / "published.py"), "--check"]
+    return subprocess.run(
+        command, env={"PYTHONPATH": str(root / "benchmarks")}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for folder in ("benchmarks", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.png", "__pycache__"))
+    shutil.copy(ROOT / "README.md", tmp_path)
+    return tmp_path
+
+
+def test_pages_have_the_kept_numbers():
+    done = published(ROOT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_changed_number_is_found(copy):
+    text = (copy / "README.md").read_text(encoding="utf-8")
+    assert text.count("| LaRank, exact | 93.31 |") == 1
+    (copy / "README.md").write_text(
+        text.replace("| LaRank, exact | 93.31 |", "| LaRank, exact | 93.99 |"), encoding="utf-8"
+    )
+    done = published(copy)
+    assert done.returncode == 1 and done.stdout == "README.md differs from the kept results\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("sequence/peers: No such table | who", "fits 0 tables of sequence/peers"),
+        ("sequence/peers: CoNLL-2000, crf++ | who, speed", "the table has no column speed"),
+    ],
+)
+def test_a_mark_that_leads_nowhere_is_an_error(copy, mark, said):
+    with (copy / "README.md").open("a", encoding="utf-8") as page:
+        page.write(f"\n<!-- results {mark} -->\n<!-- results end -->\n")
+    done = published(copy)
+    assert done.returncode == 1 and said in done.stderr
