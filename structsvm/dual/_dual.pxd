@@ -38,6 +38,7 @@ cdef class DualState(WeightState):
 
     cdef Py_ssize_t find(self, Py_ssize_t i, const Cut* cut) noexcept nogil
     cdef Py_ssize_t insert(self, Py_ssize_t i, const Cut* cut) except -1 nogil
+    cdef int make_room(self, Py_ssize_t n) except -1 nogil
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil
     cdef int flush(self) except -1
     cdef int slopes(self, Py_ssize_t i, bint fresh) except -1 nogil

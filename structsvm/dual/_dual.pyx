@@ -272,13 +272,7 @@ cdef class DualState(WeightState):
                 no_memory()
             s.gram = <double*>block
             s.capacity = <int32_t>capacity
-        if k == self.slope_capacity:
-            # Two halves: the slopes, and room for the multipliers that solve_set starts from.
-            block = realloc(self.slope, 4 * (k + 1) * sizeof(double))
-            if block == NULL:
-                no_memory()
-            self.slope = <double*>block
-            self.slope_capacity = 2 * (k + 1)
+        self.make_room(k + 1)
         new = &s.cuts[k]
         new[0] = cut[0]
         new.alpha = new.drift = 0.0
@@ -295,6 +289,18 @@ cdef class DualState(WeightState):
         s.n += 1
         self.n_cuts += 1
         return k
+
+    cdef int make_room(self, Py_ssize_t n) except -1 nogil:
+        """Let the scratch memory hold the slopes of n cuts, and the multipliers that solve_set starts from."""
+        cdef void* block
+        if n <= self.slope_capacity:
+            return 0
+        block = realloc(self.slope, 4 * n * sizeof(double))
+        if block == NULL:
+            no_memory()
+        self.slope = <double*>block
+        self.slope_capacity = 2 * n
+        return 0
 
     cdef int remove(self, Py_ssize_t i, Py_ssize_t k) except -1 nogil:
         """Drop cut k; the last cut takes its place. The slopes are those of the set before."""

@@ -279,24 +279,25 @@ cdef class FrankWolfeSchedule(Schedule):
         super().__init__(state, {"corner_step", "known_corner_step"} if n_cached > 0 else {"corner_step"})
         self.n_cached = n_cached
         self.gap_sampling = gap_sampling
-        self.gaps = np.zeros(self.order.shape[0])
+        self.gaps = np.zeros(state.n_samples)
 
     def get_state(self):
         return np.array(self.gaps)
 
     def set_state(self, numbers):
-        self.gaps = self._carried(numbers, self.order.shape[0]).copy()
+        self.gaps = self._carried(numbers, self.gaps.shape[0]).copy()
 
     def start_pass(self):
         super().start_pass()
-        if not self.gap_sampling or self.state.n_visits == 0:
+        if not self.gap_sampling:
             return
-        gaps = np.asarray(self.gaps)
+        first = self.groups[0]
+        gaps = np.asarray(self.gaps)[first:first + self.order.shape[0]]
         ends = np.cumsum(np.maximum(gaps, 0.1 * gaps.mean()))
         total = np.max(ends, initial=0.0)
         if total > 0.0:
             drawn = np.array([random_unit(&self.state.random) for _ in range(ends.shape[0])])
-            self.order = np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
+            self.order = first + np.minimum(np.searchsorted(ends, drawn * total, side="right"), len(ends) - 1)
 
     cdef int visit(self, Py_ssize_t i) except -1 nogil:
         cdef double gap = self.state.corner_step(i)

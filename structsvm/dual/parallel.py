@@ -31,11 +31,11 @@ def cut_points(n_samples: int, groups: Any, n_shards: int = N_SHARDS) -> Any:
     return bounds.tolist()
 
 
-def parallel_map(function: Any, parts: Any, n_threads: int) -> Any:
+def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = False) -> Any:
     """Return ``[function(part) for part in parts]``, computed by threads.
 
     Without joblib, whose threads take some 10 ms per call. On Ctrl-C, and if a part fails, what has not begun is left
-    out, and what is at work is stopped: nobody waits for it.
+    out, and what is at work is stopped: nobody waits for it, unless `wait` asks for that.
     """
     if n_threads == 1 or len(parts) < 2:
         return [function(part) for part in parts]
@@ -46,7 +46,17 @@ def parallel_map(function: Any, parts: Any, n_threads: int) -> Any:
         job.stop()
         raise
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=wait, cancel_futures=True)
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """How many threads `n_jobs` stands for; None means 1 unless `joblib.parallel_config` says otherwise."""
+    # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.
+    if n_jobs in (None, 1) and "joblib" not in sys.modules:
+        return 1
+    from joblib import effective_n_jobs
+
+    return effective_n_jobs(n_jobs)
 
 
 class Rounds:
@@ -105,13 +115,13 @@ class Rounds:
         return list(zip(firsts, self._map(collect, w, spans)))
 
     def _alone(self) -> Any:
-        # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.
-        if self.n_jobs in (None, 1) and "joblib" not in sys.modules:
+        if n_threads(self.n_jobs) > 1:
+            return False
+        if "joblib" not in sys.modules:
             return True
-        from joblib import effective_n_jobs
         from joblib.parallel import get_active_backend
 
-        return not hasattr(get_active_backend()[0], "client") and effective_n_jobs(self.n_jobs) == 1
+        return not hasattr(get_active_backend()[0], "client")
 
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
         from joblib import Parallel, delayed, effective_n_jobs

@@ -14,7 +14,8 @@ from structsvm._warnings import warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import half_norm
-from structsvm.dual.parallel import Rounds
+from structsvm.dual.parallel import Rounds, n_threads
+from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
     CHECKPOINT,
     FLAG,
@@ -475,6 +476,7 @@ class DualSolver(Solver):
     penalty: str | None
     average: bool
     n_jobs: int | None
+    deterministic: bool = True
 
     needs = frozenset({"constraints"})
     run_type: type[DualRun] = DualRun
@@ -502,7 +504,15 @@ class DualSolver(Solver):
             C *= weight
         rounds = Rounds(problem, self.n_jobs)
         state = self.state_on(problem, C, base)
-        return self.run_type(self, problem, state, self.schedule_on(state, rounds, C), rounds, C=C)
+        return self.run_type(self, problem, state, self.schedule_of(state, rounds, C), rounds, C=C)
+
+    def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
+        """The schedule of `schedule_on`, in threads if the solver was told that it need not be deterministic."""
+        threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
+        if threads < 2:
+            return self.schedule_on(state, rounds, C)
+        averaging = "linear" if self.average else None
+        return ThreadedSchedule(state, C, threads, lambda part: self.schedule_on(part, rounds, C), averaging)
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""

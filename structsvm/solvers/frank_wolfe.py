@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._schedules import FrankWolfeSchedule
-from structsvm.parameters import Interval, Options
+from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers.base import DualSolver
 
 
@@ -36,8 +36,9 @@ class FrankWolfe(DualSolver):
     random_state : int, RandomState or None
         Seeds the choice of examples.
     n_jobs : int, optional
-        Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores.
-    checkpoint, checkpoint_every
+        Jobs for the certificate (see `structsvm.dual.parallel`) and, without `deterministic`, for training; -1: all
+        cores.
+    deterministic, checkpoint, checkpoint_every
         As for `LaRank`.
 
     Notes
@@ -51,6 +52,7 @@ class FrankWolfe(DualSolver):
     _constraints = {name: allowed for name, allowed in DualSolver._constraints.items() if name != "penalty"} | {
         "sampling": Options("uniform", "gap"),
         "n_cached": Interval(Integral, 0, 2**31 - 1, closed="both"),
+        "deterministic": FLAG,
     }
 
     def __init__(
@@ -65,6 +67,7 @@ class FrankWolfe(DualSolver):
         tol: float | None = 1e-2,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        deterministic: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
@@ -77,6 +80,7 @@ class FrankWolfe(DualSolver):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.deterministic = deterministic
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 

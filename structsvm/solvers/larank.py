@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._schedules import AdaptiveSchedule, FixedSchedule, SolveSchedule
-from structsvm.parameters import N_REPROCESS, Interval, Options
+from structsvm.parameters import FLAG, N_REPROCESS, Interval, Options
 from structsvm.solvers.base import DualSolver
 
 # Without `max_iter` and `tol`: training ends with the pass that raises the dual by no more than this share of it, or
@@ -50,7 +50,11 @@ class LaRank(DualSolver):
     random_state : int, RandomState or None
         Seeds the order of examples and the choice of old ones.
     n_jobs : int, optional
-        Jobs for the certificate (see `structsvm.dual.parallel`); -1: all cores. Training itself is one thread's work.
+        Jobs for the certificate (see `structsvm.dual.parallel`) and, without `deterministic`, for training; -1: all
+        cores.
+    deterministic : bool, default=True
+        Whether the model is to be the same, bit for bit, for every `n_jobs`. Training itself is then one thread's work.
+        False: it is done by `n_jobs` threads (see `structsvm.dual.threads`), to the same optimum with other bits.
     checkpoint : path-like, optional
         File that stores the state of training. If it exists, training resumes from it and ends with a model that is
         bit-identical to that of an undisturbed run; a crash or a kill at any moment leaves it whole.
@@ -62,6 +66,7 @@ class LaRank(DualSolver):
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
         "n_reprocess": N_REPROCESS,
+        "deterministic": FLAG,
     }
 
     def __init__(
@@ -77,6 +82,7 @@ class LaRank(DualSolver):
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        deterministic: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
@@ -90,6 +96,7 @@ class LaRank(DualSolver):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.deterministic = deterministic
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 

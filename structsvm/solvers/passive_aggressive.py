@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._schedules import FixedSchedule
+from structsvm.parameters import FLAG
 from structsvm.solvers.base import DualSolver
 
 
@@ -19,9 +20,11 @@ class PassiveAggressive(DualSolver):
 
     Parameters
     ----------
-    C, rescaling, penalty, average, max_iter, tol, random_state, n_jobs, checkpoint, checkpoint_every
+    C, rescaling, penalty, average, max_iter, tol, random_state, n_jobs, deterministic, checkpoint, checkpoint_every
         As for `LaRank`, with the defaults ``average=False`` and ``max_iter=1``.
     """
+
+    _constraints = DualSolver._constraints | {"deterministic": FLAG}
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class PassiveAggressive(DualSolver):
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
+        deterministic: bool = True,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
     ) -> None:
@@ -45,6 +49,7 @@ class PassiveAggressive(DualSolver):
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.deterministic = deterministic
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 

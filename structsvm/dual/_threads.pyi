@@ -1,0 +1,33 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm._problem import Problem
+from structsvm.dual._dual import DualState
+
+class Exchange:
+    @property
+    def n_members(self) -> int: ...
+    def __init__(self, n_members: int) -> None: ...
+
+class Part(DualState):
+    def __init__(
+        self,
+        problem: Problem,
+        C: NDArray[np.float64],
+        whole: DualState,
+        exchange: Exchange,
+        member: int,
+        start: int,
+        stop: int,
+        *,
+        seed: int = 0,
+        averaging: str | None = None,
+    ) -> None: ...
+    def begin(self) -> None: ...
+
+def count(whole: DualState, parts: Sequence[Part]) -> None: ...
+def gather(whole: DualState, parts: Sequence[Part]) -> None: ...
+def costs(problem: Problem) -> NDArray[Any]: ...

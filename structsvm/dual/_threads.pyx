@@ -1,0 +1,289 @@
+"""Threads that train one model together: each with weights of its own, told of what the others do to theirs.
+
+A thread owns the alphas of some examples, so they stay feasible, and a copy of w. Each change of its w, a cut times a
+number, goes into its log; before it decodes it applies what the others' logs have that is new. So no memory that one
+thread writes is read by another but the logs, which grow at their end: the words of an entry are written before the
+count that makes it visible (release), and read after it (acquire). Rows of w that every example touches (transitions,
+frequent words) stay in each thread's own cache, and w is behind by what the others have done since the last look.
+"""
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+import numpy as np
+
+from structsvm._problem cimport Cut, Problem
+from structsvm._typedefs cimport int32_t, int64_t
+from structsvm.dual._dual cimport DualState
+from structsvm.dual._weights cimport AVERAGE_LINEAR, AVERAGE_NONE
+
+cdef extern from *:
+    """
+    typedef struct page {
+        struct page *next;      /* NULL in the last one; set once `used` is final */
+        int64_t used;           /* bytes that are whole */
+        int64_t size;
+        char *bytes;            /* behind this struct */
+    } page;
+
+    /* How far a reader is in a log, and how many examples a thread has visited; apart from those of others by two
+       cache lines. */
+    typedef struct place { page *at; int64_t byte; char pad[112]; } place;
+    typedef struct tally { int64_t visits; char pad[120]; } tally;
+
+    static page *page_next(page *p) { return __atomic_load_n(&p->next, __ATOMIC_ACQUIRE); }
+    static int64_t page_used(page *p) { return __atomic_load_n(&p->used, __ATOMIC_ACQUIRE); }
+    static void page_link(page *p, page *next) { __atomic_store_n(&p->next, next, __ATOMIC_RELEASE); }
+    static void page_use(page *p, int64_t used) { __atomic_store_n(&p->used, used, __ATOMIC_RELEASE); }
+    static int64_t tally_get(tally *t) { return __atomic_load_n(&t->visits, __ATOMIC_RELAXED); }
+    static void tally_set(tally *t, int64_t visits) { __atomic_store_n(&t->visits, visits, __ATOMIC_RELAXED); }
+    """
+    ctypedef struct page:
+        page* next
+        int64_t used
+        int64_t size
+        char* bytes
+    ctypedef struct place:
+        page* at
+        int64_t byte
+    ctypedef struct tally:
+        int64_t visits
+    page* page_next(page* p) noexcept nogil
+    int64_t page_used(page* p) noexcept nogil
+    void page_link(page* p, page* next) noexcept nogil
+    void page_use(page* p, int64_t used) noexcept nogil
+    int64_t tally_get(tally* t) noexcept nogil
+    void tally_set(tally* t, int64_t visits) noexcept nogil
+
+
+cdef struct Entry:          # its words follow it
+    int64_t i
+    double coef
+    Cut cut
+
+cdef int64_t PAGE = 1 << 16
+
+
+cdef class Exchange:
+    """The logs of `n_members` threads, and how far each thread has read in those of the others."""
+
+    cdef readonly int n_members
+    cdef page** first           # of each log
+    cdef page** last
+    cdef place* places          # [reader * n_members + writer]
+    cdef tally* tallies
+
+    def __cinit__(self, int n_members):
+        cdef int k
+        self.n_members = n_members
+        self.first = <page**>calloc(n_members, sizeof(page*))
+        self.last = <page**>calloc(n_members, sizeof(page*))
+        self.places = <place*>calloc(n_members * n_members, sizeof(place))
+        self.tallies = <tally*>calloc(n_members, sizeof(tally))
+        if self.first == NULL or self.last == NULL or self.places == NULL or self.tallies == NULL:
+            raise MemoryError()
+        for k in range(n_members):
+            self.first[k] = self.last[k] = new_page(PAGE)
+        self.rewind()
+
+    def __dealloc__(self):
+        cdef int k
+        if self.first != NULL:
+            for k in range(self.n_members):
+                free_pages(self.first[k])
+        free(self.first)
+        free(self.last)
+        free(self.places)
+        free(self.tallies)
+
+    cdef int post(self, int member, Py_ssize_t i, const Cut* cut, double coef) except -1 nogil:
+        """Append to a member's log that its w has changed by coef times the cut of example i."""
+        cdef page* p = self.last[member]
+        cdef int64_t words = cut.n_words * <int64_t>sizeof(int32_t)
+        cdef int64_t size = <int64_t>sizeof(Entry) + (words + 7) // 8 * 8
+        cdef Entry* entry
+        if p.used + size > p.size:
+            p = new_page(max(PAGE, size))
+            page_link(self.last[member], p)
+            self.last[member] = p
+        entry = <Entry*>(p.bytes + p.used)
+        entry.i, entry.coef, entry.cut = i, coef, cut[0]
+        memcpy(entry + 1, cut.words, words)
+        page_use(p, p.used + size)
+        return 0
+
+    cdef int read(self, int member, Problem problem, void* w) except -1 nogil:
+        """Apply to a member's w what the other logs have that it has not read."""
+        cdef int other
+        cdef place* here
+        cdef page* following
+        cdef int64_t used
+        cdef Entry* entry
+        cdef Cut cut
+        for other in range(self.n_members):
+            if other == member:
+                continue
+            here = &self.places[member * self.n_members + other]
+            while True:
+                following = page_next(here.at)      # before the count, which is final if there is one
+                used = page_used(here.at)
+                while here.byte < used:
+                    entry = <Entry*>(here.at.bytes + here.byte)
+                    cut = entry.cut
+                    cut.words = <int32_t*>(entry + 1)
+                    problem.c_add(entry.i, &cut, entry.coef, w)
+                    here.byte += <int64_t>sizeof(Entry) + (cut.n_words * <int64_t>sizeof(int32_t) + 7) // 8 * 8
+                if following == NULL:
+                    break
+                here.at, here.byte = following, 0
+        return 0
+
+    cdef void rewind(self) noexcept nogil:
+        """Empty the logs. All have read all, and no thread is at work."""
+        cdef int k, other
+        for k in range(self.n_members):
+            free_pages(self.first[k].next)
+            self.first[k].next = NULL
+            self.first[k].used = 0
+            self.last[k] = self.first[k]
+            for other in range(self.n_members):
+                self.places[other * self.n_members + k].at = self.first[k]
+                self.places[other * self.n_members + k].byte = 0
+
+    cdef double visits(self) noexcept nogil:
+        """Examples that all members have visited in this pass."""
+        cdef int k
+        cdef int64_t total = 0
+        for k in range(self.n_members):
+            total += tally_get(&self.tallies[k])
+        return <double>total
+
+    def __reduce__(self):
+        raise TypeError("an Exchange belongs to the threads that use it")
+
+
+cdef page* new_page(int64_t size) except NULL nogil:
+    cdef page* p = <page*>malloc(sizeof(page) + size)
+    if p == NULL:
+        with gil:
+            raise MemoryError("no memory for the changes of the weights")
+    p.next, p.used, p.size = NULL, 0, size
+    p.bytes = <char*>(p + 1)
+    return p
+
+
+cdef void free_pages(page* p) noexcept nogil:
+    cdef page* following
+    while p != NULL:
+        following = p.next
+        free(p)
+        p = following
+
+
+cdef class Part(DualState):
+    """One thread's part of a dual state: the alphas of examples start .. stop - 1, and weights of its own.
+
+    Parameters
+    ----------
+    problem : Problem
+        All examples, with scratch memory of its own.
+    C, seed, averaging : see `DualState`.
+    whole : DualState
+        Whose working sets these are.
+    exchange : Exchange
+    member : int
+        The thread's number there.
+    start, stop : int
+        Its examples; bounds of groups where there are groups.
+    """
+
+    cdef DualState whole
+    cdef Exchange exchange
+    cdef int member
+    cdef Py_ssize_t start, stop
+    cdef int64_t counted        # visits that the whole knows of
+
+    def __init__(self, Problem problem not None, const double[::1] C, DualState whole not None,
+                 Exchange exchange not None, int member, Py_ssize_t start, Py_ssize_t stop, *, seed=0, averaging=None):
+        super().__init__(problem, C, seed=seed, averaging=averaging)
+        free(self.sets)
+        self.sets, self.n_sets = whole.sets, 0
+        self.whole, self.exchange, self.member = whole, exchange, member
+        self.start, self.stop = start, stop
+        if problem.groups is None:
+            self.groups = np.arange(start, stop + 1, dtype=np.int64)
+        else:
+            groups = np.asarray(problem.groups)
+            self.groups = groups[np.searchsorted(groups, start):np.searchsorted(groups, stop) + 1]
+
+    def __dealloc__(self):
+        self.sets = NULL        # they are the whole's
+
+    cdef double tick(self) noexcept nogil:
+        """As in `WeightState`, at the time of all threads."""
+        cdef double t = self.exchange.visits() - 1.0
+        return 0.5 * t * (t + 1.0) if self.averaging == AVERAGE_LINEAR else t
+
+    cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil:
+        DualState.update(self, i, cut, coef)
+        return self.exchange.post(self.member, i, cut, coef)
+
+    cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
+        self.exchange.read(self.member, self.problem, self.w)
+        DualState.decode(self, i, cut, violation)
+        tally_set(&self.exchange.tallies[self.member], self.n_visits)
+        return 0
+
+    def begin(self):
+        """Take the whole's weights and this part's working sets as they are: a pass begins."""
+        cdef Py_ssize_t i
+        self.weights[:] = self.whole.weights
+        tally_set(&self.exchange.tallies[self.member], 0)
+        self.n_visits = self.counted = self.n_cuts = self.n_patterns = 0
+        for i in range(self.start, self.stop):
+            self.n_cuts += self.sets[i].n
+            self.make_room(self.sets[i].n)
+            self.position[i] = -1
+            if self.sets[i].n > 0:
+                self.position[i] = self.n_patterns
+                self.support[self.n_patterns] = i
+                self.n_patterns += 1
+
+
+def count(DualState whole not None, parts):
+    """Bring the counters of a state up to date with its parts'. No thread is at work."""
+    cdef Part part
+    cdef Exchange exchange = None
+    whole.n_cuts = whole.n_patterns = 0
+    for part in parts:
+        exchange = part.exchange
+        exchange.read(part.member, part.problem, part.w)
+        whole.n_cuts += part.n_cuts
+        whole.n_patterns += part.n_patterns
+        whole.dual += part.dual
+        whole.cost += part.cost
+        whole.n_argmax += part.n_argmax
+        whole.n_updates += part.n_updates
+        whole.n_visits += part.n_visits - part.counted
+        part.dual = part.cost = 0.0
+        part.n_argmax = part.n_updates = 0
+        part.counted = part.n_visits
+    exchange.rewind()
+
+
+def gather(DualState whole not None, parts):
+    """The same, and the sum of vectors that its average is made of; its weights are left to `DualState.settle`."""
+    count(whole, parts)
+    if whole.averaging != AVERAGE_NONE:
+        for part in parts:
+            whole.average_sum += part.average_sum
+            part.average_sum[:] = 0.0
+
+
+def costs(Problem problem not None):
+    """What one visit of each example takes, by the problem's own count: array (n_samples,)."""
+    cdef Py_ssize_t i
+    cdef double[::1] cost = np.empty(problem.n_samples)
+    for i in range(problem.n_samples):
+        cost[i] = problem.c_cost(i)
+    return np.asarray(cost)

@@ -1,0 +1,95 @@
+"""A schedule on every core: parts of the examples in threads that keep one another's weights up to date.
+
+The order in which the threads' steps reach each copy of the weights is the machine's: equal seeds lead to the same
+optimum, not to the same bits. After each pass w and the dual objective are computed from the alphas, as they are after
+a pass of one thread, so certificates are exact as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from structsvm.dual._threads import Exchange, Part, costs, count, gather
+from structsvm.dual.parallel import parallel_map
+
+
+class ThreadedSchedule:
+    """What `structsvm.dual._schedules.Schedule` is to one thread.
+
+    Parameters
+    ----------
+    state : DualState
+    C : ndarray of shape (n_samples,)
+    n_threads : int
+        At most as many as there are examples (groups of them).
+    schedule_on : callable
+        Makes the schedule of a state; each thread's is made by it.
+    averaging : {None, "uniform", "linear"}
+        As the state has it.
+    """
+
+    def __init__(
+        self, state: Any, C: Any, n_threads: int, schedule_on: Callable[[Any], Any], averaging: str | None
+    ) -> None:
+        self.state, self.alone = state, schedule_on(state)
+        problem = state.problem
+        bounds = equal_shares(costs(problem), problem.groups, n_threads)
+        exchange = Exchange(len(bounds) - 1)
+        words = state.random_words()
+        self.parts = [
+            Part(
+                problem.shard(0, problem.n_samples), C, state, exchange, k, start, stop,
+                seed=int(words[0]) ^ k, averaging=averaging,
+            )
+            for k, (start, stop) in enumerate(pairwise(bounds))
+        ]  # fmt: skip
+        self.schedules = [schedule_on(part) for part in self.parts]
+
+    @property
+    def n_samples(self) -> int:
+        return sum(schedule.n_samples for schedule in self.schedules)
+
+    @property
+    def next(self) -> int:
+        return sum(schedule.next for schedule in self.schedules)
+
+    def start_pass(self) -> None:
+        """Shuffle; the pass begins with the next `run`."""
+        self._together(lambda k: self.parts[k].begin())
+        for schedule in self.schedules:
+            schedule.start_pass()
+
+    def run(self, seconds: float) -> bool:
+        """Visit examples for about `seconds`; return whether the pass is complete."""
+        try:
+            done = all(self._together(lambda k: self.schedules[k].run(seconds)))
+        except BaseException:
+            gather(self.state, self.parts)
+            self.state.settle()
+            raise
+        (gather if done else count)(self.state, self.parts)
+        return done
+
+    def _together(self, function: Callable[[int], Any]) -> Any:
+        return parallel_map(function, range(len(self.parts)), len(self.parts), wait=True)
+
+    def get_state(self) -> Any:
+        """What one thread's schedule carries at its beginning: nothing that is worth keeping."""
+        return self.alone.get_state()
+
+    def set_state(self, numbers: Any) -> None:
+        """Accept what another schedule of the kind has carried. Raises ValueError if it is none."""
+        self.alone.set_state(numbers)
+
+
+def equal_shares(cost: Any, groups: Any, n_parts: int) -> list[int]:
+    """Bounds of consecutive examples of about equal cost, never through a group; fewer parts if examples are few."""
+    ends = np.concatenate([[0.0], np.cumsum(cost)])
+    bounds = np.arange(len(ends)) if groups is None else np.asarray(groups)
+    wanted = ends[-1] * np.arange(1, n_parts) / n_parts
+    inner = bounds[np.searchsorted(ends[bounds], wanted).clip(0, len(bounds) - 1)]
+    return np.unique([bounds[0], *inner, bounds[-1]]).astype(int).tolist()

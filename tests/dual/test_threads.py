@@ -1,0 +1,193 @@
+"""Threads that train one model: the optimum of one thread, exact certificates, whole states."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from python_oracles import Data
+
+from structsvm import FrankWolfe, LaRank, PassiveAggressive
+from structsvm.dual.threads import ThreadedSchedule, equal_shares
+from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers.base import relative_gap
+
+
+def chains(n=120, oracle=ViterbiOracle, seed=0, **formulation):
+    rng = np.random.default_rng(seed)
+    X = [rng.normal(size=(t, 6)) for t in rng.integers(1, 9, n)]
+    w = rng.normal(size=(6, 3))
+    labels = [np.argmax(x @ w + rng.normal(size=(len(x), 3)), axis=1) for x in X]
+    return oracle(3, 6).bind(X, labels, **formulation)
+
+
+def start(solver, problem):
+    run = solver.start(problem)
+    assert isinstance(run.schedule, ThreadedSchedule)
+    return run
+
+
+def advance(run, n_passes=1):
+    last = run.n_iter + n_passes
+    while run.n_iter < last:
+        run.advance(1.0)
+
+
+SOLVERS = [
+    LaRank(C=0.3, tol=1e-3, max_iter=1000, random_state=0),
+    LaRank(C=0.3, tol=1e-3, max_iter=1000, schedule="fixed", random_state=0),
+    LaRank(C=0.3, tol=1e-2, max_iter=1000, schedule="adaptive", random_state=0),
+    LaRank(C=0.3, tol=1e-2, max_iter=1000, penalty="quadratic", random_state=0),
+    LaRank(C=0.3, tol=1e-2, max_iter=1000, rescaling="slack", average=False, random_state=0),
+    FrankWolfe(C=0.3, tol=1e-2, random_state=0),
+    FrankWolfe(C=0.3, tol=1e-2, sampling="gap", random_state=0),
+]
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+def test_the_optimum_is_that_of_one_thread(solver, n_threads):
+    problem = chains(**solver.formulation())
+    alone = solver.solve(problem)
+    run = type(solver)(**solver.get_params() | {"deterministic": False, "n_jobs": n_threads}).solve(problem)
+    assert run.status == "converged"
+    assert run.dual == pytest.approx(alone.dual, rel=2.0 * solver.tol)
+    assert run.primal == pytest.approx(run.primal_at(run.weights), rel=1e-9)
+    assert run.dual == pytest.approx(run.state.settle(), rel=1e-12)
+    assert relative_gap(run.primal, run.dual) <= solver.tol
+
+
+def test_every_example_is_visited_once_in_a_pass():
+    problem = chains()
+    run = start(LaRank(C=0.3, deterministic=False, n_jobs=3, random_state=0), problem)
+    for n_passes in (1, 2, 3):
+        while not run.advance(0.001):
+            assert 0 <= run.schedule.next <= run.schedule.n_samples == problem.n_samples
+        assert run.state.n_visits == run.state.n_argmax == n_passes * problem.n_samples
+        assert run.n_iter == n_passes
+
+
+@pytest.mark.parametrize("n_passes", [1, 4])
+def test_all_threads_end_with_the_weights_of_the_alphas(n_passes):
+    """Rows of 2,000 numbers make cuts that fill many pages of the logs."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(20, 50)) for _ in range(150)]
+    problem = ViterbiOracle(4, 50).bind(X, [rng.integers(0, 4, 20) for _ in X])
+    run = start(LaRank(C=1.0, deterministic=False, n_jobs=3, random_state=0), problem)
+    advance(run, n_passes)
+    for part in run.schedule.parts:
+        np.testing.assert_allclose(part.weights, run.state.weights, rtol=1e-3, atol=1e-4)
+    examples, alpha = run.state.alphas()
+    assert (alpha > 0.0).all()
+    assert (np.bincount(examples, alpha, problem.n_samples) <= 1.0 + 1e-9).all()
+    assert run.state.n_cuts == len(alpha)
+    assert run.state.n_patterns == len(np.unique(examples))
+
+
+def test_the_average_is_that_of_the_passes_time():
+    problem = chains(200)
+    alone = LaRank(C=5.0, max_iter=2, random_state=0).solve(problem)
+    run = LaRank(C=5.0, max_iter=2, random_state=0, deterministic=False, n_jobs=2).solve(problem)
+    assert alone.use_average and run.use_average
+    assert run.primal == pytest.approx(alone.primal, rel=0.1)
+    assert run.primal < 0.8 * run.primal_at(run.state.weights)
+
+
+def test_passive_aggressive_threads():
+    problem = chains()
+    run = PassiveAggressive(C=0.3, deterministic=False, n_jobs=2, random_state=0).solve(problem)
+    alone = PassiveAggressive(C=0.3, random_state=0).solve(problem)
+    assert run.state.n_visits == problem.n_samples
+    assert run.dual == pytest.approx(alone.dual, rel=0.2)
+
+
+def test_deterministic_training_is_one_threads():
+    problem = chains()
+    one, two = (LaRank(C=0.3, random_state=0, n_jobs=n).solve(problem) for n in (1, 2))
+    np.testing.assert_array_equal(one.weights, two.weights)
+    one, two = (LaRank(C=0.3, random_state=0, n_jobs=1, deterministic=free).solve(problem) for free in (True, False))
+    np.testing.assert_array_equal(one.weights, two.weights)
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_groups_stay_together(n_threads):
+    problem = chains(oracle=GreedyOracle)
+    assert problem.groups is not None
+    run = start(LaRank(C=0.3, deterministic=False, n_jobs=n_threads, random_state=0), problem)
+    for part in run.schedule.parts:
+        assert {part.groups[0], part.groups[-1]} <= set(problem.groups.tolist())
+    assert sum(len(part.groups) - 1 for part in run.schedule.parts) == len(problem.groups) - 1
+    advance(run)
+    assert run.state.n_visits == problem.n_samples
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 10])
+def test_shares_are_about_equal(n_parts):
+    cost = np.random.default_rng(0).uniform(0.5, 2.0, 200)
+    bounds = equal_shares(cost, None, n_parts)
+    assert bounds[0] == 0 and bounds[-1] == 200 and len(bounds) == n_parts + 1
+    shares = [cost[a:b].sum() for a, b in pairwise(bounds)]
+    assert max(shares) - min(shares) <= 4.0
+    assert equal_shares(np.zeros(3), None, 2) in ([0, 3], [0, 1, 3], [0, 2, 3])
+    assert equal_shares(np.ones(2), None, 5) == [0, 1, 2]
+
+
+def test_more_threads_than_examples():
+    problem = chains(3)
+    run = LaRank(C=0.3, deterministic=False, n_jobs=8, tol=1e-3, max_iter=1000, random_state=0).solve(problem)
+    assert run.status == "converged"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_checkpoint_goes_from_threads_to_one_and_back(tmp_path, n_jobs):
+    problem, path = chains(), tmp_path / "run"
+    first = LaRank(C=0.3, max_iter=2, random_state=0, checkpoint=path, deterministic=False, n_jobs=3 - n_jobs)
+    dual = first.solve(problem).dual
+    second = LaRank(C=0.3, max_iter=6, random_state=0, checkpoint=path, deterministic=False, n_jobs=n_jobs)
+    run = second.solve(problem)
+    assert run.n_iter == 6
+    assert run.dual > dual
+
+
+def test_an_error_of_the_oracle_comes_out_and_leaves_a_whole_state():
+    data = Data(0, n=40)
+    oracle, calls = type(data.oracle), []
+
+    class Failing(oracle):
+        def argmax(self, x, w, y_true=None, rescaling=None):
+            calls.append(0)
+            if len(calls) > 60:
+                raise RuntimeError("out of order")
+            return super().argmax(x, w, y_true, rescaling)
+
+    data.oracle.__class__ = Failing
+    run = start(LaRank(C=0.3, deterministic=False, n_jobs=2, random_state=0), data.bind())
+    with pytest.raises(RuntimeError, match="out of order"):
+        advance(run, 3)
+    dual, n_cuts = run.state.dual, run.state.n_cuts
+    assert run.state.settle() == pytest.approx(dual)
+    assert len(run.state.alphas()[0]) == n_cuts > 0
+
+
+def test_ctrl_c_leaves_the_weights_of_the_alphas(monkeypatch):
+    problem = chains(400)
+    solver = LaRank(C=0.3, deterministic=False, n_jobs=2, random_state=0)
+    run = start(solver, problem)
+    advance(run)
+    last = run.schedule.schedules[1]
+
+    class Stopped:
+        n_samples, next = last.n_samples, 0
+
+        def start_pass(self):
+            last.start_pass()
+
+        def run(self, seconds):
+            raise KeyboardInterrupt
+
+    run.schedule.schedules[1] = Stopped()
+    run = solver.solve(problem, run=run)
+    assert run.status == "interrupted"
+    weights = run.state.weights.copy()
+    run.state.settle()
+    np.testing.assert_array_equal(run.state.weights, weights)
