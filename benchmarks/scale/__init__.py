@@ -1,0 +1,1 @@
+"""Scale: one part per file."""
