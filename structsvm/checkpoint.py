@@ -22,7 +22,7 @@ from structsvm.parameters import plain
 from structsvm.progress import Monitor
 
 # What may differ between the run that wrote a checkpoint and the one that resumes from it.
-FREE = {"max_iter", "rounds", "tol", "n_jobs", "checkpoint", "checkpoint_every"}
+FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "checkpoint_every"}
 
 
 class Checkpoint(Monitor, os.PathLike[str]):
