@@ -50,6 +50,8 @@ WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 # By how many standard errors, on how many held-out sequences, a margin must predict better than the log loss does,
 # which is the better one by more where it is (parts of training data: 1.5 F1 on Spanish entities; on tags -0.4 %).
 SURE, ENOUGH = 1.0, 500
+# Numbers that the log loss may store in all to be tried: 1 GB of them.
+MOST_MOMENTS = 1 << 28
 # Where the path of the log loss begins: below, hardly anything is learnt.
 LOWEST_OF_LOG = 10.0 * LOWEST
 
@@ -121,15 +123,18 @@ class SequenceModel(CalibratedStructures):
         for loss in losses:
             search = Search(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
             if is_log(loss):
-                search.lowest = LOWEST_OF_LOG
+                search.lowest, search.patience = LOWEST_OF_LOG, 1
             searches.append(search)
         return LossSearch(searches, SURE, ENOUGH)
 
     def losses_to_choose(self, data: Any) -> Any:
-        """The losses that are to be compared: outputs that are known in part have a margin alone."""
+        """The losses to compare: without the log loss where outputs are known in part, or it takes much memory."""
         if self.params.get("loss") != AUTO or self.is_open(data):
             return (self.loss,)
-        return possible_losses(SimpleNamespace(**self.params))
+        tokens, oracle = data[0], self.oracle
+        pairs = oracle.n_labels if oracle.n_bigrams else 0
+        rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
+        return possible_losses(SimpleNamespace(**self.params)) if rows * oracle.stride <= MOST_MOMENTS else (self.loss,)
 
     def _adopt_part(self, part: Any) -> Any:
         self.oracle = part.model.oracle
