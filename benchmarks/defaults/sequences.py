@@ -38,7 +38,7 @@ SETS = {
     "treebank tags, rich template": lambda: columns("Treebank tags", "rich", 1),
     "OCR, nine folds": lambda: letters(np.not_equal),
     "Spanish entities, dicts, all sentences": lambda: dicts(None),
-    "Spanish entities, CRF++'s template, every feature": lambda: columns("CoNLL-2002 es", "crf++", 1),
+    "Spanish entities, every feature of CRF++'s template": lambda: columns("CoNLL-2002 es", "crf++", 1),
     "Spanish entities, rich template": lambda: columns("CoNLL-2002 es", "rich", 1),
 }
 ABOUT = f"""
