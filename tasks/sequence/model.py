@@ -18,6 +18,7 @@ from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import parallel_map
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.matrices import split_rows
 from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
@@ -268,8 +269,39 @@ class SequenceModel(CalibratedStructures):
             return self._predict_part(X, allowed)
 
     def _predict_part(self, X: Any, allowed: Any, lengths: Any = None) -> Any:
+        if allowed is None and not isinstance(X, Tokens):
+            found = self.scored(X, lengths)
+            if found is not None:
+                chain = self.oracle.chain(found[0].without_empty())
+                return self.split(chain.decode(self.weights, scores=found[1]), found[0].offsets)
         tokens = X if isinstance(X, Tokens) else self.encode(X, lengths)
         return self.split(self.predict_tokens(tokens, allowed=allowed), tokens.offsets)
+
+    def scored(self, X: Any, lengths: Any) -> tuple[Any, Any] | None:
+        """Tokens without features, and their scores as products of matrices; None where X is not made of filled rows.
+
+        Rows that are not finite are left to `encode`, which says where they are.
+        """
+        oracle, units = self.oracle, self.units
+        if units is None or units.centre is None or oracle.n_bigrams or not isinstance(X, (list, tuple, np.ndarray)):
+            return None
+        rows = split_rows(X, lengths) if lengths is not None else X
+        d, K = len(units.scale), oracle.n_labels
+        if not all(isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == d and x.dtype.kind == "f" for x in rows):
+            return None
+        offsets = np.concatenate([[0], np.cumsum([len(x) for x in rows])]).astype(np.int64)
+        weights = np.zeros((d, oracle.stride), dtype=np.float32)
+        row = oracle.padding_row
+        weights[:, :K], row[:K] = units.folded(self.rows(0, d + 1))
+        scores = np.empty((offsets[-1], oracle.stride), dtype=np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for x, a, b in zip(rows, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+                np.matmul(x.astype(np.float32, copy=False), weights, out=scores[a:b])
+            scores += row
+        if not np.isfinite(scores[:, :K]).all():
+            return None
+        nothing = np.zeros(offsets[-1] + 1, dtype=np.int64)
+        return Tokens(offsets, nothing, np.empty(0, dtype=np.int32), None, oracle.n_token_features), scores
 
     @property
     def is_greedy(self) -> bool:

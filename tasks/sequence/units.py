@@ -90,8 +90,9 @@ class Units:
 
     def folded(self, weights: Any) -> tuple[Any, Any]:
         """Weights of the columns as they came, array (n_features, n_labels), and the intercepts, (n_labels,)."""
-        columns = weights[:-1] / self.scale[:, None]
-        return columns, weights[-1] if self.centre is None else weights[-1] - self.centre @ columns
+        columns = weights[:-1] / self.scale[:, None].astype(np.float64)
+        intercepts = weights[-1] if self.centre is None else weights[-1] - self.centre @ columns
+        return columns.astype(np.float32), intercepts.astype(np.float32)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {"scale": self.scale} | ({} if self.centre is None else {"centre": self.centre})

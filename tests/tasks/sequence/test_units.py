@@ -107,3 +107,23 @@ def test_streams_keep_the_units_of_their_first_batch():
         stream.partial_fit(FILLED[20:40], Y[20:40])
     assert (stream.model_.units.scale == scale).all()
     assert stream.score(FILLED[40:], Y[40:]) > 0.5
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"inference": "greedy"}, {"constraints": (None, np.array([True, False, True]), None)}]
+)
+def test_filled_rows_are_multiplied_as_matrices(params, monkeypatch):
+    model = fitted(FILLED, broken="predict", **params)
+    X = [*FILLED, np.empty((0, 6), np.float32)]
+    expected = model.model_.split(model.model_.predict_tokens(model.model_.encode(X)), model.model_.encode(X).offsets)
+    monkeypatch.setattr(SequenceModel, "encode", lambda *_: pytest.fail("rows are encoded"))
+    assert model.predict(X) == model.predict([rows.astype(float) for rows in X]) == expected
+    assert model.predict(np.concatenate(X), lengths=[len(rows) for rows in X]) == expected
+    assert model.predict([]) == []
+    monkeypatch.undo()
+    assert model.predict([rows.tolist() and list(rows) for rows in FILLED]) == expected[:-1]
+    with pytest.raises(ValueError, match="sequence 1, token 0"):
+        model.predict([FILLED[0], np.full((1, 6), np.nan, np.float32)])
+    chain = model.model_.oracle.chain(model.model_.encode(FILLED))
+    with pytest.raises(ValueError, match="scores have shape"):
+        chain.decode(model.model_.weights, scores=np.zeros((1, 8), np.float32))
