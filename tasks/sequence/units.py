@@ -7,6 +7,7 @@ The model learns weights of what `Units.apply` returns; `Units.folded` has those
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -47,13 +48,13 @@ class Units:
             centre = rows.mean(axis=0, dtype=np.float64)
             size = rows.std(axis=0, dtype=np.float64)
             size[size <= CONSTANT * np.abs(centre)] = 0.0
-            length = np.sqrt(max(np.count_nonzero(size), 1))
+            length = math.sqrt(max(np.count_nonzero(size), 1))
         else:
             centre = None
             values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
             counts = np.bincount(tokens.indices, minlength=d)
             size = np.sqrt(np.bincount(tokens.indices, weights=values**2, minlength=d) / np.maximum(counts, 1))
-            length = np.sqrt(max(tokens.n_entries, 1) / n)
+            length = math.sqrt(max(tokens.n_entries, 1) / n)
         size[size == 0.0] = 1.0
         scale = np.clip(size * length, LEAST, np.finfo(np.float32).max)
         return cls(scale.astype(np.float32), None if centre is None else centre.astype(np.float32))
