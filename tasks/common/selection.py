@@ -111,8 +111,7 @@ class Choice:
     @property
     def text(self) -> str:
         """One line: what was chosen, and how sure that is."""
-        best = next(row for row in self.table if row[0] == self.C)
-        others = [row for row in ranking(self.metric, self.table) if row is not best]
+        best, *others = ranking(self.metric, self.table)
         text = "" if self.loss is None else f"loss = {self.loss!r}, "
         text += f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
         text += f"{self._value(best[1])} +- {self._value(best[2])}"
@@ -157,14 +156,6 @@ def ranking(metric: str, table: Any) -> Any:
     """Rows of the table, the best first; of equal ones that of the smallest C."""
     sign = 1.0 if is_loss(metric) else -1.0
     return sorted(table, key=lambda row: (sign * row[1], row[0]))
-
-
-def smoothed(table: Any) -> Any:
-    """Rows of the table, in the order of C, with the mean of each score and those beside it; ends have one twice."""
-    scores = np.array([row[1] for row in table])
-    padded = np.concatenate([scores[:1], scores, scores[-1:]])
-    means = (padded[:-2] + scores + padded[2:]) / 3.0
-    return [(row[0], float(mean), *row[2:]) for row, mean in zip(table, means, strict=True)]
 
 
 class ChoiceCheckpoint(Checkpoint):
@@ -250,18 +241,15 @@ class Search:
         Values that may be worse than the best so far before the path ends.
     part : Part or None
         The training that runs.
-    smooths : bool
-        Whether a value is chosen by the mean of its score and those of the values beside it.
-    judged : dict of Held
-        How the held-out examples were predicted at each value.
+    held : Held
+        How the held-out examples were predicted at the best value.
     """
 
-    lowest, longest, patience, smooths = LOWEST, LONGEST, PATIENCE, False
+    lowest, longest, patience = LOWEST, LONGEST, PATIENCE
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
         self.part: Part | None = None
-        self.judged: dict[float, Held] = {}
         self.data, self.weight = model.distinct(data, weight, solver)
         self.seed = seed_from(getattr(solver, "random_state", 0))
         self.solver = path_solver(solver, self.seed)
@@ -292,12 +280,12 @@ class Search:
             for part in self.parts:
                 self.part = part
                 n_passes += part.train(self.solver.set_params(C=C), monitor)
-            held = self.judged[C] = joined([part.judged() for part in self.parts])
+            held = joined([part.judged() for part in self.parts])
             self.table.append((C, *ratio(*held[1:]), n_passes))
             best = ranking(held.metric, self.table)[0]
-            rows = sorted(self.table)
-            chosen = ranking(held.metric, smoothed(rows))[0] if self.smooths else best
-            self.choice = Choice(chosen[0], held.metric, rows, len(held.numerator))
+            if best is self.table[-1]:
+                self.held = held
+            self.choice = Choice(best[0], held.metric, sorted(self.table), len(held.numerator))
             if len(self.table) - self.table.index(best) > self.patience:
                 break
 
@@ -377,7 +365,7 @@ class LossSearch:
 
     def _held(self, monitor: Any) -> list[Held]:
         """How examples were predicted with each loss."""
-        held = [[search.judged[search.choice.C]] for search in self.searches]
+        held = [[search.held] for search in self.searches]
         for turn in range(1, TURNS):
             if len(self.searches) == 1 or sum(len(one.numerator) for one in held[0]) >= self.enough:
                 break

@@ -118,14 +118,11 @@ class SequenceModel(CalibratedStructures):
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         losses = self.losses_to_choose(data)
-        if len(losses) == 1 or self.choice is not None:
-            search = super().search(data, sample_weight, solver)
-            search.smooths = True
-            return search
+        if len(losses) < 2 or self.choice is not None:
+            return super().search(data, sample_weight, solver)
         searches = []
         for loss in losses:
             search = Search(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
-            search.smooths = True
             if is_log(loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
             searches.append(search)
