@@ -1,7 +1,8 @@
 """Rows of numbers, without their units: each column divided by its size, and an intercept.
 
 A column counts as much as any other, whatever it is measured in, and a row as much as the label before: the mean
-square of its length is 1, as each transition is 1. Rows that are filled are centred too; zeros of others stay zeros.
+square of its length is 1, as each transition is 1; of attributes each weighs as much as that. Rows that are filled are
+centred too; zeros of others stay zeros.
 The model learns weights of what `Units.apply` returns; `Units.folded` has those of the columns as they came.
 """
 
@@ -22,6 +23,8 @@ ARRAYS = {
     "scale": Array("f4", ("n_features",), within=(LEAST, None)),
     "centre": Array("f4", ("n_features",), needed=False),
 }
+# Rows with a smaller share of numbers that are not zero are those of attributes (one column per word, say).
+ATTRIBUTES = 0.05
 # A column whose standard deviation is a smaller share of its mean is constant.
 CONSTANT = 1e-6
 
@@ -54,7 +57,7 @@ class Units:
             values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
             counts = np.bincount(tokens.indices, minlength=d)
             size = np.sqrt(np.bincount(tokens.indices, weights=values**2, minlength=d) / np.maximum(counts, 1))
-            length = math.sqrt(max(tokens.n_entries, 1) / n)
+            length = 1.0 if tokens.n_entries < ATTRIBUTES * n * d else math.sqrt(tokens.n_entries / n)
         size[size == 0.0] = 1.0
         scale = np.clip(size * length, LEAST, np.finfo(np.float32).max)
         return cls(scale.astype(np.float32), None if centre is None else centre.astype(np.float32))

@@ -67,6 +67,9 @@ def test_what_columns_are_divided_by():
     new = units.apply(tokens)
     assert new.indices.tolist() == [0, 5, 1, 5, 5, 5, 5]
     np.testing.assert_allclose(new.values, [1 / length, 1.0, 1 / length, 1.0, 1.0, 1.0, 1.0])
+    tokens = FeatureEncoder().fit_transform([csr_array(([2.0, 4.0, 1.0], ([0, 1, 1], [7, 7, 90])), shape=(2, 100))])
+    units = Units.fit(tokens)  # attributes: the size of each alone
+    assert units.scale[[7, 90, 0]].tolist() == [np.float32(np.sqrt(10.0)), 1.0, 1.0]
 
 
 def test_files(tmp_path):
