@@ -112,15 +112,16 @@ class Choice:
     def text(self) -> str:
         """One line: what was chosen, and how sure that is."""
         best, *others = ranking(self.metric, self.table)
-        text = "" if self.loss is None else f"loss = {self.loss!r}, "
-        text += f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
+        text = f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
         text += f"{self._value(best[1])} +- {self._value(best[2])}"
         if others:
             text += f", next best {self._value(others[0][1])} at C = {others[0][0]:g}"
-        for loss, (C, score, _) in self.losses.items():
-            if loss != self.loss:
-                text += f"; loss = {loss!r}: {self._value(score)} at C = {C:g}"
-        return text + ")"
+        if self.loss is None:
+            return text + ")"
+        _, score, error = self.losses[self.loss]
+        values = [f"{self._value(score)} +- {self._value(error)}"]
+        values += [f"{self._value(row[1])} with {loss!r}" for loss, row in self.losses.items() if loss != self.loss]
+        return f"loss = {self.loss!r} (held-out {self.metric} {', '.join(values)}), {text})"
 
     def _value(self, score: float) -> str:
         return f"{score:.3f}" if is_loss(self.metric) else f"{100.0 * score:.1f}"

@@ -351,8 +351,8 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     assert loss.text == "C = 10 (of 0.1 to 10; held-out tree loss 0.900 +- 0.004, next best 0.930 at C = 0.1)"
     assert not choice.is_at_edge and loss.is_at_edge
     assert not Choice(0.1, "F1", table[:1], 100).is_at_edge
-    compared = Choice(1.0, "F1", table, 100, "log", {"log": (1.0, 0.931, 0.003), "hamming": (0.3, 0.92, 0.004)})
-    assert compared.text == f"loss = 'log', {choice.text[:-1]}; loss = 'hamming': 92.0 at C = 0.3)"
+    compared = Choice(1.0, "F1", table, 100, "log", {"log": (1.0, 0.932, 0.002), "hamming": (0.3, 0.92, 0.004)})
+    assert compared.text == f"loss = 'log' (held-out F1 93.2 +- 0.2, 92.0 with 'hamming'), {choice.text}"
     assert Choice.from_json(compared.to_json()) == compared
     assert Choice.from_json(choice.to_json()) == choice
 
