@@ -51,7 +51,7 @@ class Units:
             centre = rows.mean(axis=0, dtype=np.float64)
             size = rows.std(axis=0, dtype=np.float64)
             size[size <= CONSTANT * np.abs(centre)] = 0.0
-            length = math.sqrt(max(np.count_nonzero(size), 1))
+            length = math.sqrt(max(int(np.count_nonzero(size)), 1))
         else:
             centre = None
             values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
