@@ -95,6 +95,22 @@ class ViterbiOracle(LabelChain):
         elif self.label_costs is not None:
             self.rescalings, self.penalties = ("margin",) if loss == "hamming" else (), ("linear",)
 
+    def with_loss(self, loss: str) -> ViterbiOracle:
+        """The same oracle with another loss."""
+        transitions, first, last = self.allowed
+        return ViterbiOracle(
+            self.n_labels,
+            self.n_token_features,
+            n_bigrams=self.n_bigrams,
+            order=self.order,
+            end=self.end,
+            loss=loss,
+            label_costs=self.label_costs,
+            allowed_transitions=transitions,
+            allowed_first=first,
+            allowed_last=last,
+        )
+
     def check_formulation(self, rescaling: Rescaling | None, penalty: Penalty | None) -> None:
         try:
             super().check_formulation(rescaling, penalty)

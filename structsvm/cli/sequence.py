@@ -17,6 +17,7 @@ from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel, prepare
+from structsvm.tasks.sequence.parameters import loss_of, solver_of
 
 load = SequenceModel.load
 
@@ -159,7 +160,11 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
 @choice("--inference", "exact", "greedy")
 @click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
-@choice("--loss", "hamming", "zero_one", "log", text="Margin of wrong labels or sequences; or that of a CRF.")
+@choice(
+    "--loss",
+    *("auto", "hamming", "zero_one", "log"),
+    text="Margin of wrong labels or sequences; or that of a CRF; auto: chosen on held-out examples.",
+)
 @click.option("--probability/--no-probability", default=True, show_default=True, help="Find a margin's temperature.")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
@@ -174,7 +179,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     X, y = labelled(read_columns(path), path)
     before, settings = job.start(load, DEFAULTS, params)
-    solver = make_solver(settings)
+    solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
     model, tokens, label_ids = prepare(settings, X, y, before)
     job.announce(

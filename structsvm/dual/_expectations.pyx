@@ -115,7 +115,8 @@ cdef class ExpectationState(WeightState):
         if self.base is not None:
             self.dual -= sum_of_products(self.base, exact)
             exact += self.base
-        self.weights[:] = exact
+        with np.errstate(over="ignore"):  # the certificate tells that weights are not finite
+            self.weights[:] = exact
         return self.dual
 
     def primal(self, w, losses):

@@ -30,4 +30,5 @@ class LabelDecoder:
         start: int = 0,
         stop: int | None = None,
         allowed: Sequence[NDArray[np.bool_] | None] | None = None,
+        scores: NDArray[np.float32] | None = None,
     ) -> NDArray[np.int32]: ...

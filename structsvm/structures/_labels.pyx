@@ -46,7 +46,7 @@ cdef class LabelDecoder:
             raise IndexError(f"sequence {i} is out of range for {self.offsets.shape[0] - 1}")
         return self.offsets[i + 1] - self.offsets[i]
 
-    def decode(self, w, Py_ssize_t start=0, stop=None, allowed=None):
+    def decode(self, w, Py_ssize_t start=0, stop=None, allowed=None, scores=None):
         """Label sequences start .. stop - 1.
 
         Parameters
@@ -55,6 +55,8 @@ cdef class LabelDecoder:
         start, stop : int
         allowed : list, optional
             For each of these sequences None, or a boolean array (length, n_labels) of labels that may stand.
+        scores : ndarray of shape (n_tokens, stride), float32, optional
+            Of all tokens, to which those of their features are added; -inf in the padding. Not with `allowed`.
 
         Returns
         -------
@@ -70,17 +72,25 @@ cdef class LabelDecoder:
         cdef ndarray weights = self.structure.check_weights(w)
         cdef const float* pointer = <const float*>array_data(weights)
         cdef const float[:, ::1] init
-        cdef Py_ssize_t init_step
+        cdef Py_ssize_t init_step = 0
+        cdef const float* rows = &self.row[0]
         if not 0 <= start <= end <= n:
             raise IndexError(f"sequences {start}:{end} are out of range for {n}")
         # One more than there are tokens, so that &out[...] exists without any.
         cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start] + 1, dtype=np.int32)
+        if scores is not None and len(scores):
+            if allowed is not None or scores.shape != (self.offsets[n], self.stride):
+                raise ValueError(f"scores have shape {scores.shape}, expected {(self.offsets[n], self.stride)} without "
+                                 "masks")
+            init, init_step = scores, self.stride
+            rows = &init[0, 0]
         with nogil:
             self.prepare(pointer)
         if allowed is None:
             with nogil:
                 while i < end and token < 0:
-                    token = self.label(i, pointer, &self.row[0], 0, &out[self.offsets[i] - self.offsets[start]])
+                    token = self.label(i, pointer, rows + init_step * self.offsets[i], init_step,
+                                       &out[self.offsets[i] - self.offsets[start]])
                     i += 1
                     poll((self.offsets[i] - self.offsets[i - 1]) * self.stride)
         while i < end and token < 0:

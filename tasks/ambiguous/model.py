@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain, pairwise
 from types import SimpleNamespace
 from typing import Any, Self
@@ -25,7 +24,7 @@ from structsvm.tasks.common.calibration import Calibrated, fit_temperature, soft
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
 from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import Choice, Held, Search, total_variance
+from structsvm.tasks.common.selection import Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import is_to_choose, make_solver
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
@@ -119,8 +118,12 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         if self.params.get("loss") != "auto" or self.choice is not None:
             return search_of(self, data, sample_weight, solver)
-        losses = possible_losses(self.params, weighted=is_weighted(data[1]))
-        return LossSearch([self.with_loss(loss) for loss in losses], data, sample_weight)
+        searches = []
+        for loss in possible_losses(self.params, weighted=is_weighted(data[1])):
+            solver = solver_of(self.params, loss)
+            values = None if is_to_choose(SimpleNamespace(**self.params), solver) else [solver.C]
+            searches.append(search_of(self.with_loss(loss), data, sample_weight, solver, values))
+        return LossSearch(searches)
 
     def _adopt_part(self, part: Any) -> Any:
         self.oracle = part.model.oracle
@@ -175,41 +178,6 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         learnt = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
         loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
         return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=learnt["weights"].ravel())
-
-
-class LossSearch:
-    """The choice of a loss, each at its best C, on the same held-out examples.
-
-    Parameters
-    ----------
-    models : list of AmbiguousModel
-        One per loss.
-    data, weight : as for `Search`
-    """
-
-    def __init__(self, models: Any, data: Any, weight: Any) -> None:
-        self.searches = []
-        for model in models:
-            solver = solver_of(model.params, model.loss)
-            values = None if is_to_choose(SimpleNamespace(**model.params), solver) else [solver.C]
-            self.searches.append(search_of(model, data, weight, solver, values))
-        self.search = self.searches[0]
-
-    @property
-    def part(self) -> Any:
-        return self.search.part
-
-    def choose(self, monitor: Any) -> Choice | None:
-        choices, losses = {}, {}
-        for search in self.searches:
-            self.search = search
-            choice = search.choose(monitor)
-            if choice is None:
-                return None
-            loss = search.model.loss
-            choices[loss], losses[loss] = choice, next(row[:3] for row in choice.table if row[0] == choice.C)
-        best = min(losses, key=lambda loss: losses[loss][1])
-        return replace(choices[best], loss=best, losses=losses)
 
 
 def search_of(model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> Search:

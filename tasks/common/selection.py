@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from typing import Any, NamedTuple, Self
 
@@ -34,6 +34,8 @@ from structsvm.solvers.larank import LaRank
 # Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
 LEAST, MANY = 20, 300
 PARTS, PARTS_OF_FEW = 5, 3
+# Parts of many that are held out in turn where losses are compared, at most.
+TURNS = 3
 
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
 # holds it, and a larger C changes nothing.
@@ -110,12 +112,16 @@ class Choice:
     def text(self) -> str:
         """One line: what was chosen, and how sure that is."""
         best, *others = ranking(self.metric, self.table)
-        text = "" if self.loss is None else f"loss = {self.loss!r}, "
-        text += f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
+        text = f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
         text += f"{self._value(best[1])} +- {self._value(best[2])}"
         if others:
             text += f", next best {self._value(others[0][1])} at C = {others[0][0]:g}"
-        return text + ")"
+        if self.loss is None:
+            return text + ")"
+        _, score, error = self.losses[self.loss]
+        values = [f"{self._value(score)} +- {self._value(error)}"]
+        values += [f"{self._value(row[1])} with {loss!r}" for loss, row in self.losses.items() if loss != self.loss]
+        return f"loss = {self.loss!r} (held-out {self.metric} {', '.join(values)}), {text})"
 
     def _value(self, score: float) -> str:
         return f"{score:.3f}" if is_loss(self.metric) else f"{100.0 * score:.1f}"
@@ -228,15 +234,19 @@ class Search:
 
     Attributes
     ----------
+    lowest : float
+        Where the path begins, in units of 1 / scale.
     longest : int
         Values that the path has at most.
     patience : int
         Values that may be worse than the best so far before the path ends.
     part : Part or None
         The training that runs.
+    held : Held
+        How the held-out examples were predicted at the best value.
     """
 
-    longest, patience = LONGEST, PATIENCE
+    lowest, longest, patience = LOWEST, LONGEST, PATIENCE
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
@@ -256,7 +266,7 @@ class Search:
             self._walk(self.values, monitor)
             return self.choice
         scale = self.model.scale(self.data)
-        first = LOWEST / scale if 0.0 < scale < np.inf else LOWEST
+        first = self.lowest / scale if 0.0 < scale < np.inf else self.lowest
         values: Iterable[float] = islice(round_values(first), self.longest)
         self._walk(values if self.parts[0].base is None else chain([NOTHING * first], values), monitor)
         if self.table[0][0] == self.choice.C and (self.choice.is_at_edge or self.parts[0].base is not None):
@@ -271,17 +281,27 @@ class Search:
             for part in self.parts:
                 self.part = part
                 n_passes += part.train(self.solver.set_params(C=C), monitor)
-            held = [part.judged() for part in self.parts]
-            sums = (np.concatenate(parts) for parts in list(zip(*held, strict=True))[1:])
-            self.table.append((C, *ratio(*sums), n_passes))
-            best = ranking(held[0].metric, self.table)[0]
-            n_held_out = sum(len(one.numerator) for one in held)
-            self.choice = Choice(best[0], held[0].metric, sorted(self.table), n_held_out)
+            held = joined([part.judged() for part in self.parts])
+            self.table.append((C, *ratio(*held[1:]), n_passes))
+            best = ranking(held.metric, self.table)[0]
+            if best is self.table[-1]:
+                self.held = held
+            self.choice = Choice(best[0], held.metric, sorted(self.table), len(held.numerator))
             if len(self.table) - self.table.index(best) > self.patience:
                 break
 
-    def _divisions(self) -> Iterator[Any]:
-        """Yield the examples to hold out, as boolean arrays; none if there are too few.
+    def judged_again(self, turn: int, monitor: Any) -> Held | None:
+        """How examples that the path has not held out are predicted with the C that it has chosen; None: all were."""
+        held_out = next(islice(self._divisions(PARTS), turn, None), None) if len(self.parts) == 1 else None
+        if held_out is None:
+            return None
+        self.part = Part(self.model, self.data, self.weight, held_out, self.solver)
+        monitor.try_value(self.choice.C)
+        self.part.train(self.solver.set_params(C=self.choice.C), monitor)
+        return self.part.judged()
+
+    def _divisions(self, most: int = 1) -> Iterator[Any]:
+        """Yield the examples to hold out, as boolean arrays; none if there are too few, and at most `most` if many.
 
         Examples of one group stay together. Each label keeps its share, and one that is alone is never held out.
         """
@@ -299,10 +319,81 @@ class Search:
             order = order[np.argsort(label[order], kind="stable")]
             order = order[counts[label[order]] > 1]
         n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
-        for k in range(1 if n_parts == PARTS else n_parts):
+        for k in range(most if n_parts == PARTS else n_parts):
             held_out = np.isin(group, order[k::n_parts])
             if held_out.any():
                 yield held_out
+
+
+class LossSearch:
+    """The choice of a loss, each at its best C, on the same held-out examples.
+
+    Parameters
+    ----------
+    searches : list of Search
+        One per loss, which is its model's `loss`, in the order of preference.
+    sure : float
+        Standard errors of the difference by which the score of a loss must be better than that of one before it.
+    enough : int
+        Examples to compare losses by; as long as there are fewer, others are held out, in at most TURNS turns.
+    """
+
+    def __init__(self, searches: Any, sure: float = 0.0, enough: int = 0) -> None:
+        self.searches, self.sure, self.enough = searches, sure, enough
+        self.search = searches[0]
+        for search in searches:
+            search.seed = self.search.seed
+
+    @property
+    def part(self) -> Any:
+        return self.search.part
+
+    def choose(self, monitor: Any) -> Choice | None:
+        for search in self.searches:
+            self.search = search
+            if search.choose(monitor) is None:
+                return None
+        held = self._held(monitor)
+        best = 0
+        for k in range(1, len(held)):
+            if advantage(held[k], held[best]) > self.sure:
+                best = k
+        losses = {
+            search.model.loss: (search.choice.C, *ratio(*one[1:]))
+            for search, one in zip(self.searches, held, strict=True)
+        }
+        return replace(self.searches[best].choice, loss=self.searches[best].model.loss, losses=losses)
+
+    def _held(self, monitor: Any) -> list[Held]:
+        """How examples were predicted with each loss."""
+        held = [[search.held] for search in self.searches]
+        for turn in range(1, TURNS):
+            if len(self.searches) == 1 or sum(len(one.numerator) for one in held[0]) >= self.enough:
+                break
+            for search, parts in zip(self.searches, held, strict=True):
+                self.search = search
+                more = search.judged_again(turn, monitor)
+                if more is None:
+                    return [joined(parts) for parts in held]
+                parts.append(more)
+        return [joined(parts) for parts in held]
+
+
+def joined(parts: list[Held]) -> Held:
+    """How the examples of several parts were predicted."""
+    return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
+
+
+def advantage(held: Held, other: Held) -> float:
+    """By how many standard errors of the difference a score is better than another one on the same examples."""
+    (r, _), (s, _) = ratio(*held[1:]), ratio(*other[1:])
+    difference = s - r if is_loss(held.metric) else r - s
+    deviations = [
+        (one.numerator - x * one.denominator) / (one.denominator.sum() or 1.0) for one, x in ((held, r), (other, s))
+    ]
+    n = len(held.numerator)
+    error = math.sqrt(n / max(n - 1, 1) * float(((deviations[0] - deviations[1]) ** 2).sum()))
+    return difference / error if error > 0.0 else math.copysign(math.inf, difference) if difference else 0.0
 
 
 def path_solver(solver: Any, seed: int) -> Any:

@@ -20,6 +20,7 @@ from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.model import SequenceModel, prepare
+from structsvm.tasks.sequence.parameters import loss_of, solver_of
 
 
 class SequenceLabeler(TaskEstimator):
@@ -57,10 +58,11 @@ class SequenceLabeler(TaskEstimator):
         trained on as they are, and only predictions are constrained.
     end : bool, default=False
         Exact inference only: whether the last label has a weight of its own.
-    loss : {"hamming", "zero_one", "log"}, default="hamming"
+    loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
         A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
-        `solver`, no `class_weight`).
+        `solver`, no `class_weight`). "auto": chosen between "log" and "hamming" with C, by held-out examples; "hamming"
+        where C is not "auto" or not to be chosen, and where the log loss is not possible.
     probability : bool, default=True
         Whether training on a margin finds the temperature at which scores are probabilities: in the end, on sequences
         that are taken out of what was learnt (exact inference and solvers with a dual; the log loss needs none).
@@ -83,6 +85,8 @@ class SequenceLabeler(TaskEstimator):
     classes_ : ndarray of shape (n_labels,)
         The labels, sorted.
     emission_ : ndarray of shape (n_features, n_labels), float32
+    intercept_ : ndarray of shape (n_labels,), float32
+        0 but for rows of numbers.
     transition_ : ndarray of shape (n_labels, n_labels), float32
         Weight of label b after label a (for greedy inference: of the label just before).
     feature_names_ : list of str
@@ -93,7 +97,10 @@ class SequenceLabeler(TaskEstimator):
         The C of the last training.
     validation_ : dict
         What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
-        the part that was trained on), the "metric" and the number of examples "n_held_out".
+        the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"`` also
+        the "loss", and "losses", for each of them (C, score, standard error).
+    loss_ : str
+        The loss that the model was trained with.
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -105,7 +112,8 @@ class SequenceLabeler(TaskEstimator):
     -----
     X is a list of sequences, a sequence a list of tokens, a token a dict of features, a list of attribute
     strings, or a row of a 2-D array or CSR matrix (see `structsvm.features.encoder.FeatureEncoder`); a `Columns`
-    object of a CoNLL file; or one matrix with `lengths`. y is a list of label lists; labels may be anything
+    object of a CoNLL file; or one matrix with `lengths`. Columns of numbers may have any units, and have an intercept
+    (`structsvm.tasks.sequence.units`). y is a list of label lists; labels may be anything
     hashable.
     """
 
@@ -123,7 +131,7 @@ class SequenceLabeler(TaskEstimator):
         constraints: Any = None,
         broken: str = "refuse",
         end: bool = False,
-        loss: str = "hamming",
+        loss: str = "auto",
         probability: bool = True,
         class_weight: str | dict[Any, float] | None = None,
         max_iter: int | None = None,
@@ -168,7 +176,7 @@ class SequenceLabeler(TaskEstimator):
         "constraints": (Options("bio", "bioes", None), Kind(tuple, "a tuple of three masks")),
         "broken": Options("refuse", "repair", "predict"),
         "end": FLAG,
-        "loss": Options("hamming", "zero_one", "log"),
+        "loss": Options("auto", "hamming", "zero_one", "log"),
         "probability": FLAG,
         "class_weight": CLASS_WEIGHT,
     }
@@ -227,6 +235,16 @@ class SequenceLabeler(TaskEstimator):
         model.calibrate(X, y, lengths=lengths)
         self._adopt(model)
         return self
+
+    def _make_solver(self) -> Any:
+        return self._solver_of(self.model_ if self.warm_start and hasattr(self, "model_") else None)
+
+    def _stream_solver(self) -> Any:
+        return self._solver_of(getattr(self, "model_", None))
+
+    def _solver_of(self, before: Any) -> Any:
+        """The solver of the loss, where "auto" is that of the model to go on from."""
+        return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, lengths: Any = None, classes: Any = None
@@ -312,8 +330,16 @@ class SequenceLabeler(TaskEstimator):
     # ---- views, files ---------------------------------------------------------------------------
 
     @property
+    def loss_(self) -> str:
+        return self._fitted().loss
+
+    @property
     def emission_(self) -> Any:
         return self._fitted().emission()
+
+    @property
+    def intercept_(self) -> Any:
+        return self._fitted().intercept()
 
     @property
     def transition_(self) -> Any:

@@ -1,10 +1,11 @@
-"""What the parameters of `SequenceLabeler` ask for: the oracle.
+"""What the parameters of `SequenceLabeler` ask for: the loss, the oracle, the solver.
 
 They are read as attributes: of the estimator, or of what the command line makes of its options.
 """
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,44 @@ import numpy as np
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.labels import label_costs
+from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.sequence.constraints import label_masks
 
+# What "auto" chooses from, in the order of preference.
+LOSSES = ("log", "hamming")
+# Where there is nothing to choose by.
+USUAL_LOSS = "hamming"
 
-def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
+
+def possible_losses(params: Any) -> tuple[str, ...]:
+    """The losses that the other parameters leave to choose from."""
+    if params.loss != AUTO:
+        return (params.loss,)
+    if isinstance(params.solver, ConditionalLikelihood):
+        return ("log",)
+    of_margin = params.solver != "larank" or params.inference != "exact" or params.class_weight is not None
+    return (USUAL_LOSS,) if of_margin else LOSSES
+
+
+def loss_of(params: Any, before: Any = None) -> str:
+    """The loss that training begins with: with "auto" that of the model to go on from, and else the usual one."""
+    losses = possible_losses(params)
+    if before is not None and before.loss in losses:
+        return before.loss
+    return USUAL_LOSS if USUAL_LOSS in losses else losses[0]
+
+
+def solver_of(params: Any, loss: str) -> Any:
+    """The solver that parameters ask for, for a loss."""
+    return make_solver(SimpleNamespace(**params | {"loss": loss}))
+
+
+def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any, before: Any = None) -> Any:
     """The oracle that parameters ask for."""
+    loss = loss_of(params, before)
+    n_features = encoder.n_features + (encoder.kind == "numeric")  # the intercept
     if encoder.n_features == 0:
         raise ValueError(
             f"no features are left: none occurs min_count={encoder.min_count} times"
@@ -25,21 +58,21 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
             else "the tokens have no features at all"
         )
     costs = label_costs(params.class_weight, labels, label_ids)
-    if params.loss == "zero_one" and costs is not None:
+    if loss == "zero_one" and costs is not None:
         raise ValueError("class_weight has no meaning with loss='zero_one', which counts sequences; use loss='hamming'")
-    if params.loss == "log" and costs is not None:
+    if loss == "log" and costs is not None:
         raise ValueError(
             "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
         )
     transitions, first, last = label_masks(params.constraints, labels)
     masks = {"allowed_transitions": transitions, "allowed_first": first, "allowed_last": last}
     if params.inference == "greedy":
-        for name, default in (("loss", "hamming"), ("end", False)):
-            if getattr(params, name) != default:
-                raise ValueError(f"{name}={getattr(params, name)!r} needs inference='exact'")
+        for name, value, default in (("loss", loss, "hamming"), ("end", params.end, False)):
+            if value != default:
+                raise ValueError(f"{name}={value!r} needs inference='exact'")
         order = (2 if encoder.template_bigram else 0) if params.order is None else params.order
         return GreedyOracle(
-            len(labels), encoder.n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
+            len(labels), n_features, n_bigrams=encoder.n_bigrams, order=order, label_costs=costs, **masks
         )
     order = 1 if params.order is None else params.order
     if not encoder.template_bigram:
@@ -51,11 +84,11 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
         raise ValueError(f"order must be 1 or 2 with inference='exact', got {order}; inference='greedy' takes any")
     return ViterbiOracle(
         len(labels),
-        encoder.n_features,
+        n_features,
         n_bigrams=encoder.n_bigrams,
         order=order,
         end=params.end,
-        loss=params.loss,
+        loss=loss,
         label_costs=costs,
         **masks,
     )
@@ -64,7 +97,7 @@ def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any) -> Any:
 def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
-    oracle = make_oracle(params, model.encoder, model.labels, label_ids)
+    oracle = make_oracle(params, model.encoder, model.labels, label_ids, model)
     for name, mine, its in [
         ("templates", encoder.templates, model.encoder.templates),
         ("min_count", encoder.min_count, model.encoder.min_count),
@@ -73,8 +106,8 @@ def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
         ("inference", type(oracle), type(model.oracle)),
         ("order", oracle.order, model.oracle.order),
         ("end", oracle.end, model.oracle.end),
-        ("loss", oracle.loss_name, model.oracle.loss_name),
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
+        ("loss", oracle.loss_name, model.oracle.loss_name),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
     ]:
         if not np.array_equal(mine, its):

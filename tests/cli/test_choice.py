@@ -10,7 +10,10 @@ import structsvm
 from structsvm.datasets import make_sequences
 from structsvm.features.svmlight import write_svmlight
 
-LINE = r"C = \S+ \(of \S+ to \S+; held-out (F1|accuracy) \d+\.\d \+- \d+\.\d, next best \d+\.\d at C = \S+\)\n"
+LINE = (
+    r"(loss = '(log|hamming)' \(held-out F1 \d+\.\d \+- \d+\.\d, \d+\.\d with '(log|hamming)'\), )?"
+    r"C = \S+ \(of \S+ to \S+; held-out (F1|accuracy) \d+\.\d \+- \d+\.\d, next best \d+\.\d at C = \S+\)\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,7 @@ def folder(tmp_path_factory):
     ("task", "file", "options"),
     [
         ("sequence", "train.txt", []),
+        ("sequence", "train.txt", ["--loss", "log"]),
         ("taxonomy", "train.svm", []),
         ("multiclass", "train.svm", ["-C", "auto"]),
         ("binary", "train.svm", ["-C", "auto"]),
@@ -39,11 +43,15 @@ def test_a_line_says_what_was_chosen(folder, task, file, options):
     (found,) = re.finditer(LINE, out)
     assert err == ""
     model = structsvm.load(folder / "m")
-    assert model.get_params()["C"] == "auto" and found[0].startswith(f"C = {model.C_:g} (")
+    assert model.get_params()["C"] == "auto" and f"C = {model.C_:g} (" in found[0]
+    compares = task == "sequence" and not options
+    assert found[0].startswith(f"loss = '{model.loss_}' (" if compares else "C")
     assert found[0] in run(folder, "inspect", "m")[0]
     # It goes on with what was chosen.
     more, _ = run(folder, "train", task, file, "-m", "more", "--warm-start", "m", "--max-iter", "1")
     assert found[0] in more and structsvm.load(folder / "more").C_ == model.C_
+    if compares:
+        assert structsvm.load(folder / "more").loss_ == model.loss_
     fixed, _ = run(folder, "train", task, file, "-m", "m", "-C", "0.5")
     assert "held-out" not in fixed and structsvm.load(folder / "m").C_ == 0.5
 

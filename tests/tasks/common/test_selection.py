@@ -1,6 +1,7 @@
 """``C="auto"``: what is chosen, from what, how sure that is, and that everything else stays as it is with a number."""
 
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +13,14 @@ import structsvm
 from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_alignment, make_sequences, make_taxonomy, make_treebank
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common import selection
 from structsvm.tasks.common.selection import (
     Choice,
+    Held,
+    LossSearch,
     Search,
+    advantage,
     first_scale,
     ratio,
     round_values,
@@ -31,7 +36,8 @@ PAIRS = make_alignment(24, random_state=0)
 BAGS = [{c, (c + 1) % 3} for c in CLASSES.tolist()]
 
 CASES = {
-    "sequence": (tasks.SequenceLabeler, {}, WORDS, TAGS, WORDS),
+    "sequence": (tasks.SequenceLabeler, {"loss": "hamming"}, WORDS, TAGS, WORDS),
+    "loss of sequences": (tasks.SequenceLabeler, {}, WORDS, TAGS, WORDS),
     "log loss": (tasks.SequenceLabeler, {"loss": "log"}, WORDS, TAGS, WORDS),
     "greedy": (tasks.SequenceLabeler, {"inference": "greedy"}, WORDS, TAGS, WORDS),
     "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
@@ -70,10 +76,10 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     n = len(case[2])
     score = table["score"] * (-1.0 if table["metric"].endswith(("loss", "error")) else 1.0)
     assert table["C"][np.argmax(score)] == model.C_
-    assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > selection.PATIENCE
+    assert (np.diff(table["C"]) > 0.0).all() and len(table["C"]) > (1 if "loss" in table else selection.PATIENCE)
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
-    # Nothing but C is passed on.
-    fixed = fit(case, C=model.C_)
+    # Nothing but C and the loss is passed on.
+    fixed = fit(case, C=model.C_, **{"loss": table["loss"]} if "loss" in table else {})
     assert fixed.result_.dual == model.result_.dual and said(case, fixed) == said(case, model)
     assert fixed.C_ == model.C_
     with pytest.raises(AttributeError, match="C was given"):
@@ -229,6 +235,72 @@ def test_each_label_keeps_its_share():
     }
 
 
+def test_an_advantage_is_in_standard_errors_of_the_difference():
+    n = 400
+    total, right = np.full(n, 10.0), rng.integers(5, 9, n).astype(float)
+    for metric, sign in (("accuracy", 1.0), ("mean loss", -1.0)):
+        one, same, other = (Held(metric, a, total) for a in (right, right, right + (np.arange(n) % 4 == 0)))
+        assert advantage(one, same) == 0.0
+        difference = (np.arange(n) % 4 == 0) / 10.0
+        error = difference.std(ddof=1) / np.sqrt(n)
+        assert advantage(other, one) == pytest.approx(sign * difference.mean() / error)
+        assert advantage(one, other) == -advantage(other, one)
+    assert advantage(Held("F1", total, total), Held("F1", 0.0 * total, total)) == np.inf
+
+
+class Fixed:
+    """A search that is over: how examples were predicted, in turn."""
+
+    def __init__(self, loss, *right):
+        self.model, self.turns = SimpleNamespace(loss=loss), right
+        self.seed, self.choice = 0, Choice(1.0, "F1", [(1.0, 0.5, 0.1, 1)], 4)
+
+    def choose(self, monitor):
+        self.held = self.judged_again(0, monitor)
+        return self.choice
+
+    def judged_again(self, turn, monitor):
+        return Held("F1", np.array(self.turns[turn]), np.ones(4)) if turn < len(self.turns) else None
+
+
+def test_a_loss_must_be_surely_better_than_those_before_it():
+    little, much = ([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]), ([1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0])
+    for turns, sure, chosen in ((little, 0.0, "a"), (much, 0.0, "b"), (much, 3.0, "a")):
+        search = LossSearch([Fixed("a", *little), Fixed("b", *turns)], sure)
+        choice = search.choose(None)
+        assert choice.loss == chosen
+        assert choice.losses["a"][:2] == (1.0, 0.25)
+    # Enough examples: 4 are not, with the second turn there are no more.
+    few, all_ = (
+        LossSearch([Fixed("a", *little), Fixed("b", [1.0, 0.0, 0.0, 0.0], much[1])], 0.0, enough) for enough in (4, 9)
+    )
+    assert few.choose(None).loss == "a" and all_.choose(None).loss == "b"
+
+
+def test_the_loss_of_sequences():
+    model = fit(CASES["loss of sequences"])
+    table = model.validation_
+    assert table["loss"] == model.loss_ and table["losses"].keys() == {"log", "hamming"}
+    assert table["losses"][model.loss_][0] == model.C_
+    assert (model.temperature_ == 1.0) == (model.loss_ == "log")
+    for params in ({"C": 0.3}, {"inference": "greedy"}, {"class_weight": "balanced"}, {"solver": "frank_wolfe"}):
+        assert make(CASES["loss of sequences"], max_iter=2, **params).fit(WORDS, TAGS).loss_ == "hamming"
+    assert make(CASES["loss of sequences"]).fit(WORDS[:10], TAGS[:10]).loss_ == "hamming"
+    assert make(CASES["loss of sequences"]).partial_fit(WORDS, TAGS).loss_ == "hamming"
+    field = tasks.SequenceLabeler(solver=ConditionalLikelihood(random_state=0)).fit(WORDS, TAGS)
+    assert field.loss_ == "log"
+
+
+def test_more_examples_are_judged_where_losses_are_compared(monkeypatch):
+    X, y = make_sequences(300, n_labels=3, n_words=60, mean_length=4.0, random_state=0)
+    seen = []
+    judged = Search.judged_again
+    monkeypatch.setattr(Search, "judged_again", lambda self, *a: seen.append(judged(self, *a)) or seen[-1])
+    model = tasks.SequenceLabeler(random_state=0).fit(X, y)
+    assert [len(held.numerator) for held in seen] == [60] * 2 * (selection.TURNS - 1)
+    assert model.validation_["n_held_out"] == 60
+
+
 def test_few_examples_are_held_out_in_turn():
     model = tasks.TaxonomyClassifier(random_state=0)
     prepared, data, _ = model._prepare(ROWS[:100], CLASSES[:100], None, None)
@@ -251,7 +323,7 @@ def test_the_metric_is_that_of_the_task():
             np.testing.assert_allclose(model.validation_["score"], accuracy)
     tags = tasks.SequenceLabeler(random_state=0).fit(WORDS, [[tag[0] for tag in tags] for tags in TAGS])
     assert tags.validation_["metric"] == "accuracy"
-    assert metric["sequence"] == metric["greedy"] == metric["grammar"] == "F1"
+    assert metric["sequence"] == metric["loss of sequences"] == metric["greedy"] == metric["grammar"] == "F1"
     assert metric["alignment"] == "Q"
     assert metric["documents"] == "accuracy"
     assert metric["nodes"] == metric["matrix"] == "mean loss"
@@ -260,6 +332,7 @@ def test_the_metric_is_that_of_the_task():
         "ambiguous",
         "log loss of bags",
         "sequence",
+        "loss of sequences",
         "log loss",
         "greedy",
         "grammar",
@@ -278,6 +351,9 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     assert loss.text == "C = 10 (of 0.1 to 10; held-out tree loss 0.900 +- 0.004, next best 0.930 at C = 0.1)"
     assert not choice.is_at_edge and loss.is_at_edge
     assert not Choice(0.1, "F1", table[:1], 100).is_at_edge
+    compared = Choice(1.0, "F1", table, 100, "log", {"log": (1.0, 0.932, 0.002), "hamming": (0.3, 0.92, 0.004)})
+    assert compared.text == f"loss = 'log' (held-out F1 93.2 +- 0.2, 92.0 with 'hamming'), {choice.text}"
+    assert Choice.from_json(compared.to_json()) == compared
     assert Choice.from_json(choice.to_json()) == choice
 
 

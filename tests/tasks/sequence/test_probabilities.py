@@ -133,7 +133,10 @@ def test_without_probabilities(field):
         ({"loss": "log", "solver": ConditionalLikelihood(), "C": 2.0}, "'C' parameter is set beside a solver object"),
         ({"loss": "log", "inference": "greedy"}, "loss='log' needs inference='exact'"),
         ({"loss": "log", "class_weight": "balanced"}, "class_weight has no meaning with loss='log'"),
-        ({"loss": "logistic"}, "The 'loss' parameter of SequenceLabeler must be 'hamming' or 'zero_one' or 'log'"),
+        (
+            {"loss": "logistic"},
+            "The 'loss' parameter of SequenceLabeler must be 'auto' or 'hamming' or 'zero_one' or 'log'",
+        ),
     ],
     ids=str,
 )
@@ -232,6 +235,6 @@ def test_confidence_on_the_command_line(options, folder):
 
 
 def test_confidence_of_a_model_that_knows_none(folder):
-    run(folder, "train", "sequence", "train", "-m", "plain", "--no-probability")
+    run(folder, "train", "sequence", "train", "-m", "plain", "--no-probability", "--loss", "hamming")
     _, err = run(folder, "predict", "plain", "test", "--confidence", status=1)
     assert "needs probabilities" in err

@@ -671,7 +671,7 @@ def test_going_on_with_other_data_or_parameters():
     np.testing.assert_array_equal(model.model_.weights, weights)
     smaller = pickle.loads(pickle.dumps(model)).set_params(C=1e-6).fit(names(X), y)
     assert smaller.n_iter_ == 2
-    assert 0.0 < smaller.result_.dual <= smaller.result_.primal
+    assert 0.0 < smaller.result_.dual <= smaller.result_.primal * (1.0 + 1e-7)  # but for rounding
     assert np.abs(smaller.model_.weights).max() < np.abs(weights).max()
     model.set_params(C=None).fit(names(X), y)
     assert model.n_iter_ == 2

@@ -108,6 +108,7 @@ def test_every_configuration_comes_back(tmp_path, params, mmap):
     [(X, None), (dense, None), (X, X[0][0][1]), (X, (X[0][0][1], X[1][0][1])), (dense, "2")],
     ids=["attributes", "numeric", "a name", "names", "a column"],
 )
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")  # rows that say nothing of the labels
 def test_every_kind_of_features_comes_back(tmp_path, data, bigrams):
     model = SequenceLabeler(bigrams=bigrams, random_state=0).fit(data, y)
     model.save(tmp_path / "m")

@@ -1,0 +1,132 @@
+"""Rows of numbers: columns in any units, an intercept, files."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import structsvm
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.model import SequenceModel
+from structsvm.tasks.sequence.units import Units, table
+
+rng = np.random.default_rng(0)
+MEANS = rng.normal(size=(3, 6))
+Y = [rng.integers(0, 3, n).tolist() for n in rng.integers(1, 9, 60)]
+FILLED = [(MEANS[labels] + 0.6 * rng.normal(size=(len(labels), 6))).astype(np.float32) for labels in Y]
+SPARSE = [rows * (rng.random(rows.shape) < 0.2) for rows in FILLED]
+UNITS = 2.0 ** np.array([-10, 0, 14, 2, -3, 6])  # which change no digit
+
+
+def fitted(X, **params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SequenceLabeler(**{"C": 1.0, "random_state": 0} | params).fit(X, Y)
+
+
+@pytest.mark.parametrize("inference", ["exact", "greedy"])
+@pytest.mark.parametrize("X", [FILLED, SPARSE], ids=["filled", "sparse"])
+def test_units_make_no_difference(X, inference):
+    one, other = fitted(X, inference=inference), fitted([rows * UNITS for rows in X], inference=inference)
+    assert one.predict(X) == other.predict([rows * UNITS for rows in X])
+    np.testing.assert_array_equal(one.emission_, other.emission_ * UNITS[:, None].astype(np.float32))
+    assert one.emission_.shape == (6, 3) and one.n_features_in_ == len(one.feature_names_) == 6
+    if X is FILLED:
+        moved = fitted([rows + 100.0 for rows in X], inference=inference)
+        assert abs(moved.score([rows + 100.0 for rows in X], Y) - one.score(X, Y)) < 0.02
+
+
+@pytest.mark.parametrize("X", [FILLED, SPARSE], ids=["filled", "sparse"])
+def test_weights_are_of_the_columns_as_they_came(X):
+    model = fitted(X)
+    rows, encoded = X[5], model.model_.encode(X[5:6])
+    scores = table(encoded) @ model.model_.rows(0, encoded.n_features)
+    np.testing.assert_allclose(rows @ model.emission_ + model.intercept_, scores, rtol=1e-4, atol=1e-4)
+    matrices = [csr_array(rows) for rows in X]
+    assert fitted(matrices).predict(matrices) == model.predict(X)
+
+
+def test_what_columns_are_divided_by():
+    rows = np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 2.0]], np.float32)
+    tokens = FeatureEncoder().fit_transform([rows])
+    units = Units.fit(tokens)
+    np.testing.assert_allclose(units.centre, [2.0, 5.0, 1.0])
+    np.testing.assert_allclose(units.scale, np.sqrt(2.0) * np.ones(3))  # two columns vary, by 1; the other counts as 1
+    new = units.apply(tokens)
+    np.testing.assert_allclose(
+        table(new), [[-(0.5**0.5), 0.0, -(0.5**0.5), 1.0], [0.5**0.5, 0.0, 0.5**0.5, 1.0]], rtol=1e-6
+    )
+    tokens = FeatureEncoder().fit_transform([np.diag([3.0, 4.0, 0.0, 0.0, 0.0]).astype(np.float32)])
+    units = Units.fit(tokens)
+    assert units.centre is None
+    length = np.sqrt(2 / 5)  # two of five rows are not zero
+    np.testing.assert_allclose(units.scale, length * np.array([3.0, 4.0, 1.0, 1.0, 1.0]), rtol=1e-6)
+    new = units.apply(tokens)
+    assert new.indices.tolist() == [0, 5, 1, 5, 5, 5, 5]
+    np.testing.assert_allclose(new.values, [1 / length, 1.0, 1 / length, 1.0, 1.0, 1.0, 1.0])
+    tokens = FeatureEncoder().fit_transform([csr_array(([2.0, 4.0, 1.0], ([0, 1, 1], [7, 7, 90])), shape=(2, 100))])
+    units = Units.fit(tokens)  # attributes: the size of each alone
+    assert units.scale[[7, 90, 0]].tolist() == [np.float32(np.sqrt(10.0)), 1.0, 1.0]
+
+
+def test_files(tmp_path):
+    for X in (FILLED, SPARSE):
+        model = fitted(X, warm_start=True, max_iter=3)
+        model.save(tmp_path / "m")
+        loaded = structsvm.load(tmp_path / "m")
+        assert loaded.predict(X) == model.predict(X)
+        np.testing.assert_array_equal(loaded.emission_, model.emission_)
+        np.testing.assert_array_equal(loaded.intercept_, model.intercept_)
+        assert (loaded.fit(X, Y).model_.weights == model.fit(X, Y).model_.weights).all()
+
+
+def test_models_without_units_take_rows_as_they_are(tmp_path):
+    """Those of 0.1.0."""
+    encoder = FeatureEncoder()
+    tokens = encoder.fit_transform(FILLED)
+    oracle = ViterbiOracle(3, 6)
+    weights = np.zeros((oracle.n_rows, oracle.stride), np.float32)
+    weights[:, :3] = rng.normal(size=(oracle.n_rows, 3))
+    old = SequenceModel(encoder, [0, 1, 2], oracle, weights=weights.ravel())
+    old.params = SequenceLabeler().get_params()
+    old.save(tmp_path / "m")
+    model = structsvm.load(tmp_path / "m")
+    assert np.concatenate(model.predict(FILLED)).tolist() == oracle.chain(tokens).decode(weights.ravel()).tolist()
+    np.testing.assert_array_equal(model.emission_, weights[:6, :3])
+    assert not model.intercept_.any()
+    model.set_params(warm_start=True, C=1.0, max_iter=1).fit(FILLED, Y)
+    assert model.model_.units is None
+
+
+def test_streams_keep_the_units_of_their_first_batch():
+    stream = SequenceLabeler(C=1.0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stream.partial_fit(FILLED[:20], Y[:20], classes=[0, 1, 2])
+        scale = stream.model_.units.scale.copy()
+        stream.partial_fit(FILLED[20:40], Y[20:40])
+    assert (stream.model_.units.scale == scale).all()
+    assert stream.score(FILLED[40:], Y[40:]) > 0.5
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"inference": "greedy"}, {"constraints": (None, np.array([True, False, True]), None)}]
+)
+def test_filled_rows_are_multiplied_as_matrices(params, monkeypatch):
+    model = fitted(FILLED, broken="predict", **params)
+    X = [*FILLED, np.empty((0, 6), np.float32)]
+    expected = model.model_.split(model.model_.predict_tokens(model.model_.encode(X)), model.model_.encode(X).offsets)
+    monkeypatch.setattr(SequenceModel, "encode", lambda *_: pytest.fail("rows are encoded"))
+    assert model.predict(X) == model.predict([rows.astype(float) for rows in X]) == expected
+    assert model.predict(np.concatenate(X), lengths=[len(rows) for rows in X]) == expected
+    assert model.predict([]) == []
+    monkeypatch.undo()
+    assert model.predict([rows.tolist() and list(rows) for rows in FILLED]) == expected[:-1]
+    with pytest.raises(ValueError, match="sequence 1, token 0"):
+        model.predict([FILLED[0], np.full((1, 6), np.nan, np.float32)])
+    chain = model.model_.oracle.chain(model.model_.encode(FILLED))
+    with pytest.raises(ValueError, match="scores have shape"):
+        chain.decode(model.model_.weights, scores=np.zeros((1, 8), np.float32))
