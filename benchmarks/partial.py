@@ -1,6 +1,6 @@
-"""What is only partly known: sets of candidate labels.
+"""What is only partly known: sets of candidate labels, sequences.
 
-    python benchmarks/partial.py [--part bags|all] [--quick]
+    python benchmarks/partial.py [--part bags|sequences|all] [--quick]
 
 Prints tables and stores them in benchmarks/results/partial.json and partial.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
@@ -8,7 +8,7 @@ Prints tables and stores them in benchmarks/results/partial.json and partial.md.
 
 from common.parts import main
 
-PARTS = ("bags",)
+PARTS = ("bags", "sequences")
 
 if __name__ == "__main__":
     main("partial", PARTS, __doc__)

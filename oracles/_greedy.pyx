@@ -10,7 +10,7 @@ import numpy as np
 
 from structsvm._prefetch cimport prefetch
 from structsvm.execution._processor cimport kernel_set
-from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms
+from structsvm._problem cimport PENALTY_HARD, RESCALE_NONE, Cut, Problem, Target, cut_terms
 from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport LabelDecoder
 
@@ -82,21 +82,48 @@ cdef class GreedyDecoder(LabelDecoder):
 
 
 cdef class GreedyProblem(Problem):
-    """Tokens with their true labels and true histories, one example each, grouped by sequence."""
+    """Tokens with their true labels and true histories, one example each, grouped by sequence.
+
+    Parameters
+    ----------
+    structure : GreedyOracle
+    tokens : Tokens
+    labels : array-like of shape (n_tokens,), int
+        The labels of all tokens; with `known`, their completion, or None.
+    known : KnownLabels, optional
+        What is known of them. None: all.
+    """
 
     cdef readonly GreedyDecoder chain
-    cdef readonly object labels
+    cdef readonly object labels         # None: yet to be completed
+    cdef readonly object known
     cdef const int32_t[::1] gold
+    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
+    cdef const int32_t[::1] sequence    # of each token
+    cdef float[:, ::1] allowed          # rows of 0 and -inf, by `which`
+    cdef float[:, ::1] init             # those of a sequence's tokens
+    cdef int32_t[::1] path
+    cdef Py_ssize_t completed           # the sequence whose completion stands in `path`, or -1
     cdef const double[::1] costs
     cdef int32_t[::1] place         # token -> its position in its sequence
     cdef int32_t word[1]
     cdef Py_ssize_t at_hand         # the token whose scores stand in chain.score, or -1
 
-    def __init__(self, structure, tokens, labels, *, rescaling="margin", penalty="linear"):
+    def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
         self.chain = GreedyDecoder(structure, tokens)
         super().__init__(tokens.n_tokens, structure.n_features, rescaling=rescaling, penalty=penalty,
                          weight_dtype=np.float32, groups=np.ascontiguousarray(tokens.offsets, dtype=np.int64))
-        self.labels = self.gold = structure.check_labels(tokens, labels)
+        self.known, self.completed = known, -1
+        if known is not None:
+            structure.check_known(tokens, known)
+            longest = max(int(tokens.lengths.max(initial=0)), 1)
+            self.allowed = structure.allowed_of(known.table)
+            self.init = np.empty((longest, structure.stride), dtype=np.float32)
+            self.path = np.empty(longest, dtype=np.int32)
+            self.sequence = np.repeat(np.arange(len(tokens), dtype=np.int32), tokens.lengths)
+        self.labels = None if labels is None else structure.check_labels(tokens, labels)
+        self.gold = known.which if labels is None else self.labels
+        self.which = self.labels if known is None else known.which
         self.costs = np.ones(structure.n_labels) if structure.label_costs is None else structure.label_costs
         offsets = np.asarray(tokens.offsets)
         starts = np.repeat(offsets[:len(tokens)], np.diff(offsets))
@@ -104,7 +131,8 @@ cdef class GreedyProblem(Problem):
         self.at_hand = -1
 
     def fingerprint(self):
-        return checksum([np.array([self.chain.tokens.fingerprint(self.labels)]), self.costs])
+        sets = [] if self.known is None else [self.known.sets]
+        return checksum([np.array([self.chain.tokens.fingerprint(np.asarray(self.which))]), self.costs, *sets])
 
     def structure_fingerprint(self):
         return checksum([self.costs])
@@ -112,7 +140,61 @@ cdef class GreedyProblem(Problem):
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         """Of whole sequences: `start` and `stop` are where sequences begin."""
         i, j = np.searchsorted(self.chain.offsets, [start, stop])
-        return self.chain.structure, self.chain.tokens[i:j], self.labels[start:stop]
+        labels = None if self.labels is None else self.labels[start:stop]
+        known = None if self.known is None else self.known._replace(which=self.known.which[start:stop])
+        return self.chain.structure, self.chain.tokens[i:j], labels, known
+
+    # ---- completions ------------------------------------------------------------------------------
+
+    @property
+    def offers(self):
+        return frozenset({"completions"} if self.labels is None else {"constraints", "completions"})
+
+    def lend(self, w):
+        self.completed = -1
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        """The token's label as its sequence is completed from left to right; it stays at hand until other weights."""
+        cdef Py_ssize_t s, first, t, j, token
+        self.word[0] = self.which[i]
+        target.words = self.word
+        target.n_words = 1
+        if self.which[i] < self.chain.K:
+            return 0
+        s = self.sequence[i]
+        first = self.chain.offsets[s]
+        if self.completed != s:
+            for t in range(self.chain.offsets[s + 1] - first):
+                for j in range(self.chain.stride):
+                    self.init[t, j] = self.allowed[self.which[first + t], j]
+            token = self.chain.label(s, <const float*>w, &self.init[0, 0], self.chain.stride, &self.path[0])
+            if token >= 0:
+                self.lost(s, token)
+            self.completed = s
+        self.word[0] = self.path[i - first]
+        return 0
+
+    cdef int lost(self, Py_ssize_t s, Py_ssize_t token) except -1 nogil:
+        with gil:
+            raise ValueError(f"the sequence that begins with token {self.first + self.chain.offsets[s]} of all: from "
+                             f"left to right nothing agrees with the masks and with what is known of token {token}, or "
+                             "scores overflow")
+
+    @property
+    def targets(self):
+        return np.arange(self.n_samples + 1), np.asarray(self.gold)
+
+    def with_targets(self, targets):
+        cdef Problem problem = GreedyProblem(self.chain.structure, self.chain.tokens, targets[1], self.known,
+                                             **self.formulation)
+        problem.first = self.first
+        return problem
+
+    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"the label of token {self.first + i} of all is not known: train with LatentSVM")
+
+    # ---- constraints ------------------------------------------------------------------------------
 
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
         cdef Py_ssize_t a = self.chain.indptr[i], b = 0, n_pairs = 0
@@ -143,6 +225,8 @@ cdef class GreedyProblem(Problem):
         """The best wrong label y; margin rescaling maximises D + s_y, slack rescaling D (1 + s_y - s_gold)."""
         cdef Py_ssize_t gold = self.gold[i], y, best = -1
         cdef const float* score = &self.chain.score[0]
+        if self.labels is None:
+            self.unknown(i)
         self.fill(i, <const float*>w)
         for y in range(self.chain.K):
             if y != gold and (best < 0 or score[y] > score[best]):
@@ -217,7 +301,8 @@ cdef class GreedyProblem(Problem):
         return a.scale * b.scale * norm * (2.0 if a.words[0] == b.words[0] else 1.0)
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
-        return cut.n_words == 1 and 0 <= cut.words[0] < self.chain.K and cut.words[0] != self.gold[i]
+        return (cut.n_words == 1 and 0 <= cut.words[0] < self.chain.K and cut.words[0] != self.gold[i]
+                and self.labels is not None)
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return 2.0

@@ -1,8 +1,11 @@
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm._problem import Problem
 from structsvm.features.tokens import Tokens
+from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.structures._labels import LabelDecoder
 
@@ -23,12 +26,17 @@ class ChainProblem(Problem):
     @property
     def chain(self) -> Chain: ...
     @property
-    def labels(self) -> NDArray[np.int32]: ...
+    def labels(self) -> NDArray[np.int32] | None: ...
+    @property
+    def known(self) -> KnownLabels | None: ...
+    @property
+    def incomplete(self) -> Self: ...
     def __init__(
         self,
         structure: ViterbiOracle,
         tokens: Tokens,
-        labels: ArrayLike,
+        labels: ArrayLike | None,
+        known: KnownLabels | None = None,
         *,
         rescaling: str | None = "margin",
         penalty: str | None = "linear",

@@ -16,13 +16,13 @@ t ascending.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, cut_terms,
+    PENALTY_HARD, PENALTY_LINEAR, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, Target, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
@@ -202,13 +202,14 @@ cdef class Chain(LabelDecoder):
         """Rows of the moments of T tokens (see chain_expect.h)."""
         return T + self.n_edges + (T * self.K if self.scores.each > 0 else 0)
 
-    cdef int sum_up(self, Py_ssize_t i, const int32_t* gold, float* moments, double* out) except -1 nogil:
-        """Expectations over all labellings (see chain_expect.h); the lattice is filled."""
+    cdef int sum_up(self, Py_ssize_t i, const float* E, const int32_t* gold, float* moments,
+                    double* out) except -1 nogil:
+        """Expectations over all labellings (see chain_expect.h) of a lattice E."""
         if self.tops.shape[0] == 0:
             with gil:
                 self.tops = np.empty(max(self.longest, 1), dtype=np.float32)
                 self.work = np.empty((4 * self.scores.G + self.n_edges) * self.stride, dtype=np.float32)
-        return KERNELS.expect(&self.scores, &self.E[0], gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
+        return KERNELS.expect(&self.scores, E, gold, self.offsets[i + 1] - self.offsets[i], &self.V[0],
                               &self.tops[0], &self.work[0], moments, self.n_edges, self.has_end, out)
 
     def expect(self, w, Py_ssize_t i, allowed=None):
@@ -233,7 +234,7 @@ cdef class Chain(LabelDecoder):
         with nogil:
             self.prepare(<const float*>array_data(weights))
             self.fill(i, <const float*>array_data(weights), &rows[0, 0], 0 if allowed is None else self.stride)
-            self.sum_up(i, NULL, &moments[0, 0], out)
+            self.sum_up(i, &self.E[0], NULL, &moments[0, 0], out)
         if out[0] != out[0]:
             out[0] = -INFINITY
         sums = np.asarray(moments).astype(np.float64)
@@ -286,11 +287,28 @@ def local_indices(bigrams):
 
 
 cdef class ChainProblem(Problem):
-    """Sequences with their true labellings: the margin problem (5.11) of the thesis."""
+    """Sequences with their true labellings: the margin problem (5.11) of the thesis.
+
+    Parameters
+    ----------
+    structure : ViterbiOracle
+    tokens : Tokens
+    labels : array-like of shape (n_tokens,), int
+        The labels of all tokens; with `known`, their completion, or None.
+    known : KnownLabels, optional
+        What is known of them. None: all.
+    """
 
     cdef readonly Chain chain
     cdef const int32_t[::1] gold
-    cdef readonly object labels
+    cdef readonly object labels         # None: yet to be completed
+    cdef readonly object known
+    cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
+    cdef const int32_t[::1] judge       # of each token the row of the losses of its labels
+    cdef const uint8_t[::1] is_open     # sequences that are known in part and not completed; or empty
+    cdef float[::1] allowed             # rows of 0 and -inf, by `which`
+    cdef float[::1] masked              # a lattice in which only what agrees may stand
+    cdef float[::1] agreeing            # the moments of what agrees; made when first asked for
     cdef float[::1] loss_rows
     cdef bint zero_one, counting
     cdef float[::1] chart
@@ -315,20 +333,32 @@ cdef class ChainProblem(Problem):
     cdef float[::1] pair_rows
     cdef Py_ssize_t n_pairs_spread
 
-    offers = frozenset({"constraints", "expectations"})
-
-    def __init__(self, structure, tokens, labels, *, rescaling="margin", penalty="linear"):
+    def __init__(self, structure, tokens, labels, known=None, *, rescaling="margin", penalty="linear"):
         self.chain = Chain(structure, tokens)
         super().__init__(len(tokens), structure.n_features, rescaling=rescaling, penalty=penalty,
                          weight_dtype=np.float32)
         cdef Py_ssize_t longest = self.chain.longest
-        labels = structure.check_labels(tokens, labels)
-        structure.check_allowed(tokens.offsets, labels)
-        self.labels = self.gold = labels
         self.zero_one = structure.loss_name == "zero_one"
         self.counting = self.rescaling != RESCALE_NONE and (
             self.zero_one or self.rescaling == RESCALE_SLACK or self.penalty != PENALTY_LINEAR)
-        self.loss_rows = structure.loss_rows
+        self.known = known
+        self.is_open, self.agreeing = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.float32)
+        if known is not None:
+            structure.check_known(tokens, known)
+            self.allowed = structure.allowed_of(known.table).ravel()
+            self.masked = np.empty(max(longest, 1) * self.chain.stride, dtype=np.float32)
+            if labels is None:
+                self.is_open = known.is_open(tokens.offsets).view(np.uint8)
+        if labels is not None:
+            labels = structure.check_labels(tokens, labels)
+            structure.check_allowed(tokens.offsets, labels)
+        self.labels = labels
+        self.gold = known.which if labels is None else labels
+        self.which = labels if known is None else known.which
+        # Only with these constraints wrong labels are added up, each by itself.
+        judged = known is not None and not self.counting
+        self.judge = self.which if judged else self.gold
+        self.loss_rows = structure.losses_of(known.table) if judged else structure.loss_rows
         self.chain.scores.loss = &self.loss_rows[0]
         if self.counting:
             cap = 1 if self.zero_one else longest
@@ -354,26 +384,102 @@ cdef class ChainProblem(Problem):
         self.filled = np.zeros(max(longest, 1), dtype=np.int64)
         self.slot = self.pair_slot = np.empty(0, dtype=np.int32)
 
+    # ---- completions --------------------------------------------------------------------------------
+
+    @property
+    def offers(self):
+        offered = {"expectations", "completions"}
+        if np.any(self.is_open):
+            return frozenset(offered | {"marginals"})
+        return frozenset(offered | {"constraints"})
+
+    cdef bint has_open(self, Py_ssize_t i) noexcept nogil:
+        """Whether sequence i is known in part, and not completed."""
+        return self.is_open.shape[0] > 0 and self.is_open[i]
+
+    cdef int mask(self, Py_ssize_t i) noexcept nogil:
+        """From the lattice of sequence i the one in which only what agrees may stand."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t t, j
+        cdef const float* row
+        for t in range(T):
+            row = &self.allowed[self.which[first + t] * stride]
+            for j in range(stride):
+                self.masked[t * stride + j] = self.chain.E[t * stride + j] + row[j]
+        return 0
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t
+        cdef float score
+        target.words = &self.which[first]
+        target.n_words = T
+        for t in range(T):
+            if self.which[first + t] >= self.chain.K:
+                break
+        else:
+            return 0
+        self.at_hand = -1
+        self.chain.prepare(<const float*>w)
+        self.chain.fill(i, <const float*>w, &self.chain.row[0], 0)
+        self.mask(i)
+        KERNELS.best(&self.chain.scores, &self.masked[0], NULL, T, &self.chain.V[0], &self.chain.sums[0],
+                     &self.chain.path[0], &score)
+        if not score > -INFINITY:
+            self.overflow(i)
+        target.words = &self.chain.path[0]
+        return 0
+
+    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"the labels of sequence {self.first + i} are known in part: train with LatentSVM")
+
+    cdef int overflow(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"sequence {self.first + i}: the scores of what agrees with what is known overflow")
+
+    @property
+    def targets(self):
+        return np.asarray(self.chain.offsets), np.asarray(self.gold)
+
+    def with_targets(self, targets):
+        cdef Problem problem = ChainProblem(self.chain.structure, self.chain.tokens, targets[1], self.known,
+                                            **self.formulation)
+        problem.first = self.first
+        return problem
+
+    @property
+    def incomplete(self):
+        """The same problem before it was completed: its log losses are those of what is known."""
+        if self.known is None or self.labels is None:
+            return self
+        cdef Problem problem = ChainProblem(self.chain.structure, self.chain.tokens, None, self.known,
+                                            **self.formulation)
+        problem.first = self.first
+        return problem
+
     # ---- the most violated labelling ------------------------------------------------------------
 
     cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
         cdef const float* w = <const float*>weights
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, t, n = 0
         cdef const int32_t* gold = &self.gold[first]
+        cdef const int32_t* judge = &self.judge[first]
         cdef double loss = 0.0, score
         self.at_hand = -1
+        if self.has_open(i):
+            self.unknown(i)
         self.chain.prepare(w)
         self.chain.fill(i, w, &self.chain.row[0], 0)
         self.at_hand = i
         if self.counting:
             self.count_best(i, gold, T)
         else:
-            self.chain.best(i, NULL if self.rescaling == RESCALE_NONE else gold, &self.chain.path[0])
+            self.chain.best(i, NULL if self.rescaling == RESCALE_NONE else judge, &self.chain.path[0])
         for t in range(T):
             if self.chain.path[t] != gold[t]:
                 self.words[2 * n] = <int32_t>t
                 self.words[2 * n + 1] = self.chain.path[t]
-                loss += self.loss_rows[gold[t] * self.chain.stride + self.chain.path[t]]
+                loss += self.loss_rows[judge[t] * self.chain.stride + self.chain.path[t]]
                 n += 1
         cut.words = &self.words[0]
         cut.n_words = 2 * n
@@ -645,6 +751,7 @@ cdef class ChainProblem(Problem):
     # ---- expectations ---------------------------------------------------------------------------
     # Moments are T rows of label probabilities, the expected counts of the transition weights, and with bigrams the
     # probabilities of the label pairs at each token, less the true ones.
+    # Of a sequence known in part: less those of the labellings that agree, which are summed over as well.
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
         return self.chain.n_moment_rows(self.chain.offsets[i + 1] - self.chain.offsets[i]) * self.chain.stride
@@ -655,12 +762,31 @@ cdef class ChainProblem(Problem):
     cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
         cdef const float* w = <const float*>weights
         cdef double out[3]
+        cdef double agreeing[3]
+        cdef Py_ssize_t k, n
+        out[2] = agreeing[2] = 0.0
         self.at_hand = -1
         self.chain.prepare(w)
         self.chain.fill(i, w, &self.chain.row[0], 0)
         self.at_hand = i
-        self.chain.sum_up(i, &self.gold[self.chain.offsets[i]], m, out)
-        loss[0], entropy[0] = out[1], out[2]
+        if not self.has_open(i):
+            self.chain.sum_up(i, &self.chain.E[0], &self.gold[self.chain.offsets[i]], m, out)
+            loss[0], entropy[0] = out[1], out[2]
+            return 0
+        self.chain.sum_up(i, &self.chain.E[0], NULL, m, out)
+        n = self.c_moments(i)
+        if self.agreeing.shape[0] < n:
+            with gil:
+                self.agreeing = np.empty(self.chain.n_moment_rows(self.chain.longest) * self.chain.stride,
+                                         dtype=np.float32)
+        self.mask(i)
+        self.chain.sum_up(i, &self.masked[0], NULL, NULL if m == NULL else &self.agreeing[0], agreeing)
+        loss[0], entropy[0] = out[0] - agreeing[0], out[2] - agreeing[2]
+        if loss[0] < 0.0:
+            loss[0] = 0.0
+        if m != NULL:
+            for k in range(n):
+                m[k] -= self.agreeing[k]
         return 0
 
     cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
@@ -738,7 +864,7 @@ cdef class ChainProblem(Problem):
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, p, t
-        if cut.n_words % 2 != 0 or cut.n_words > 2 * T:
+        if cut.n_words % 2 != 0 or cut.n_words > 2 * T or self.has_open(i):
             return False
         for p in range(cut.n_words // 2):
             t = cut.words[2 * p]
@@ -753,14 +879,18 @@ cdef class ChainProblem(Problem):
         return 10.0 * (self.chain.offsets[i + 1] - self.chain.offsets[i])
 
     def fingerprint(self):
-        return checksum([np.array([self.chain.tokens.fingerprint(self.labels), self.zero_one]), self.loss_rows])
+        sets = [] if self.known is None else [self.known.sets]
+        of_tokens = self.chain.tokens.fingerprint(np.asarray(self.which))
+        return checksum([np.array([of_tokens, self.zero_one]), self.chain.structure.loss_rows, *sets])
 
     def structure_fingerprint(self):
-        return checksum([np.array([self.zero_one]), self.loss_rows])
+        return checksum([np.array([self.zero_one]), self.chain.structure.loss_rows])
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
-        offsets = self.chain.offsets
-        return self.chain.structure, self.chain.tokens[start:stop], self.labels[offsets[start]:offsets[stop]]
+        cdef Py_ssize_t a = self.chain.offsets[start], b = self.chain.offsets[stop]
+        labels = None if self.labels is None else self.labels[a:b]
+        known = None if self.known is None else self.known._replace(which=self.known.which[a:b])
+        return self.chain.structure, self.chain.tokens[start:stop], labels, known
 
     def most_violated(self, Py_ssize_t i, w):
         """The labelling behind ``separate(i, w)``, as int32 array."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,67 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens
 from structsvm.protocol import Oracle
+from structsvm.structures._labels import LabelDecoder
+
+
+class KnownLabels(NamedTuple):
+    """What is known of the labels of tokens.
+
+    Attributes
+    ----------
+    which : int32 array of shape (n_tokens,)
+        Of each token its label, or n_labels and the number of the set that its label is of.
+    sets : bool array of shape (n_sets, n_labels)
+        The labels of each set.
+    """
+
+    which: NDArray[np.int32]
+    sets: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, Y: Any, tokens: Tokens, n_labels: int) -> tuple[NDArray[Any] | None, KnownLabels | None]:
+        """``(labels, known)``, one of them None: flat labels where all are known.
+
+        Y is a list of labellings and of boolean arrays (length, n_labels), or one of these two.
+        """
+        if isinstance(Y, KnownLabels):
+            return None, Y
+        if not any(getattr(y, "ndim", 0) == 2 and y.dtype.kind == "b" for y in Y):
+            return flat_labels(Y, tokens), None
+        rows = []
+        for i, y in enumerate(Y):
+            if getattr(y, "ndim", 1) == 1:
+                y = flat_labels([y], tokens[i : i + 1])
+                if len(y) and not 0 <= min(y) <= max(y) < n_labels:
+                    raise ValueError(f"labels lie in {min(y)}..{max(y)}, expected 0..{n_labels - 1}")
+                y = np.eye(n_labels, dtype=bool)[y]
+            if y.shape[1] != n_labels:
+                raise ValueError(f"sequence {i} has a boolean array of {y.shape[1]} labels, expected {n_labels}")
+            rows.append(y)
+        flat = flat_labels(rows, tokens)
+        sizes = flat.sum(axis=1)
+        if not sizes.all():
+            i, t = place_of(int(sizes.argmin()), tokens.offsets)
+            raise ValueError(f"sequence {i}, token {t}: no label may stand there")
+        if (sizes == 1).all():
+            return flat.argmax(axis=1), None
+        sets, number = np.unique(flat[sizes > 1], axis=0, return_inverse=True)
+        which = flat.argmax(axis=1).astype(np.int32)
+        which[sizes > 1] = n_labels + number.reshape(-1)
+        return None, cls(which, sets)
+
+    @property
+    def table(self) -> NDArray[np.bool_]:
+        """The labels that may stand at a token, by its number in `which`: those of a label, then the sets."""
+        return np.concatenate([np.eye(self.sets.shape[1], dtype=bool), self.sets])
+
+    def is_open(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which sequences, none of them empty, have a token whose label is not known."""
+        return (
+            np.maximum.reduceat(self.which, offsets[:-1]) >= self.sets.shape[1]
+            if len(offsets) > 1
+            else np.zeros(0, bool)
+        )
 
 
 class LabelChain(Oracle):
@@ -84,10 +145,20 @@ class LabelChain(Oracle):
 
     @property
     def loss_rows(self) -> NDArray[np.float32]:
-        rows = np.zeros((self.n_labels, self.stride), dtype=np.float32)
+        return self.losses_of(np.eye(self.n_labels, dtype=bool))
+
+    def losses_of(self, sets: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The loss of each label where all that is known is a set, by sets: the least of its labels' costs."""
+        rows = np.zeros((len(sets), self.stride), dtype=np.float32)
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
-        rows[:, : self.n_labels] = costs[:, None] * (1.0 - np.eye(self.n_labels))
+        rows[:, : self.n_labels] = np.where(sets, costs, np.inf).min(axis=1)[:, None] * ~sets
         return rows.ravel()
+
+    def allowed_of(self, sets: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Rows of 0 and -inf of the labels of sets."""
+        rows = np.tile(self.padding_row, (len(sets), 1))
+        rows[:, : self.n_labels][~sets] = -np.inf
+        return rows
 
     def without_masks(self) -> Self:
         """The same oracle, for which all labellings are allowed."""
@@ -110,9 +181,7 @@ class LabelChain(Oracle):
             broken[1:] |= wrong
         if not broken.any():
             return None
-        token = int(broken.argmax())
-        sequence = int(np.searchsorted(offsets, token, side="right")) - 1
-        return sequence, token - int(offsets[sequence])
+        return place_of(int(broken.argmax()), offsets)
 
     def check_allowed(self, offsets: NDArray[np.int64], labels: NDArray[np.integer[Any]]) -> None:
         """Raise ValueError, naming the sequence, if a labelling breaks a mask."""
@@ -122,6 +191,48 @@ class LabelChain(Oracle):
             raise ValueError(
                 f"sequence {sequence}: the true labelling breaks the mask at token "
                 f"{token} (label {labels[offsets[sequence] + token]})"
+            )
+
+    def contradicted_at(self, offsets: NDArray[np.int64], known: KnownLabels) -> tuple[int, int] | None:
+        """The first ``(sequence, token)`` at which the masks leave no labelling that agrees with what is known.
+
+        All sequences at once, token by token: which labels can be reached from the labels before.
+        """
+        transitions, first, last = self.allowed
+        lengths, table = np.diff(offsets), known.table
+        order = np.argsort(-lengths, kind="stable")
+        places = []
+        reached = np.ones((len(lengths), self.n_labels), dtype=bool)
+        for t in range(int(lengths.max(initial=0))):
+            here = order[: np.searchsorted(-lengths[order], -t, side="left")]
+            before, now = reached[here], table[known.which[offsets[here] + t]]
+            if t == 0:
+                now &= True if first is None else first
+            elif transitions is not None:
+                now &= before @ transitions
+            if last is not None:
+                ends = lengths[here] == t + 1
+                now[ends] &= last
+            reached[here] = now
+            lost = before.any(axis=1) & ~now.any(axis=1)
+            places += [(i, t) for i in here[lost].tolist()]
+        return min(places, default=None)
+
+    def check_known(self, tokens: Tokens, known: KnownLabels) -> None:
+        """Raise ValueError unless what is known is of these labels and tokens, and agrees with the masks."""
+        n = self.n_labels + len(known.sets)
+        if known.sets.shape[1:] != (self.n_labels,) or known.sets.dtype != bool or not known.sets.any(axis=1).all():
+            raise ValueError(
+                f"the sets of labels must be a boolean array (n_sets, {self.n_labels}), none of them empty"
+            )
+        if known.which.shape != (tokens.n_tokens,) or known.which.dtype != np.int32:
+            raise ValueError(f"what is known must be {tokens.n_tokens} numbers of labels or sets, int32")
+        if len(known.which) and not 0 <= known.which.min() <= known.which.max() < n:
+            raise ValueError(f"labels and sets lie in {known.which.min()}..{known.which.max()}, expected 0..{n - 1}")
+        place = self.contradicted_at(tokens.offsets, known)
+        if place is not None:
+            raise ValueError(
+                f"sequence {place[0]}: the mask allows no labelling that agrees with what is known, at token {place[1]}"
             )
 
     def check_tokens(self, tokens: Tokens) -> None:
@@ -166,9 +277,7 @@ class LabelChain(Oracle):
                 f"the allowed labels of sequence {i} must be a boolean array of shape "
                 f"{(length, self.n_labels)}, got {allowed.dtype} {allowed.shape}"
             )
-        rows = np.tile(self.padding_row, (length, 1))
-        rows[:, : self.n_labels][~allowed] = -np.inf
-        return rows
+        return self.allowed_of(allowed)
 
     def add_bigrams(self, psi: NDArray[np.float64], tokens: Any, pairs: NDArray[np.float64]) -> None:
         """Add to the rows `psi` a sequence's bigrams, with an array (length, n_labels, n_labels) of label pairs."""
@@ -184,12 +293,30 @@ class LabelChain(Oracle):
         pairs[np.arange(1, len(y)), y[:-1], y[1:]] = 1.0
         return pairs
 
+    def complete(self, x: Any, known: Any, w: NDArray[Any]) -> NDArray[np.integer[Any]]:
+        """The labelling as decoded where a boolean array (length, n_labels) tells which labels may stand."""
+        known = np.asarray(known)
+        if known.ndim == 1:
+            return known
+        x = as_tokens(x, self.n_token_features, single=True)
+        return self.chain(x).decode(w, allowed=[known])
+
+    def chain(self, X: Any) -> LabelDecoder:
+        """Return a decoder for sequences without labels."""
+        raise NotImplementedError
+
     def loss(self, y_true: ArrayLike, y: ArrayLike) -> float:
         wrong = np.asarray(y_true) != np.asarray(y)
         if self.loss_name == "zero_one":
             return float(wrong.any())
         costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
         return float(costs[np.asarray(y_true)][wrong].sum())
+
+
+def place_of(token: int, offsets: NDArray[np.int64]) -> tuple[int, int]:
+    """The sequence of a token of all, and its number there."""
+    sequence = int(np.searchsorted(offsets, token, side="right")) - 1
+    return sequence, token - int(offsets[sequence])
 
 
 def _checked_mask(name: str, mask: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._greedy import GreedyDecoder, GreedyProblem
-from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
+from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
 from structsvm.protocol import Penalty, Rescaling
 
 
@@ -72,10 +72,14 @@ class GreedyOracle(LabelChain):
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
     ) -> GreedyProblem:
-        """Bind training sequences: a problem with one example per token (see `Oracle.bind`)."""
+        """Bind training sequences: a problem with one example per token (see `Oracle.bind`).
+
+        X and Y as for `ViterbiOracle`. A sequence known in part is completed from left to right.
+        """
         self.check_formulation(rescaling, penalty)
         tokens = as_tokens(X, self.n_token_features)
-        return GreedyProblem(self, tokens, flat_labels(Y, tokens), rescaling=rescaling, penalty=penalty)
+        labels, known = KnownLabels.of(Y, tokens, self.n_labels)
+        return GreedyProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
 
     def chain(self, X: Any) -> GreedyDecoder:
         """Return a decoder for sequences without labels."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._viterbi import Chain, ChainProblem
-from structsvm.oracles.chain import LabelChain, as_tokens, flat_labels
+from structsvm.oracles.chain import KnownLabels, LabelChain, as_tokens
 from structsvm.protocol import Penalty, Rescaling, UnsupportedFormulation
 
 
@@ -128,11 +128,15 @@ class ViterbiOracle(LabelChain):
         """Bind training sequences; see `Oracle.bind`.
 
         X is a `Tokens` or a list of 2-D arrays (length, n_token_features) or of `Tokens`; Y one flat int32 array of all
-        labels, or a list of label arrays.
+        labels, or a list of label arrays. What is known in part: `KnownLabels`, or in the list boolean arrays (length,
+        n_labels) of the labels that may stand. With margin rescaling, the linear penalty and the Hamming loss only
+        wrong labels of known tokens count then, or such as are not of a token's set; otherwise those that differ from
+        the completion.
         """
         self.check_formulation(rescaling, penalty)
         tokens = as_tokens(X, self.n_token_features)
-        return ChainProblem(self, tokens, flat_labels(Y, tokens), rescaling=rescaling, penalty=penalty)
+        labels, known = KnownLabels.of(Y, tokens, self.n_labels)
+        return ChainProblem(self, tokens, labels, known, rescaling=rescaling, penalty=penalty)
 
     def chain(self, X: Any) -> Chain:
         """Return a decoder for sequences without labels."""

@@ -10,12 +10,13 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Training, choice, count, defaults, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import loss_of, solver_of
 
@@ -168,6 +169,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @click.option("--probability/--no-probability", default=True, show_default=True, help="Find a margin's temperature.")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
+@flag("--partial", "Labels may be known in part: _ is not known, A|B is one of these, \\_ the label _.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a label-sequence model on a CoNLL column file.
 
@@ -178,6 +180,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     out, a label that it does not know is an error, and training starts from its weights and stays close to them.
     """
     X, y = labelled(read_columns(path), path)
+    if params.pop("partial", False):
+        y = known_columns(y)
     before, settings = job.start(load, DEFAULTS, params)
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
@@ -188,4 +192,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.run(model, (tokens, label_ids), solver, vars(settings), draw=picture)
 
 
-DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(command)
+DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(command, "partial")

@@ -10,12 +10,14 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm._adapter import as_objects
 from structsvm.cli.kernels import DEFAULTS as KERNEL
 from structsvm.cli.kernels import kernel_options
 from structsvm.cli.machines import DENSE
 from structsvm.cli.training import Training, choice, count, flag, training
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.structures.taxonomy import read_taxonomy
+from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import read_documents
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 
@@ -141,6 +143,14 @@ def documents(model: Any, path: str) -> Any:
     return as_filled(X), y
 
 
+def node_set(name: str) -> Any:
+    """The label of a name; of one with bars the set that it is in."""
+    known = from_text(name)
+    if known is None:
+        raise ValueError(f"the label {name!r}: a document of which nothing is known has the taxonomy's root")
+    return frozenset(known) if isinstance(known, set) else known
+
+
 def as_filled(X: Any) -> Any:
     """Texts, or a matrix: as an array if much of it is not zero."""
     return X if isinstance(X, list) or X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray()
@@ -153,6 +163,7 @@ def as_filled(X: Any) -> Any:
 @kernel_options("none: weights for features")
 @flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")
 @flag("--balanced", "Let every class weigh the same.")
+@flag("--partial", "Labels may be known in part: A|B is one of these.")
 @count("--min-count", 1, "Drop words of fewer texts.")
 @count("--ngrams", 1, "Longest runs of words.")
 @count("--max-weights", 2**25, "Beyond, rare features have weights only where they occur.")
@@ -161,6 +172,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
     DOCS has one document per line: label<TAB>text, or svmlight's label and index:value pairs.
     """
+    is_partial = params.pop("partial", False)
     of_texts = {name: params.pop(name) for name in ("min_count", "ngrams") if name in params}
     if "any_node" in params:
         params["leaf_only"] = not params.pop("any_node")
@@ -183,6 +195,8 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         X, y = documents(model, path)
     if y is None:
         raise ValueError(f"{path}: the documents have no labels; expected label<TAB>text")
+    if is_partial:
+        y = list(map(node_set, y))
     model.verbose = not job.quiet and sys.stderr.isatty()
     if model.taxonomy is None:
         job.say(f"{len(y)} documents, {len(set(y))} classes without a taxonomy")
@@ -196,7 +210,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     before, interrupted = vars(model).get("model_"), None
     with job.warnings():
         try:
-            model.fit(X, np.array(y))
+            model.fit(X, as_objects(y) if is_partial else np.array(y))
         except KeyboardInterrupt:
             if vars(model).get("model_") is before:
                 raise

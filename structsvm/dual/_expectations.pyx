@@ -14,6 +14,13 @@ bound on the true dual, the step of length g gains g C gap - g^2 / 2 C^2 |F(m_w 
 steps are repeated. (Lacoste-Julien and others 2013, algorithm 4, with soft corners; Le Priol, Piche and Lacoste-Julien
 2018.)
 
+Of an output known in part (a problem that offers "marginals") the loss is log Z_i less the log-sum over what agrees,
+and F_i(m_w) the difference of the two expectations: not convex, and D is no bound. With p_i and q_i the distributions
+over all outputs and over what agrees, m_i stands for their difference and h_i for that of their entropies. The gap is
+then that of p_i less that of q_i, and may be 0 or less while the two are not yet those of w; so there is a least length
+of steps. They follow the gradients of the present losses, as those of dual-free SDCA (Shalev-Shwartz 2016) do:
+completing is a part of each. See `bounds`.
+
 Constants that a problem adds to its losses (`constant`, sum_i C_i times those) count in P and D alike.
 """
 
@@ -29,6 +36,9 @@ from structsvm.dual._weights import checked_array, half_norm
 
 # What the moments of all examples may take; beyond this they are refused.
 MAX_BYTES = 16 << 30
+
+# Of the first step of an output known in part.
+cdef double LEAST_LENGTH = 0.01
 
 
 cdef class ExpectationState(WeightState):
@@ -55,6 +65,7 @@ cdef class ExpectationState(WeightState):
     cdef float32_t[::1] moments
     cdef float64_t[::1] entropy     # h_i
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
+    cdef float64_t[::1] least           # of outputs known in part: least lengths of steps, 0 before the first; or empty
 
     def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, base=None):
         cdef Py_ssize_t i
@@ -70,11 +81,12 @@ cdef class ExpectationState(WeightState):
                              f"{size} bytes, more than {MAX_BYTES}: train on fewer, or by partial_fit")
         self.moments = np.zeros(size // 4, dtype=np.float32)
         self.entropy = np.zeros(problem.n_samples)
+        self.least = np.zeros(problem.n_samples if "marginals" in problem.offers else 0)
         self.corner = np.empty(np.diff(self.offsets).max(initial=0), dtype=np.float32)
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Step from p_i towards p_w by the length that gains most; returns what the example had added to the gap."""
-        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0
+        cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0, reached = 0.0
         cdef float32_t* m = &self.moments[self.offsets[i]]
         cdef float32_t* corner = &self.corner[0]
         cdef Py_ssize_t k, n = self.offsets[i + 1] - self.offsets[i]
@@ -84,20 +96,30 @@ cdef class ExpectationState(WeightState):
         if loss != loss:
             overflow(self.problem.first + i)
         gap = loss - self.problem.c_moments_dot(i, m, self.w) - self.entropy[i]
-        if gap <= 0.0 or C == 0.0:
+        if C == 0.0 or (gap <= 0.0 and self.least.shape[0] == 0):
             return 0.0
         for k in range(n):
             corner[k] -= m[k]
         curvature = C * self.problem.c_moments_square(i, corner)
         if gap < curvature:
             length = gap / curvature
+        if self.least.shape[0] > 0:
+            # Half of the first step, and less where the gap asks for less; where it tells nothing, more with time.
+            if self.least[i] == 0.0:
+                self.least[i] = 0.5 * max(length, LEAST_LENGTH)
+            elif 0.0 < length < self.least[i]:
+                self.least[i] = max(length, 0.5 * self.least[i])
+            elif length <= 0.0:
+                self.least[i] = min(1.2 * self.least[i], 1.0)
+            length = max(length, self.least[i])
+            reached = length * curvature
         self.dual += C * length * (gap - 0.5 * length * curvature)
         self.problem.c_moments_add(i, corner, -C * length, True, self.w)
         self.entropy[i] += length * (entropy - self.entropy[i])
         for k in range(n):
             m[k] += <float32_t>length * corner[k]
         self.n_updates += 1
-        return C * gap
+        return C * max(gap, reached)
 
     def settle(self):
         """Recompute w and the dual objective from the moments in float64; returns the dual (a lower bound on it)."""
@@ -123,6 +145,37 @@ cdef class ExpectationState(WeightState):
         """The primal objective at `w`, where the examples have these losses."""
         return half_norm(w, self.base) + float(np.multiply(self.C, losses).sum()) + self.constant
 
+    def bounds(self, weights):
+        """``(primal, dual)`` at `weights`, by one round of expectations.
+
+        P(v) = 1/2 |v - w0|^2 + f(v) for convex f is at least 1/2 |v - w0|^2 + f(w) + <f'(w), v - w>, which is no less
+        than P(w) - 1/2 |P'(w)|^2. Of outputs known in part, f is the loss with the distributions over what agrees as
+        they are at w, where it is the loss itself: the bound is on the objective of this convex problem.
+        """
+        cdef ndarray array = self.problem._check_weights(weights)
+        cdef const void* w = array_data(array)
+        cdef ndarray gradient = np.zeros(self.problem.n_features)
+        cdef float64_t* g = <float64_t*>array_data(gradient)
+        cdef float32_t* m = &self.corner[0] if self.corner.shape[0] > 0 else NULL
+        cdef double[::1] losses = np.zeros(self.n_samples)
+        cdef double entropy
+        cdef Py_ssize_t i
+        self.problem.lend(array)
+        with nogil:
+            for i in range(self.problem.n_samples):
+                if self.C[i] == 0.0:
+                    continue
+                self.problem.c_expect(i, w, m, &losses[i], &entropy)
+                if losses[i] != losses[i]:
+                    overflow(self.problem.first + i)
+                self.problem.c_moments_accumulate(i, m, self.C[i], g)
+        self.count_argmax(self.n_samples)
+        gradient += array
+        if self.base is not None:
+            gradient -= self.base
+        primal = self.primal(array, np.asarray(losses))
+        return primal, primal - 0.5 * sum_of_products(gradient, gradient)
+
     def _vectors(self):
         return {}       # w follows from the moments, bit for bit after `settle`
 
@@ -133,6 +186,8 @@ cdef class ExpectationState(WeightState):
         state = super().get_state() | {
             "moments": np.array(self.moments), "entropy": np.array(self.entropy), "C": np.array(self.C),
         }
+        if len(self.least):
+            state["least"] = np.array(self.least)
         return state if self.base is None else state | {"base": self.base.copy()}
 
     def without(self, others):
@@ -146,8 +201,13 @@ cdef class ExpectationState(WeightState):
         """Restore the arrays returned by `get_state`; those of a run with another C fit as they are."""
         moments = checked_array(state, "moments", np.float32, (len(self.moments),))
         entropy = checked_array(state, "entropy", np.float64, (self.n_samples,))
-        if (entropy < 0.0).any():
+        if (entropy < 0.0).any() and "marginals" not in self.problem.offers:
             raise ValueError("array 'entropy' of the training state has numbers below 0")
+        if len(self.least):
+            least = checked_array(state, "least", np.float64, (self.n_samples,)) if "least" in state else self.least
+            if not ((np.asarray(least) >= 0.0) & (np.asarray(least) <= 1.0)).all():
+                raise ValueError("array 'least' of the training state has numbers that are no lengths of steps")
+            self.least = np.array(least)
         base = state.get("base")
         if base is not None:
             base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()

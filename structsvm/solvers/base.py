@@ -38,8 +38,8 @@ SLICE_SECONDS = 0.05
 ROUNDING = 1e-6
 
 
-# What a problem offers whose true outputs are known in part, and not completed.
-PARTIAL = frozenset({"completions"})
+# What a problem does not offer whose true outputs are known in part, and not completed.
+UNCOMPLETED = frozenset({"constraints"})
 
 
 # How the text of a contradiction ends.
@@ -358,7 +358,7 @@ class Solver(Parameters):
             raise ValueError(
                 f"{solver} needs a problem with {', '.join(sorted(self.needs))}; "
                 f"this {name} does not offer {', '.join(sorted(missing))}"
-                + ("; its outputs are known in part, which LatentSVM trains on" if problem.offers == PARTIAL else "")
+                + ("; its outputs are known in part, which LatentSVM trains on" if missing == UNCOMPLETED else "")
             )
         wanted = self.formulation()
         if wanted["rescaling"] is None:
@@ -504,7 +504,11 @@ class DualSolver(Solver):
             C *= weight
         rounds = Rounds(problem, self.n_jobs)
         state = self.state_on(problem, C, base)
-        return self.run_type(self, problem, state, self.schedule_of(state, rounds, C), rounds, C=C)
+        return self.run_type_on(problem)(self, problem, state, self.schedule_of(state, rounds, C), rounds, C=C)
+
+    def run_type_on(self, problem: Any) -> type[DualRun]:
+        """The type of runs on a problem."""
+        return self.run_type
 
     def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule of `schedule_on`, in threads if the solver was told that it need not be deterministic."""

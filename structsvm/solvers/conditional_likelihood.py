@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import time
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,7 +15,8 @@ from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
 from structsvm.protocol import OracleError
-from structsvm.solvers.base import WHICH, DualRun, DualSolver, Solver
+from structsvm.result import Result
+from structsvm.solvers.base import SLICE_SECONDS, WHICH, DualRun, DualSolver, Solver
 
 
 class LikelihoodRun(DualRun):
@@ -38,6 +41,29 @@ class LikelihoodRun(DualRun):
             "protocol leads to. Likely causes: expect returns a sum over some of the outputs only, or an expectation "
             f"that is not the log-sum's gradient. {WHICH}"
         )
+
+
+class MarginalRun(LikelihoodRun):
+    """A run on outputs known in part, whose steps complete them: see `structsvm.dual._expectations`.
+
+    `dual` bounds the objective of the convex problem with the distributions over what agrees as they are in the end.
+    """
+
+    has_dual = False
+
+    def advance(self, seconds: float = SLICE_SECONDS) -> bool:
+        done = super().advance(seconds)
+        if done:
+            self.state.settle()
+        return done
+
+    def certify(self) -> None:
+        begin = time.perf_counter()
+        self.primal, self.dual = self.state.bounds(self.state.weights)
+        self.seconds += time.perf_counter() - begin
+
+    def result(self) -> Result:
+        return dataclasses.replace(super().result(), n_rounds=max(self.n_iter, 1))
 
 
 class ConditionalLikelihood(DualSolver):
@@ -70,6 +96,10 @@ class ConditionalLikelihood(DualSolver):
     the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol
     and others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
     What is stored are each example's moments: for a chain, a number for each label of each token.
+
+    Of an output known in part the likelihood is that of what is known: the sum over all outputs that agree. The
+    objective is not convex then; each step completes its example by the distribution over what agrees under the present
+    weights, and what is certified is the convex problem with these distributions as they are in the end.
     """
 
     average = False
@@ -113,6 +143,9 @@ class ConditionalLikelihood(DualSolver):
         if self.max_iter is not None:
             return self.max_iter
         return self.usual_passes if self.tol is None else 1000
+
+    def run_type_on(self, problem: Any) -> type[DualRun]:
+        return MarginalRun if "marginals" in problem.offers else self.run_type
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         return ExpectationState(problem, C, seed=seed_from(self.random_state), base=base)

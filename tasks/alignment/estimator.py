@@ -195,9 +195,9 @@ class SequenceAligner(TaskEstimator):
         ----------
         X : list of (x, z)
             Sequences and their homologues.
-        y : list of (str, str), or None
-            Their alignments, as gapped rows. None where they are unknown and there are decoys: then they are maximised
-            out (see Notes), which asks for a `prior` to begin with.
+        y : list of (str, str) or None, or None
+            Their alignments, as gapped rows. None, all or one of them, where they are unknown and there are decoys:
+            then they are maximised out (see Notes), which asks for a `prior` to begin with.
         sample_weight : array-like of shape (n_pairs,), optional
             Factor on each pair's C.
         decoys : list of (list of sequences), optional
@@ -216,7 +216,13 @@ class SequenceAligner(TaskEstimator):
             On Ctrl-C, after the partial model has been put in place.
         """
         if y is None:
-            return self._fit_unaligned(X, sample_weight, decoys)
+            y = [None] * len(X)
+        if any(rows is None for rows in y):
+            self._check_params()
+            if decoys is None:
+                raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
+            if self.prior is None:
+                raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
         return self._train(X, y, sample_weight, metadata={"decoys": decoys}, decoys=decoys)
 
     @with_callbacks
@@ -232,15 +238,6 @@ class SequenceAligner(TaskEstimator):
         if classes is not None:
             raise ValueError(f"classes={classes!r:.80} has no meaning here: alignments have no classes")
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
-
-    def _fit_unaligned(self, X: Any, sample_weight: Any, decoys: Any) -> Self:
-        """Align the homologues by the costs so far and learn from that, in rounds."""
-        self._check_params()
-        if decoys is None:
-            raise ValueError("y is None: without alignments there must be decoys to tell the homologues from")
-        if self.prior is None:
-            raise ValueError("y is None: homologues are first aligned by the costs of a prior, and prior is None")
-        return self._train(X, [None] * len(X), sample_weight, metadata={"decoys": decoys}, decoys=decoys)
 
     def _make_solver(self) -> Any:
         return make_solver(self, DEFAULT_C)

@@ -80,7 +80,8 @@ class AlignmentModel(TaskModel):
         """Return ``(model, references)``: an untrained model and encoded pairs, with what parameters leave open chosen.
 
         The model's weights are the costs to start from. `y` None: unknown alignments, which decoys stand in for.
-        `sample_weight`: pairs of weight 0 have no part in the choice.
+        `sample_weight`: pairs of weight 0 have no part in the choice. Nor have those of unknown alignments, but if all
+        are.
         """
         model = cls.of(params)
         is_open = params.mode == AUTO
@@ -90,6 +91,8 @@ class AlignmentModel(TaskModel):
         if decoys is None and model.oracle.loss_name == "q":
             references.check_assessed()
         weighty = references if sample_weight is None else references.chosen(np.flatnonzero(sample_weight))
+        if y is not None and weighty.has_unknown:
+            weighty = weighty.chosen(np.flatnonzero(np.diff(weighty.bounds)))
         selection = Selection(model, params, weighty)
         costs = selection.choose()
         if is_open:
@@ -229,7 +232,7 @@ class AlignmentModel(TaskModel):
         return run.weights
 
     def references(self, X: Any, y: Any, decoys: Any = None) -> Any:
-        """Encode pairs of strings, their reference alignments (pairs of rows; None: unknown) and lists of decoys."""
+        """Encode pairs of strings, their reference alignments (pairs of rows; None: all or one unknown) and decoys."""
         for name, other in (("y", y), ("decoys", decoys)):
             if other is not None and len(other) != len(X):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
@@ -237,12 +240,13 @@ class AlignmentModel(TaskModel):
         for k, pair in enumerate(X):
             pairs.append(pool.add_pair(pair, k))
             try:
-                if y is None:
+                rows = None if y is None else y[k]
+                if rows is None:
                     whole = Alignment(0, 0, b"x" * len(pool.arrays[pairs[k][0]]) + b"z" * len(pool.arrays[pairs[k][1]]))
                 else:
-                    whole = self.read_rows(pair[0], pair[1], y[k])
-                alignments.append(NOTHING if y is None else trimmed(whole.operations, self.oracle.mode))
-                known.append(None if y is not None and whole.is_assessed else whole.known)
+                    whole = self.read_rows(pair[0], pair[1], rows)
+                alignments.append(NOTHING if rows is None else trimmed(whole.operations, self.oracle.mode))
+                known.append(None if rows is not None and whole.is_assessed else whole.known)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"y, example {k}: {error}") from None
             if decoys is not None:
@@ -258,7 +262,7 @@ class AlignmentModel(TaskModel):
         if self.oracle.mode == "global" or len(references.codes) == 0:
             return references
         wholes = [references.alignment(k).operations for k in range(len(references))]
-        return references.with_alignments([trimmed(whole, self.oracle.mode) for whole in wholes])
+        return references.with_alignments([trimmed(w, self.oracle.mode) if w else NOTHING for w in wholes])
 
     def read_rows(self, x: Any, z: Any, rows: Any) -> Any:
         """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""

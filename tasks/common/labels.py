@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from numbers import Real
 from typing import Any
 
@@ -27,6 +28,20 @@ def sort_labels(labels: Any) -> Any:
         return sorted(labels)
     except TypeError:
         return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
+
+
+def from_text(name: str) -> Any:
+    r"""What a name in a column tells of a label: ``_`` nothing, ``A|B`` that it is one of these.
+
+    A backslash makes part of a label what comes after it: the labels ``_`` and ``A|B`` are ``\_`` and ``A\|B``.
+    """
+    parts = re.split(r"(?<!\\)\|", name)
+    if parts == ["_"]:
+        return None
+    if "" in parts or "_" in parts:
+        raise ValueError(f"the label {name!r}: each side of a bar must name a label, the label _ as \\_")
+    labels = [re.sub(r"\\([|_])", r"\1", part) for part in parts]
+    return labels[0] if len(labels) == 1 else set(labels)
 
 
 def label_array(labels: Any) -> Any:

@@ -51,7 +51,8 @@ class CalibratedStructures(Calibrated):
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
     def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
-        """The temperature of least log loss."""
+        """The temperature of least log loss, of what is known where it is not all."""
+        problem = getattr(problem, "incomplete", problem)
         weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
 
         def loss(beta: float) -> tuple[float, float]:

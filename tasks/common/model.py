@@ -153,7 +153,7 @@ class TaskModel:
                 before = self.again()
                 problem, weight, base = self.around(problem, weight, solver)
         run = solver.solve(problem, sample_weight=weight, base=base, run=run, monitor=monitor, passes=passes)
-        if passes is None and isinstance(run, DualRun) and run.status == "max_iter":
+        if passes is None and isinstance(run, DualRun) and run.has_dual and run.status == "max_iter":
             warn_of_gap(run, solver)
         self.learn(run)
         self.result = run.result()

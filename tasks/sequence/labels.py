@@ -1,22 +1,31 @@
-"""Labels of sequences as users give them, and their ids for oracles."""
+"""Labels of sequences as users give them, known whole or in part, and their ids for oracles."""
 
 from __future__ import annotations
 
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from structsvm.features.columns import Columns
-from structsvm.tasks.common.labels import is_hashable, sort_labels
+from structsvm.oracles.chain import place_of
+from structsvm.tasks.common.labels import from_text, is_hashable, sort_labels
+
+# What is hashable is a label, but for None.
+COLLECTIONS = (set, list)
 
 
-def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
-    """Return ``(labels, numbers)``: the distinct labels, sorted where they can be, and int32 numbers.
+def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any]:
+    """Return ``(labels, numbers, sets)``: the distinct labels, sorted where they can be, and int32 numbers.
+
+    The number of a token whose label is not known is that of labels and of a set: row of `sets`, a boolean array
+    (n_sets, n_labels), that tells which labels it may have.
 
     Parameters
     ----------
     y : list of label lists, or Columns with one column
-        One flat list or array of all labels does too, if it cannot be taken for the other.
+        In the place of a label None, which may be any, or a set or list of those that it may be. One flat list or array
+        of all labels does too, if it cannot be taken for the other.
     tokens : Tokens
         Whose lengths y must have.
     labels : list, optional
@@ -30,11 +39,18 @@ def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
         used = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
     else:
         flat, lengths = _flatten(y, tokens)
+        found = {id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)}
+        named = flat
+        if found:
+            alone = (label for label in flat if id(label) not in found)
+            named = [*alone, *chain.from_iterable(some for some in found.values() if some is not None)]
         try:
-            used = list(dict.fromkeys(flat))
+            used = list(dict.fromkeys(named))
         except TypeError:
-            bad = next(label for label in flat if not is_hashable(label))
+            bad = next(label for label in named if not is_hashable(label))
             raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
+        if not used and flat:
+            raise ValueError("y tells no label of any token")
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
     wrong = np.flatnonzero(lengths != tokens.lengths)
@@ -50,10 +66,50 @@ def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
             f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
             f"(partial_fit can name later ones: classes=): {labels}"
         )
+    nothing = np.zeros((0, len(labels)), dtype=bool)
     if isinstance(y, Columns):
         table = np.array([number.get(name, -1) for name in names], dtype=np.int32)
-        return labels, table[y.ids[:, 0]]
-    return labels, np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat))
+        return labels, table[y.ids[:, 0]], nothing
+    if not found:
+        return labels, np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat)), nothing
+    sets: dict[frozenset[int], int] = {}
+    of_object = {}
+    for key, some in found.items():
+        ids = frozenset(number.values() if some is None else map(number.__getitem__, some))
+        if not ids:
+            i, t = place_of(next(t for t, label in enumerate(flat) if id(label) == key), tokens.offsets)
+            raise ValueError(f"sequence {i}, token {t}: y holds an empty collection of labels; None: it may be any")
+        of_object[key] = min(ids) if len(ids) == 1 else sets.setdefault(ids, len(labels) + len(sets))
+    numbers = [of_object[id(label)] if id(label) in of_object else number[label] for label in flat]
+    rows = np.zeros((len(sets), len(labels)), dtype=bool)
+    for row, ids in zip(rows, sets, strict=True):
+        row[list(ids)] = True
+    return labels, np.array(numbers, dtype=np.int32), rows
+
+
+def fragments(tokens: Any, label_ids: Any, n_labels: int) -> tuple[Any, Any, Any]:
+    """Return ``(tokens, label_ids, origin)``: runs of tokens whose labels are known, and the sequence of each."""
+    rows = np.flatnonzero(label_ids < n_labels)
+    sequence = np.searchsorted(tokens.offsets, rows, side="right") - 1
+    begins = np.ones(len(rows), dtype=bool)
+    begins[1:] = (np.diff(rows) > 1) | (np.diff(sequence) > 0)
+    alone = tokens.with_offsets(np.arange(tokens.n_tokens + 1)).take(rows)
+    return alone.with_offsets(np.append(np.flatnonzero(begins), len(rows))), label_ids[rows], sequence[begins]
+
+
+def known_columns(y: Columns) -> list[list[Any]]:
+    """A column of labels that are known in part, as `encode_known` has them; see `from_text`."""
+    known = [from_text(name) for name in y.vocabularies[0].tolist()]
+    flat = [known[k] for k in y.ids[:, 0].tolist()]
+    return [flat[a:b] for a, b in pairwise(y.offsets.tolist())]
+
+
+def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
+    """``(labels, numbers)`` of `encode_known` for labels that are all known; ValueError for others."""
+    labels, numbers, sets = encode_known(y, tokens, labels)
+    if len(sets):
+        raise ValueError("y must hold the label of each token, and tells some in part")
+    return labels, numbers
 
 
 def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
 from structsvm.model_file import under
+from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
@@ -33,7 +34,7 @@ from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_
 from structsvm.tasks.common.selection import LOWEST, Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, is_log
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
-from structsvm.tasks.sequence.labels import encode_labels
+from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses, solver_of
 from structsvm.tasks.sequence.units import Units
 
@@ -71,6 +72,8 @@ class SequenceModel(CalibratedStructures):
         What scores are divided by before they become probabilities; None: not known.
     units : Units or None
         Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
+    sets : bool array of shape (n_sets, n_labels)
+        Of the present training data: the labels of tokens of which no more is known; see `encode_known`.
     """
 
     kind = "sequence"
@@ -81,6 +84,8 @@ class SequenceModel(CalibratedStructures):
         self.encoder, self.labels, self.oracle, self.units = encoder, labels, oracle, units
         self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
         self.columns = {"n_features_in_": encoder.n_features}
+        self.sets = np.zeros((0, len(labels)), dtype=bool)
+        self.origin: Any = None
         self.temperature = temperature_of_loss(oracle)
 
     @property
@@ -99,6 +104,8 @@ class SequenceModel(CalibratedStructures):
     def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
         """As `TaskModel.train`; where the loss is to be chosen, a first `fit` chooses it with C."""
         if self.params.get("loss") == AUTO:
+            if self.is_open(data) and not (self.is_trained and (resume or passes is not None)):
+                solver = self._take_loss(self.losses_to_choose(data)[0], solver)
             if options.get("choose") and passes is None and not (resume and self.is_trained):
                 solver = copy.copy(solver)
                 self.bind(data, solver, options.get("sample_weight"))  # whose errors name sequences of the whole
@@ -108,18 +115,33 @@ class SequenceModel(CalibratedStructures):
                     if partial is not None:
                         return partial
                 options["choose"] = self.choice is not None
-                if self.choice is not None and self.choice.loss not in (None, self.loss):
-                    self.oracle = self.oracle.with_loss(self.choice.loss)
-                    self.temperature = temperature_of_loss(self.oracle)
-            if is_log(self.loss) != isinstance(solver, ConditionalLikelihood):
-                checkpoint, solver = solver.checkpoint, solver_of(self.params, self.loss)
-                solver.checkpoint = checkpoint
+                if self.choice is not None and self.choice.loss is not None:
+                    solver = self._take_loss(self.choice.loss, solver)
+            solver = self._take_loss(self.loss, solver)
         return super().train(data, solver, passes=passes, resume=resume, **options)
 
+    def _take_loss(self, loss: Any, solver: Any) -> Any:
+        """Train with a loss from now on; returns the solver, or another one if it is none for that."""
+        if loss != self.loss:
+            self.oracle = self.oracle.with_loss(loss)
+            self.temperature = temperature_of_loss(self.oracle)
+        if is_log(loss) == isinstance(solver, ConditionalLikelihood):
+            return solver
+        checkpoint, solver = solver.checkpoint, solver_of(self.params, loss)
+        solver.checkpoint = checkpoint
+        return solver
+
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        losses = self.losses_to_choose(data)
+        """Of sequences known in part, those runs of tokens are divided whose labels are known."""
+        losses, model = self.losses_to_choose(data), self
+        if self.is_open(data):
+            model = self.again()
+            model.oracle = self.oracle.without_masks()  # a run may begin with any label
+            tokens, label_ids, model.origin = fragments(data[0], data[1], len(self.labels))
+            data = tokens, label_ids
+            sample_weight = None if sample_weight is None else sample_weight[model.origin]
         if len(losses) < 2 or self.choice is not None:
-            return super().search(data, sample_weight, solver)
+            return Search(model, data, sample_weight, solver)
         searches = []
         for loss in losses:
             search = Search(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
@@ -129,13 +151,16 @@ class SequenceModel(CalibratedStructures):
         return LossSearch(searches, SURE, ENOUGH)
 
     def losses_to_choose(self, data: Any) -> Any:
-        """The losses to compare: without the log loss where outputs are known in part, or it takes much memory."""
-        if self.params.get("loss") != AUTO or self.is_open(data):
+        """The losses to compare: without the log loss where it takes much memory; where labels are known in part, that."""
+        if self.params.get("loss") != AUTO:
             return (self.loss,)
         tokens, oracle = data[0], self.oracle
         pairs = oracle.n_labels if oracle.n_bigrams else 0
         rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
-        return possible_losses(SimpleNamespace(**self.params)) if rows * oracle.stride <= MOST_MOMENTS else (self.loss,)
+        losses = (
+            possible_losses(SimpleNamespace(**self.params)) if rows * oracle.stride <= MOST_MOMENTS else (self.loss,)
+        )
+        return ("log" if "log" in losses else self.loss,) if self.is_open(data) else losses
 
     def _adopt_part(self, part: Any) -> Any:
         self.oracle = part.model.oracle
@@ -144,15 +169,42 @@ class SequenceModel(CalibratedStructures):
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
         tokens, label_ids = data
-        oracle = self.oracle
+        oracle, known = self.oracle, self.known(label_ids)
         if self.params.get("broken") == "predict":
             oracle = oracle.without_masks()
+        elif known is not label_ids:
+            self._check_known(tokens, known)
+            if self.is_greedy:
+                oracle = oracle.without_masks()  # from left to right, completions might find no way through them
         else:
             self._check_constraints(tokens, label_ids)
-        problem = oracle.bind(tokens, label_ids, **solver.formulation())
+        problem = oracle.bind(tokens, known, **solver.formulation())
         if sample_weight is not None and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
         return problem, sample_weight
+
+    def known(self, label_ids: Any) -> Any:
+        """What label ids tell, as oracles take it."""
+        return KnownLabels(label_ids, self.sets) if self.is_open((None, label_ids)) else label_ids
+
+    def is_open(self, data: Any) -> bool:
+        return bool(len(self.sets) and (data[1] >= len(self.labels)).any())
+
+    def completing(self, solver: Any, data: Any) -> Any:
+        """The likelihood of what is known needs no completions."""
+        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
+
+    def _check_known(self, tokens: Any, known: Any) -> None:
+        """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
+        place = self.oracle.contradicted_at(tokens.offsets, known)
+        if place is not None:
+            i, t = place
+            allowed = known.table[known.which[tokens.offsets[i] + t]]
+            names = ", ".join(repr(label) for label, may in zip(self.labels, allowed) if may)
+            raise ValueError(
+                f"sequence {i}: what y tells contradicts the constraints: they allow nothing that agrees with what "
+                f"is known up to token {t} ({names}). Correct the data, or broken='predict' constrains predictions only"
+            )
 
     def _check_constraints(self, tokens: Any, labels: Any) -> None:
         """Raise ValueError, naming sequence and labels, if a true labelling is one that may not be predicted."""
@@ -177,8 +229,9 @@ class SequenceModel(CalibratedStructures):
         """Fit the temperature to sequences that the model was not trained on."""
         self.check_sums("calibrate")
         tokens = self.encode(X, lengths)
-        _, label_ids = encode_labels(y, tokens, self.labels)
-        problem = self.oracle.bind(tokens.without_empty(), label_ids, rescaling=None)
+        _, label_ids, sets = encode_known(y, tokens, self.labels)
+        known = KnownLabels(label_ids, sets) if len(sets) else label_ids
+        problem = self.oracle.bind(tokens.without_empty(), known, rescaling=None)
         self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
@@ -202,6 +255,9 @@ class SequenceModel(CalibratedStructures):
         return found
 
     # ---- choosing C -----------------------------------------------------------------------------
+
+    def groups(self, data: Any) -> Any:
+        return self.origin
 
     def n_examples(self, data: Any) -> int:
         return len(data[0])
@@ -422,7 +478,7 @@ def prepare(
     Parameters
     ----------
     params : object with `SequenceLabeler`'s parameters as attributes
-    X, y : sequences and their labels; see `FeatureEncoder` and `encode_labels`
+    X, y : sequences and their labels; see `FeatureEncoder` and `encode_known`
     before : SequenceModel, optional
         The model to go on from; ValueError if the parameters ask for other features or another structure.
     lengths : see `FeatureEncoder.fit_transform`
@@ -432,18 +488,29 @@ def prepare(
     if before is not None:
         check_classes(classes, before.labels)
         tokens = before.in_units(before.encoder.transform(X, lengths))
-        labels, label_ids = encode_labels(y, tokens, before.labels)
+        labels, label_ids, before.sets = encode_known(y, tokens, before.labels)
         if params.broken == "repair":
+            check_whole(before.sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
-        check_unchanged(params, before, label_ids)
+        check_unchanged(params, before, label_ids[label_ids < len(labels)])
         before.calibrates = params.probability
         return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     tokens = encoder.fit_transform(X, lengths)
-    labels, label_ids = encode_labels(y, tokens, None if classes is None else sort_labels(listed(classes)))
+    labels, label_ids, sets = encode_known(y, tokens, None if classes is None else sort_labels(listed(classes)))
     if params.broken == "repair":
+        check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
     units = Units.fit(tokens) if encoder.kind == "numeric" else None
-    model = SequenceModel(encoder, labels, make_oracle(params, encoder, labels, label_ids), units=units)
+    oracle = make_oracle(params, encoder, labels, label_ids[label_ids < len(labels)])
+    model = SequenceModel(encoder, labels, oracle, units=units)
     model.calibrates = params.probability
+    if len(sets):
+        model.sets = sets
     return model, model.in_units(tokens), label_ids
+
+
+def check_whole(sets: Any) -> None:
+    """Raise ValueError if labels are known in part."""
+    if len(sets):
+        raise ValueError("broken='repair' needs labels that are all known, and y tells some in part")

@@ -225,3 +225,24 @@ def test_ctrl_c_leaves_a_model(tmp_path):
     assert process.returncode == 130, (out, err)
     assert "passes: m holds the partial model" in err and "Traceback" not in err
     assert structsvm.load(tmp_path / "m").score(X, y) > 0.9
+
+
+def test_labels_known_in_part(tmp_path):
+    """A|B is one of these, and an inner node any leaf below it; without --partial bars are parts of names."""
+    X, y, taxonomy = make_taxonomy(80, n_leaves=6, random_state=0)
+    edges = "".join(f"{node}\t{parent}\n" for node in taxonomy.nodes for parent in taxonomy.parents(node))
+    (tmp_path / "edges").write_text(edges)
+    names = [f"{name}|{taxonomy.leaves[0]}" if k % 3 == 0 else str(name) for k, name in enumerate(y)]
+    names[1] = str(taxonomy.path(y[1])[0])
+    (tmp_path / "docs").write_text("".join(f"{name}\t{text}\n" for name, text in zip(names, X, strict=True)))
+    train = ("train", "taxonomy", "docs", "-m", "model", "--taxonomy", "edges", "-C", "1")
+    assert "completed in" in run(tmp_path, *train, "--partial")[0]
+    sets = np.empty(len(names), dtype=object)
+    sets[:] = [set(name.split("|")) if "|" in name else name for name in names]
+    vectorizer = structsvm.load(tmp_path / "model").vectorizer_
+    expected = TaxonomyClassifier(taxonomy, C=1.0, random_state=0).fit(vectorizer.transform(X), sets)
+    np.testing.assert_allclose(structsvm.load(tmp_path / "model").coef_, expected.coef_, rtol=1e-6)
+    assert "is no node of the taxonomy" in run(tmp_path, *train, status=1)[1]
+    for name, message in (("A|", "each side of a bar must name a label"), ("_", "has the taxonomy's root")):
+        (tmp_path / "docs").write_text(f"{name}\tsome words\n" * 3)
+        assert message in run(tmp_path, *train, "--partial", status=1)[1]

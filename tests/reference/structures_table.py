@@ -251,6 +251,16 @@ class Chains(Case):
             self.X = with_bigrams(self.tokens, self.bigrams, ones=ones)
             self.tokens = Tokens.joined(self.X)
 
+    def knowledge(self, seed):
+        """Of each token its label, a set with it, or nothing; some sequences are known whole."""
+        rng, found = np.random.default_rng([seed, 1]), []
+        for y, space in zip(self.Y, self.spaces, strict=True):
+            allowed = rng.random((len(y), self.K)) < rng.choice([0.0, 0.4, 1.0], len(y))[:, None]
+            allowed[np.arange(len(y)), y] = True
+            agree = np.array([allowed[np.arange(len(y)), z].all() for z in space.outputs])
+            found.append((y if agree.sum() == 1 and rng.random() < 0.5 else allowed, agree))
+        return found
+
     def other_inputs(self):
         if self.dense is self.X:
             return super().other_inputs()
@@ -296,6 +306,7 @@ class GreedyChains(Chains):
     augments = False
     keeps_protocol = False
     formulations = Case.formulations
+    knowledge = Case.knowledge
 
     def __init__(self, seed, K, lengths, order, *, ones=False, masks=False, costs=False, n_bigrams=0):
         rng = np.random.default_rng(seed)

@@ -153,6 +153,27 @@ def test_homologues_whose_alignments_are_unknown():
             fitted.fit(X_bad, None, **more)
 
 
+@pytest.mark.parametrize("C", [0.3, "auto"])
+def test_some_alignments_are_unknown(C):
+    """These pairs are aligned in rounds, the others are as they are given."""
+    data = make_alignment(40, divergence=0.3, random_state=0)
+    costs = {"prior": IDENTITY, "prior_gap_open": -4.0, "prior_gap_extend": -1.0}
+    y = [rows if k % 2 else None for k, rows in enumerate(data.y)]
+    model = SequenceAligner(C, random_state=0, **costs).fit(data.X, y, decoys=data.decoys)
+    assert model.result_.n_rounds > 0
+    none = SequenceAligner(C, random_state=0, **costs).fit(data.X, None, decoys=data.decoys)
+    assert model.score(data.X, data.y) >= none.score(data.X, data.y) - 0.01
+    # Of alignments that no costs would choose something else is learnt.
+    odd = [(x + "-" * (len(z) - 1), "-" * (len(x) - 1) + z) if rows else None for (x, z), rows in zip(data.X, y)]
+    learnt = SequenceAligner(C, random_state=0, mode="global", **costs).fit(data.X, odd, decoys=data.decoys)
+    none = SequenceAligner(C, random_state=0, mode="global", **costs).fit(data.X, None, decoys=data.decoys)
+    assert np.abs(learnt.coef_ - none.coef_).max() > 0.1 or C == "auto"  # which may choose to learn nothing
+    with pytest.raises(ValueError, match="there must be decoys to tell the homologues from"):
+        model.fit(data.X, y)
+    with pytest.raises(ValueError, match="prior is None"):
+        SequenceAligner(C, prior=None).fit(data.X, y, decoys=data.decoys)
+
+
 @pytest.mark.parametrize("event", [ValueError, KeyboardInterrupt])
 def test_rounds_that_end_early(event, monkeypatch):
     """An error while the homologues are aligned leaves the old model; Ctrl-C leaves that of the last round."""

@@ -148,7 +148,7 @@ def test_pickle_and_copies():
 
 
 def test_labels_of_every_kind_that_json_holds(tmp_path):
-    labels = ["O", "étiquette", 1, -(2**70), 2.5, None, ("a", 1, ("b", None))]
+    labels = ["O", "étiquette", 0, -(2**70), 2.5, True, ("a", 1, ("b", None))]
     X = [[[f"w{k}"] for k in range(len(labels))]] * 3
     model = SequenceLabeler(C=10.0, random_state=0).fit(X, [labels] * 3)
     model.save(tmp_path / "m")
