@@ -192,8 +192,9 @@ class SequenceLabeler(TaskEstimator):
         X : list of sequences, Columns, or matrix with `lengths`
         y : list of label lists
             In the place of a label None, which may be any, or a set or list of labels, of which the token has one. With
-            ``loss="log"`` training maximises the likelihood of what is known; with a margin, such sequences are
-            completed and trained on in turn (`structsvm.LatentSVM`). "auto" chooses C on the runs of known tokens.
+            ``loss="log"``, which "auto" chooses then if it is possible, training maximises the likelihood of what is
+            known; with a margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`). C is
+            chosen on the runs of known tokens.
         sample_weight : array-like of shape (n_sequences,), optional
             Factor on each sequence's C.
         lengths : array-like of int, optional

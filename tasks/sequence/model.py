@@ -151,7 +151,7 @@ class SequenceModel(CalibratedStructures):
         return LossSearch(searches, SURE, ENOUGH)
 
     def losses_to_choose(self, data: Any) -> Any:
-        """The losses to compare: without the log loss where it takes much memory; where labels are known in part, that."""
+        """The losses to compare: no log loss where it takes much memory, that alone where labels are known in part."""
         if self.params.get("loss") != AUTO:
             return (self.loss,)
         tokens, oracle = data[0], self.oracle

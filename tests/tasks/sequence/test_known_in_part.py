@@ -248,3 +248,20 @@ def test_all_that_agrees_is_all_there_is():
     alone = SequenceLabeler(1.0, loss="log", max_iter=60, random_state=0).fit(X[::2], y[::2])
     assert half.result_.primal == pytest.approx(alone.result_.primal, rel=1e-2)
     assert abs(half.score(X_test, y_test) - alone.score(X_test, y_test)) < 0.02
+
+
+def test_the_loss_is_the_likelihood_of_what_is_known():
+    """Where the loss is left open and possible; training goes on with it."""
+    known = hidden(0.5)
+    model = SequenceLabeler(random_state=0, max_iter=3).fit(X, known)
+    assert model.loss_ == "log" and model.C_ in model.validation_["C"]
+    given = SequenceLabeler(model.C_, loss="log", random_state=0, max_iter=3).fit(X, known)
+    np.testing.assert_array_equal(model.emission_, given.emission_)
+    assert SequenceLabeler(0.3, random_state=0, max_iter=1).fit(X, known).loss_ == "log"
+    assert SequenceLabeler(0.3, random_state=0, max_iter=1).fit(X, y).loss_ == "hamming"
+    assert SequenceLabeler(0.3, inference="greedy", random_state=0, max_iter=1).fit(X, known).loss_ == "hamming"
+    assert SequenceLabeler(0.3, class_weight="balanced", random_state=0, max_iter=1).fit(X, known).loss_ == "hamming"
+    stream = SequenceLabeler(0.3, random_state=0).partial_fit(X[:50], known[:50], classes=LABELS)
+    assert stream.partial_fit(X[50:], y[50:]).loss_ == "log"
+    stream = SequenceLabeler(0.3, random_state=0).partial_fit(X[:50], y[:50], classes=LABELS)
+    assert stream.partial_fit(X[50:], known[50:]).loss_ == "hamming"
