@@ -44,12 +44,13 @@ cdef extern from "kernels.h" nogil:
     int64_t arborescence_sums_size(int64_t n)
     uint32_t arcs_mix(uint32_t key, uint32_t code)
     ctypedef struct kernels:
+        void (*arcs_look)(const arcs_model* a, arcs_sentence* s) noexcept nogil
         int (*arcs_fill)(const arcs_model* a, const float* W, arcs_sentence* s, const int32_t* heads,
                          const int32_t* labels) except -1 nogil
         int32_t (*arcs_label)(const arcs_model* a, const float* W, const arcs_sentence* s, int64_t h, int64_t m,
                               const int32_t* heads, const int32_t* labels) noexcept nogil
-        int64_t (*arcs_features)(const arcs_model* a, const arcs_sentence* s, int64_t h, int64_t m, uint32_t* keys,
-                                 int32_t* at, int32_t* rows) noexcept nogil
+        int64_t (*arcs_features)(const arcs_model* a, const arcs_sentence* s, int64_t h, int64_t m, int32_t* at,
+                                 int32_t* rows) noexcept nogil
         int (*eisner_best)(int64_t n, const float* scores, float* memory, int32_t* stack, int32_t* heads,
                            float* best) except -1 nogil
         int (*eisner_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
@@ -164,7 +165,6 @@ cdef class ArcDecoder:
     cdef uint32_t[:, ::1] distance_keys
     cdef float[::1] row
     cdef float[::1] scores
-    cdef uint32_t[::1] keys
     cdef int32_t[::1] at
     cdef int32_t[::1] rows
     cdef Py_ssize_t n_rows
@@ -192,7 +192,6 @@ cdef class ArcDecoder:
         self.word_rows = np.empty((2, longest + 1, 2, a.stride), dtype=np.float32)
         self.row = np.empty(a.stride, dtype=np.float32)
         self.scores = np.full((longest + 1) ** 2, -np.inf, dtype=np.float32)
-        self.keys = np.empty(2 * a.width, dtype=np.uint32)
         self.at = np.empty(a.n_arc + 8 * ARCS_MOST_BETWEEN, dtype=np.int32)
         self.rows = np.empty(self.n_rows + 1, dtype=np.int32)
         self.s.head_keys, self.s.below_keys = &self.word_keys[0, 0, 0], &self.word_keys[1, 0, 0]
@@ -202,6 +201,7 @@ cdef class ArcDecoder:
     cdef void look(self, const int32_t* codes, Py_ssize_t n) noexcept nogil:
         self.s.codes = codes
         self.s.n = n
+        KERNELS.arcs_look(&self.model, &self.s)
 
     cdef bint best(self, const float* w, const int32_t* heads, const int32_t* labels, int32_t* found,
                    float* score) except -1 nogil:
@@ -291,7 +291,7 @@ cdef class ArcDecoder:
         return log_sum
 
     cdef Py_ssize_t features(self, Py_ssize_t h, Py_ssize_t m) noexcept nogil:
-        return KERNELS.arcs_features(&self.model, &self.s, h, m, &self.keys[0], &self.at[0], &self.rows[0])
+        return KERNELS.arcs_features(&self.model, &self.s, h, m, &self.at[0], &self.rows[0])
 
     cdef void spread(self, Py_ssize_t h, Py_ssize_t m, const number* amounts, double coef, real* out) noexcept nogil:
         """out += coef * sum_l amounts_l phi(h, m, l)"""
@@ -385,6 +385,7 @@ cdef class DependencyProblem(Problem):
     cdef readonly object outputs_array
     cdef readonly object known_array
     cdef ArcDecoder decoder
+    cdef Py_ssize_t at_hand         # the sentence that the decoder looks at, or -1
     cdef const int32_t[:, ::1] codes
     cdef const int64_t[::1] offsets
     cdef const int32_t[::1] heads
@@ -412,7 +413,7 @@ cdef class DependencyProblem(Problem):
         super().__init__(len(lengths), oracle.n_features, rescaling=rescaling, penalty=penalty, weight_dtype=np.float32)
         self.oracle, self.codes_array, self.offsets_array = oracle, codes, offsets
         self.outputs_array, self.known_array = outputs, known
-        self.decoder = oracle.decoder(longest)
+        self.decoder, self.at_hand = oracle.decoder(longest), -1
         self.codes, self.offsets = codes, offsets
         self.heads, self.labels = np.ascontiguousarray(outputs[:, 0]), np.ascontiguousarray(outputs[:, 1])
         told = outputs if known is None else known
@@ -434,7 +435,9 @@ cdef class DependencyProblem(Problem):
         return frozenset({"constraints", "expectations", "completions"})
 
     cdef inline const int32_t* look(self, Py_ssize_t i) noexcept nogil:
-        self.decoder.look(&self.codes[self.offsets[i], 0], self.offsets[i + 1] - self.offsets[i])
+        if self.at_hand != i:
+            self.decoder.look(&self.codes[self.offsets[i], 0], self.offsets[i + 1] - self.offsets[i])
+            self.at_hand = i
         return &self.heads[self.offsets[i]]
 
     # ---- the most violated tree --------------------------------------------------------------------

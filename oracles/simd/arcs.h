@@ -62,12 +62,13 @@ ROWS_INLINE uint32_t arcs_key(const arcs_model *a, const arcs_sentence *s, int64
     return key;
 }
 
-ROWS_INLINE void arcs_head_keys(const arcs_model *a, const arcs_sentence *s, int64_t i, uint32_t *keys) {
-    for (int64_t t = 0; t < a->width; t++) keys[t] = arcs_key(a, s, i, a->head_ptr, a->head_parts, t, 0x68656164u);
-}
-
-ROWS_INLINE void arcs_below_keys(const arcs_model *a, const arcs_sentence *s, int64_t i, uint32_t *keys) {
-    for (int64_t t = 0; t < a->width; t++) keys[t] = arcs_key(a, s, i, a->below_ptr, a->below_parts, t, 0x62656c6fu);
+/* The keys of the sentence's words: to be called once a sentence, before anything else. */
+static void arcs_look(const arcs_model *a, arcs_sentence *s) {
+    for (int64_t i = 0; i <= s->n; i++)
+        for (int64_t t = 0; t < a->width; t++) {
+            s->head_keys[i * a->width + t] = arcs_key(a, s, i, a->head_ptr, a->head_parts, t, 0x68656164u);
+            s->below_keys[i * a->width + t] = arcs_key(a, s, i, a->below_ptr, a->below_parts, t, 0x62656c6fu);
+        }
 }
 
 /* Class of an arc by direction and distance: 1, 2, 3, 4, 5, 6 to 10, more; left, right; from the root. */
@@ -151,14 +152,12 @@ ROWS_INLINE float arcs_row_top(const float *row, int64_t stride) {
     return rows_top(top);
 }
 
-/* The keys of the sentence's words, and the label scores of words alone. Labels that may not stand have -inf there:
+/* The label scores of words alone. Labels that may not stand have -inf there:
  * padding, and the root's label or all others. */
 static void arcs_begin(const arcs_model *a, const float *R, arcs_sentence *s) {
     for (int64_t i = 0; i <= s->n; i++) {
-        uint32_t *hk = s->head_keys + i * a->width, *mk = s->below_keys + i * a->width;
+        const uint32_t *hk = s->head_keys + i * a->width, *mk = s->below_keys + i * a->width;
         float *above = s->above_rows + 2 * i * a->stride;
-        arcs_head_keys(a, s, i, hk);
-        arcs_below_keys(a, s, i, mk);
         /* A template that sees nothing of one side has the same key of it in each word. */
         arcs_word_rows(a, R, mk, hk, a->n_arc, a->n_below, s->below_rows + 2 * i * a->stride);
         arcs_word_rows(a, R, hk, mk, a->n_arc + a->n_below, a->n_above, above);
@@ -211,17 +210,14 @@ static int32_t arcs_label(const arcs_model *a, const float *W, const arcs_senten
     return (int32_t)rows_argmax(s->row, NULL, a->stride, &best);
 }
 
-/* The indices of an arc's features from the codes alone: those of its arc templates, then the rows of its label templates.
- * Room for n_arc + 8 ARCS_MOST_BETWEEN and for the label templates; `keys` has room for 2 width. Returns their number. */
-static int64_t arcs_features(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, uint32_t *keys,
-                             int32_t *at, int32_t *rows) {
-    uint32_t *hk = keys, *mk = keys + a->width;
+/* The indices of an arc's features: those of its arc templates, whose number is returned, and the rows of its label
+ * templates. Room for n_arc + 8 ARCS_MOST_BETWEEN, and for the label templates. */
+static int64_t arcs_features(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows) {
+    const uint32_t *hk = s->head_keys + h * a->width, *mk = s->below_keys + m * a->width;
     int64_t direction = arcs_distance(h, m), n = 0, n_rows = a->n_below + a->n_above + a->n_joint, lo = h < m ? h : m, hi = h < m ? m : h;
     const uint32_t *d = a->distance_keys + direction * a->width;
     const uint32_t *side = a->distance_keys + (h < m) * 7 * a->width;
     int shift = (int)(32 - a->arc_bits);
-    arcs_head_keys(a, s, h, hk);
-    arcs_below_keys(a, s, m, mk);
     for (int64_t t = 0; t < a->n_arc; t++) {
         uint32_t key = hk[t] + mk[t] + d[t];
         if (a->between[t] < 0) {

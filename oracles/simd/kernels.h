@@ -75,11 +75,11 @@ typedef struct {
     int64_t (*dense_violator)(const double *scores, const float *losses, int64_t n, double true_score);
     double (*dense_exponentials)(float *s, int64_t n, double *top, double *mean);
     void (*dense_tops)(const float *S, const int32_t *position, const float *scale, int64_t n_outputs, int32_t *out);
+    void (*arcs_look)(const arcs_model *a, arcs_sentence *s);
     int (*arcs_fill)(const arcs_model *a, const float *W, arcs_sentence *s, const int32_t *heads, const int32_t *labels);
     int32_t (*arcs_label)(const arcs_model *a, const float *W, const arcs_sentence *s, int64_t h, int64_t m,
                           const int32_t *heads, const int32_t *labels);
-    int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, uint32_t *keys, int32_t *at,
-                             int32_t *rows);
+    int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows);
     int (*eisner_best)(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best);
     int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
     int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);

@@ -65,7 +65,7 @@ class ArcTemplates:
     """
 
     def __init__(self, columns: Sequence[str], arcs: Sequence[str], labels: Sequence[str]) -> None:
-        self.columns, self.arcs, self.labels = tuple(columns), tuple(arcs), tuple(labels)
+        self.columns, self.arcs, self.labels = (tuple(dict.fromkeys(texts)) for texts in (columns, arcs, labels))
         of_arcs = sorted((self._read(text) for text in self.arcs), key=lambda t: t.between >= 0)
         kinds: tuple[list[Template], list[Template], list[Template]] = ([], [], [])
         for text in self.labels:

@@ -87,7 +87,9 @@ class DependencyTree:
         pairs = list(arcs)
         if len(pairs) != len(self.words):
             raise ValueError(f"{len(pairs)} arcs for {len(self.words)} words")
-        words = (word._replace(head=int(head), deprel=label) for word, (head, label) in zip(self.words, pairs, strict=True))
+        words = (
+            word._replace(head=int(head), deprel=label) for word, (head, label) in zip(self.words, pairs, strict=True)
+        )
         return replace(self, words=tuple(words))
 
     def to_conllu(self) -> str:
@@ -192,7 +194,9 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
     if position != str(len(words) + 1):
         found = _OTHER_ID.fullmatch(position)
         expected = found is not None and (
-            int(found[1]) == len(words) if found[2] == "." else int(found[1]) == len(words) + 1 and int(found[3]) > int(found[1])
+            int(found[1]) == len(words)
+            if found[2] == "."
+            else int(found[1]) == len(words) + 1 and int(found[3]) > int(found[1])
         )
         if not expected:
             raise ValueError(f"expected the id {len(words) + 1}, got {position!r:.40}")
