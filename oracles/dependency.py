@@ -19,10 +19,6 @@ from structsvm.protocol import Oracle, Penalty, Rescaling
 MOST_BITS = 28
 
 
-class NoTreeError(ValueError):
-    """No tree agrees with what is known of a sentence's own."""
-
-
 class DependencyOracle(Oracle):
     """Dependency trees with one word below the root, scored by their labelled arcs.
 

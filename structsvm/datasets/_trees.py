@@ -210,14 +210,14 @@ def _draw_tree(rng: np.random.Generator, max_length: int) -> Tree | None:
     return parts[0]
 
 
-# The child that a phrase's head is in, by the phrase, and the relations of children to it, by their label and the phrase.
+# The child that a phrase's head is in, by the phrase; the relations of others to it, by their label and the phrase.
 _HEADS = {
     "TOP": ("S",), "S": ("VP",), "SBAR": ("VP",), "NP": ("NP", "NN", "NNP", "PRP"), "VP": ("VP", "VB"), "PP": ("NP",),
     "ADJP": ("JJ",),
 }  # fmt: skip
 _RELATIONS = {
-    "NP S": "nsubj", "NP SBAR": "nsubj", "NP VP": "obj", "PP VP": "obl", "PP S": "obl", "PP NP": "nmod", "IN PP": "case",
-    "IN SBAR": "mark", "SBAR NP": "acl:relcl", "SBAR VP": "ccomp", "DT NP": "det", "JJ NP": "amod", "NN NP": "compound",
+    "NP S": "nsubj", "NP SBAR": "nsubj", "NP VP": "obj", "PP VP": "obl", "PP S": "obl", "PP NP": "nmod",
+    "IN PP": "case", "IN SBAR": "mark", "SBAR NP": "acl:relcl", "SBAR VP": "ccomp", "DT NP": "det", "JJ NP": "amod", "NN NP": "compound",
     "MD VP": "aux", "CC NP": "cc", "CC VP": "cc", "NP NP": "conj", "VP VP": "conj", "ADJP VP": "xcomp",
     "RB ADJP": "advmod", ". S": "punct", ", S": "punct",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Templates of the features of dependency arcs, as text: what they see of a head, of a word below it, and in between."""
+"""Templates of the features of dependency arcs, as text: what they see of a head, a word below it, and in between."""
 
 from __future__ import annotations
 

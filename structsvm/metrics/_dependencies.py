@@ -11,8 +11,24 @@ from structsvm.structures.dependencies import DependencyTree
 
 # Relations of content words, of which CLAS counts.
 CONTENT_RELATIONS = frozenset(
-    "nsubj obj iobj csubj ccomp xcomp obl vocative expl dislocated advcl advmod discourse nmod appos nummod acl amod conj "
-    "fixed flat compound list parataxis orphan goeswith reparandum root dep".split()
+    {
+        *(
+            "nsubj",
+            "obj",
+            "iobj",
+            "csubj",
+            "ccomp",
+            "xcomp",
+            "obl",
+            "vocative",
+            "expl",
+            "dislocated",
+            "advcl",
+            "advmod",
+        ),
+        *("discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed", "flat", "compound", "list"),
+        *("parataxis", "orphan", "goeswith", "reparandum", "root", "dep"),
+    }
 )
 
 Arcs = Sequence[tuple[int, str]]

@@ -86,8 +86,8 @@ class DependencyParser(TaskEstimator):
     Notes
     -----
     A sentence is a `structsvm.structures.dependencies.DependencyTree` (of `read_conllu`), or a list of words: strings,
-    pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of (head, label), one per word; head 0 is
-    the root, k the k-th word. Trees have one word below the root. In training, a head or a label may be None: it is
+    pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of (head, label), one per word; head 0
+    is the root, k the k-th word. Trees have one word below the root. In training, a head or a label may be None: it is
     completed by `structsvm.LatentSVM`.
 
     Examples
@@ -153,7 +153,7 @@ class DependencyParser(TaskEstimator):
         "label_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
         "arc_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
         "row_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
-        "max_length": Interval(Integral, 1, 2**15, closed="both"),
+        "max_length": Interval(Integral, 1),
     }
 
     # ---- training -------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ class DependencyModel(CalibratedStructures):
         return bool((data[2] < 0).any())
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        codes, offsets, outputs = data
+        _, offsets, outputs = data
         unknown = np.concatenate([[0], np.cumsum((outputs < 0).any(axis=1))])
         whole = np.flatnonzero(np.diff(unknown[offsets]) == 0)
         return taken(data, whole), None if sample_weight is None else sample_weight[whole]

@@ -1,7 +1,7 @@
 """The features of a parser as it comes: templates of arcs and of their labels (see `structsvm.features.arc_templates`).
 
-After McDonald, Crammer and Pereira (2005): words and tags of both ends, tags around them and between, morphology. Labels
-have those of one end for next to nothing, and a few of both.
+After McDonald, Crammer and Pereira (2005): words and tags of both ends, tags around them and between, morphology.
+Labels have those of one end for next to nothing, and a few of both.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ h.upos m.upos m+1.form dir
 h.lemma m.upos m-1.upos dir
 h.upos b.upos m.upos dist
 h.xpos b.xpos m.xpos dir
+h.upos b.lemma m.upos dir
 """
 
 LABELS = """
@@ -77,6 +78,12 @@ h.lemma m.lemma
 h.upos m.upos m-1.xpos dir
 h.upos m.upos m+1.xpos dir
 h.upos h.feats m.upos m.feats
+h.feats m.feats dir
+h.lemma m.upos m.suffix
+h.upos h+1.lemma m.upos dir
+h.upos m.upos m-1.lemma dir
+h.upos m.upos m+1.lemma dir
+h.lemma m.upos m-1.lemma
 """
 
 

@@ -99,7 +99,12 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 def test_too_few_examples_get_the_default(case):
     kind, _, X, y, _ = case
     model = make(case).fit(X[: selection.LEAST - 1], None if y is None else y[: selection.LEAST - 1])
-    defaults = {tasks.SequenceLabeler: 0.1, tasks.AmbiguousClassifier: 0.1, tasks.SequenceAligner: 0.001}
+    defaults = {
+        tasks.SequenceLabeler: 0.1,
+        tasks.AmbiguousClassifier: 0.1,
+        tasks.SequenceAligner: 0.001,
+        tasks.DependencyParser: 0.1,
+    }
     assert (1.0 if case[1].get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
     with pytest.raises(AttributeError, match="too few examples"):
         _ = model.validation_
