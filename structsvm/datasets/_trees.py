@@ -217,8 +217,8 @@ _HEADS = {
 }  # fmt: skip
 _RELATIONS = {
     "NP S": "nsubj", "NP SBAR": "nsubj", "NP VP": "obj", "PP VP": "obl", "PP S": "obl", "PP NP": "nmod",
-    "IN PP": "case", "IN SBAR": "mark", "SBAR NP": "acl:relcl", "SBAR VP": "ccomp", "DT NP": "det", "JJ NP": "amod", "NN NP": "compound",
-    "MD VP": "aux", "CC NP": "cc", "CC VP": "cc", "NP NP": "conj", "VP VP": "conj", "ADJP VP": "xcomp",
+    "IN PP": "case", "IN SBAR": "mark", "SBAR NP": "acl:relcl", "SBAR VP": "ccomp", "DT NP": "det", "JJ NP": "amod",
+    "NN NP": "compound", "MD VP": "aux", "CC NP": "cc", "CC VP": "cc", "NP NP": "conj", "VP VP": "conj", "ADJP VP": "xcomp",
     "RB ADJP": "advmod", ". S": "punct", ", S": "punct",
 }  # fmt: skip
 _UPOS = {
