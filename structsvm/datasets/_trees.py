@@ -109,10 +109,9 @@ def fetch_ud_dutch(data_home: DataHome = None) -> DependencyTreebank:
 
 
 def _dependency_treebank(name: str, data_home: DataHome) -> DependencyTreebank:
-    files = fetch(name, data_home).values()
-    return DependencyTreebank(
-        *(read_conllu(io.BytesIO(file.content)) for file in files), *(file.path for file in files)
-    )
+    train, dev, test = fetch(name, data_home).values()
+    trees = (read_conllu(io.BytesIO(file.content)) for file in (train, dev, test))
+    return DependencyTreebank(*trees, train_path=train.path, dev_path=dev.path, test_path=test.path)
 
 
 # ---- simulated ----------------------------------------------------------------------------------
@@ -217,9 +216,9 @@ _HEADS = {
 }  # fmt: skip
 _RELATIONS = {
     "NP S": "nsubj", "NP SBAR": "nsubj", "NP VP": "obj", "PP VP": "obl", "PP S": "obl", "PP NP": "nmod",
-    "IN PP": "case", "IN SBAR": "mark", "SBAR NP": "acl:relcl", "SBAR VP": "ccomp", "DT NP": "det", "JJ NP": "amod",
-    "NN NP": "compound", "MD VP": "aux", "CC NP": "cc", "CC VP": "cc", "NP NP": "conj", "VP VP": "conj", "ADJP VP": "xcomp",
-    "RB ADJP": "advmod", ". S": "punct", ", S": "punct",
+    "IN PP": "case", "IN SBAR": "mark", "SBAR NP": "acl:relcl", "SBAR VP": "ccomp", "DT NP": "det",
+    "JJ NP": "amod", "NN NP": "compound", "MD VP": "aux", "CC NP": "cc", "CC VP": "cc", "NP NP": "conj",
+    "VP VP": "conj", "ADJP VP": "xcomp", "RB ADJP": "advmod", ". S": "punct", ", S": "punct",
 }  # fmt: skip
 _UPOS = {
     "DT": "DET", "NN": "NOUN", "NNP": "PROPN", "JJ": "ADJ", "VB": "VERB", "MD": "AUX", "PRP": "PRON", "IN": "ADP",

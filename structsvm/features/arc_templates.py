@@ -95,7 +95,9 @@ class ArcTemplates:
             self.arrays[f"{name}_parts"] = np.array(flat or [0], dtype=np.int32)
 
     def _read(self, text: str) -> Template:
-        head, below, distance, between = [], [], 0, -1
+        head: list[tuple[int, int]] = []
+        below: list[tuple[int, int]] = []
+        distance, between = 0, -1
         for part in text.split():
             found = _PART.fullmatch(part)
             if part in _DISTANCE:

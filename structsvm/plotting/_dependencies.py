@@ -67,7 +67,7 @@ class DependencyDisplay:
         if ax is None:
             height = _HEIGHT * (max(levels, default=0) * (2 if self.missed else 1) + 3)
             size = min(max(_WIDTH * len(self.tree), 3.0), 40.0), min(height, 40.0)
-            _, ax = subplots(figsize=size, layout="constrained")
+            ax = subplots(figsize=size, layout="constrained")
         for m, word in enumerate(self.tree.words, start=1):
             ax.text(m, 0, shortened(word.form, 14), ha="center", va="center", fontsize=9)
             _arc(ax, m, word.head, word.deprel, levels[m - 1], GREEN if m in self.missed else GREY)

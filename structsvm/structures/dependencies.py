@@ -210,7 +210,9 @@ def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
         value = int(head)
     else:
         raise ValueError(f"expected a head, a number or '_', got {head!r:.40}")
-    words.append(Word(*columns[1:6], value, *columns[7:]))
+    form, lemma, upos, xpos, feats = columns[1:6]
+    deprel, deps, misc = columns[7:]
+    words.append(Word(form, lemma, upos, xpos, feats, value, deprel, deps, misc))
 
 
 def write_conllu(trees: Iterable[DependencyTree], path: str | os.PathLike[str]) -> None:

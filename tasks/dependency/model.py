@@ -206,8 +206,14 @@ class DependencyModel(CalibratedStructures):
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
         oracle = kind(len(labels), ArcTemplates(COLUMNS, *texts), **settings)
         learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
-        about = {"subtypes": stored_flag(header, "subtypes"), "max_length": stored_count(header, "max_length", 1)}
-        return cls(labels, oracle, n_crossing=stored_count(header, "n_crossing"), **about, **learnt)
+        return cls(
+            labels,
+            oracle,
+            subtypes=stored_flag(header, "subtypes"),
+            max_length=stored_count(header, "max_length", 1),
+            n_crossing=stored_count(header, "n_crossing"),
+            weights=learnt["weights"],
+        )
 
 
 # ---- what parameters ask for --------------------------------------------------------------------
@@ -309,12 +315,12 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         before.calibrates = params.probability
         return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
     if classes is None:
-        labels = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree}
-        labels = sorted(labels - {"_"})
+        found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
     else:
-        labels = sorted(set(listed(classes)))
-        if not all(isinstance(label, str) for label in labels):
+        found = set(listed(classes))
+        if not all(isinstance(label, str) for label in found):
             raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
+    labels = sorted(found)
     if not labels:
         raise ValueError("no arc has a label")
     outputs = outputs_of(arcs, offsets, labels, params.subtypes)

@@ -1,4 +1,4 @@
-"""Dependency trees: Eisner's chart and arborescences beside all trees, sums over them, k best trees, what is refused."""
+"""Dependency trees: Eisner's chart and arborescences beside all trees, sums over them, k best ones, what is refused."""
 
 import numpy as np
 import pytest
