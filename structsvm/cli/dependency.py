@@ -84,8 +84,8 @@ def demo(seed: int) -> Any:
     """Train on simulated trees, some of them with crossing arcs, and draw one that came out wrong."""
     from structsvm.datasets import make_dependency_trees
 
-    click.echo("simulating 500 trees, a fifth with a word that has moved, and 200 to test on")
-    trees, test = (make_dependency_trees(n, crossing=0.2, random_state=seed + k) for k, n in enumerate((500, 200)))
+    click.echo("simulating 500 trees, in one of twelve a word has moved, and 200 to test on")
+    trees, test = (make_dependency_trees(n, crossing=0.08, random_state=seed + k) for k, n in enumerate((500, 200)))
     for name, projective in (("projective", True), ("arcs may cross", False)):
         settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "C": 0.1, "projective": projective})
         model, data = prepare(settings, trees, None)
