@@ -1,8 +1,8 @@
 """Dependency trees: scores of arcs, the best tree and sums over all trees, and the margin problem over whole trees.
 
 The weights, float32: 2**arc_bits numbers of arc templates, then 2**row_bits rows of labels, `stride` long (see arcs.h).
-An output is heads and labels of the words, (n, 2). A cut is the words at which it differs from the true one: words
-(m, head, label), m ascending from 1. Features are found anew from the codes whenever a cut is looked at, which costs less
+An output is heads and labels of the words, (n, 2). A cut is what differs from the true one, as words (m, head, label),
+m ascending from 1. Features are found anew from the codes whenever a cut is looked at, which costs less
 than to look it up in memory.
 """
 
@@ -104,7 +104,7 @@ cdef class TreeFinder:
         self.projective, self.longest = projective, longest
         self.chart = np.empty(eisner_size(longest) if projective else 0, dtype=np.float32)
         # Doubles stand first in it.
-        self.graph = np.empty((0 if projective else arborescence_size(longest) // 8 + 1), dtype=np.float64).view(np.int8)
+        self.graph = np.empty(0 if projective else arborescence_size(longest) // 8 + 1).view(np.int8)
         self.stack = np.empty(6 * longest + 12, dtype=np.int32)
         self.sums = np.empty(0)
 
@@ -214,7 +214,8 @@ cdef class ArcDecoder:
             found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, heads, labels)
         return True
 
-    cdef int complete(self, const float* w, const int32_t* heads, const int32_t* labels, int32_t* found) except -1 nogil:
+    cdef int complete(self, const float* w, const int32_t* heads, const int32_t* labels,
+                      int32_t* found) except -1 nogil:
         """The best tree that agrees with what is known, -1 being unknown; -2 where there is none."""
         cdef Py_ssize_t m, h, n = self.s.n, c
         cdef float* scores = self.s.scores
@@ -239,27 +240,27 @@ cdef class ArcDecoder:
         return 0
 
     cdef int label_table(self, const float* w, float* out) except -1 nogil:
-        """Scores of all labels of all arcs of the sentence looked at: [((h n) + m - 1) n_labels + l]."""
-        cdef Py_ssize_t h, m, l, n = self.s.n, L = self.model.n_labels
+        """Scores of all labels of all arcs of the sentence looked at: [((h n) + m - 1) n_labels + label]."""
+        cdef Py_ssize_t h, m, label, n = self.s.n, L = self.model.n_labels
         cdef int32_t c
         cdef float more
         KERNELS.arcs_fill(&self.model, w, &self.s, NULL, NULL)
         for h in range(n + 1):
             for m in range(1, n + 1):
                 if h == m:
-                    for l in range(L):
-                        out[(h * n + m - 1) * L + l] = -INFINITY
+                    for label in range(L):
+                        out[(h * n + m - 1) * L + label] = -INFINITY
                     continue
                 c = KERNELS.arcs_label(&self.model, w, &self.s, h, m, NULL, NULL)
                 more = self.s.scores[h * (n + 1) + m] - self.row[c]
-                for l in range(L):
-                    out[(h * n + m - 1) * L + l] = self.row[l] + more
+                for label in range(L):
+                    out[(h * n + m - 1) * L + label] = self.row[label] + more
             poll(n * L)
         return 0
 
     cdef double sums(self, const float* table, double* arc_scores, double* arcs, double* chances) except? -1.0 nogil:
         """log Z; the probabilities of arcs, and those of labelled ones laid out as `label_table`."""
-        cdef Py_ssize_t h, m, l, n = self.s.n, L = self.model.n_labels
+        cdef Py_ssize_t h, m, label, n = self.s.n, L = self.model.n_labels
         cdef const float* row
         cdef double top, total, log_sum
         for h in range(n + 1):
@@ -267,11 +268,11 @@ cdef class ArcDecoder:
                 row = table + (h * n + m - 1) * L
                 top = -INFINITY
                 total = 0.0
-                for l in range(L):
-                    top = max(top, <double>row[l])
+                for label in range(L):
+                    top = max(top, <double>row[label])
                 if top > -INFINITY:
-                    for l in range(L):
-                        total += exp(row[l] - top)
+                    for label in range(L):
+                        total += exp(row[label] - top)
                     top += log(total)
                 arc_scores[h * (n + 1) + m] = top
             arc_scores[h * (n + 1)] = -INFINITY
@@ -282,11 +283,11 @@ cdef class ArcDecoder:
         for h in range(n + 1):
             for m in range(1, n + 1):
                 row = table + (h * n + m - 1) * L
-                for l in range(L):
-                    chances[(h * n + m - 1) * L + l] = 0.0
+                for label in range(L):
+                    chances[(h * n + m - 1) * L + label] = 0.0
                     if h != m and arc_scores[h * (n + 1) + m] > -INFINITY:
-                        chances[(h * n + m - 1) * L + l] = (arcs[h * (n + 1) + m]
-                                                            * exp(row[l] - arc_scores[h * (n + 1) + m]))
+                        top = exp(row[label] - arc_scores[h * (n + 1) + m])
+                        chances[(h * n + m - 1) * L + label] = arcs[h * (n + 1) + m] * top
             poll(8 * n * L)
         return log_sum
 
@@ -294,14 +295,14 @@ cdef class ArcDecoder:
         return KERNELS.arcs_features(&self.model, &self.s, h, m, &self.at[0], &self.rows[0])
 
     cdef void spread(self, Py_ssize_t h, Py_ssize_t m, const number* amounts, double coef, real* out) noexcept nogil:
-        """out += coef * sum_l amounts_l phi(h, m, l)"""
-        cdef Py_ssize_t k, l, n, L = self.model.n_labels
+        """out += coef * sum_l amounts_l phi(h, m, label)"""
+        cdef Py_ssize_t k, label, n, L = self.model.n_labels
         cdef double total = 0.0
         cdef bint is_there = False
         cdef real* row
-        for l in range(L):
-            total += amounts[l]
-            is_there = is_there or amounts[l] != 0.0
+        for label in range(L):
+            total += amounts[label]
+            is_there = is_there or amounts[label] != 0.0
         if not is_there:
             return
         n = self.features(h, m)
@@ -309,15 +310,15 @@ cdef class ArcDecoder:
             out[self.at[k]] += <real>(coef * total)
         for k in range(self.n_rows):
             row = out + (<int64_t>1 << self.model.arc_bits) + <int64_t>self.rows[k] * self.model.stride
-            for l in range(L):
-                row[l] += <real>(coef * amounts[l])
+            for label in range(L):
+                row[label] += <real>(coef * amounts[label])
 
     # ---- for Python --------------------------------------------------------------------------------
 
     def parse(self, const int32_t[:, ::1] codes, const int64_t[::1] offsets, const float[::1] w):
         """The best trees of sentences as ``(outputs (N, 2) int32, scores)``: heads and labels of all their words."""
         cdef Py_ssize_t i, m, n, first
-        cdef int32_t[:, ::1] out = np.empty((codes.shape[0], 2), dtype=np.int32)
+        cdef int32_t[:, ::1] out = np.zeros((codes.shape[0], 2), dtype=np.int32)
         cdef float[::1] scores = np.zeros(offsets.shape[0] - 1, dtype=np.float32)
         cdef int32_t[::1] found = np.empty(2 * self.finder.longest, dtype=np.int32)
         with nogil:
@@ -482,10 +483,10 @@ cdef class DependencyProblem(Problem):
 
     # ---- arithmetic on cuts ------------------------------------------------------------------------
 
-    cdef void visit(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t l, bint labels_only, double count) noexcept nogil:
+    cdef void visit(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double count) noexcept nogil:
         """Count the features of an arc in the table of slots."""
         cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + l
+        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
         if not labels_only:
             for k in range(n):
                 self.add_count(self.decoder.at[k], count)
@@ -532,9 +533,10 @@ cdef class DependencyProblem(Problem):
             self.visit(heads[word[0] - 1], word[0], labels[word[0] - 1], word[1] == heads[word[0] - 1], 1.0)
             self.visit(word[1], word[0], word[2], word[1] == heads[word[0] - 1], -1.0)
 
-    cdef double dot_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t l, bint labels_only, const real* w) noexcept nogil:
+    cdef double dot_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only,
+                        const real* w) noexcept nogil:
         cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef const real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + l
+        cdef const real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + label
         cdef double total = 0.0
         if not labels_only:
             for k in range(n):
@@ -543,9 +545,10 @@ cdef class DependencyProblem(Problem):
             total += rows[<int64_t>self.decoder.rows[k] * self.decoder.model.stride]
         return total
 
-    cdef void add_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t l, bint labels_only, double coef, real* w) noexcept nogil:
+    cdef void add_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double coef,
+                      real* w) noexcept nogil:
         cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + l
+        cdef real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + label
         if not labels_only:
             for k in range(n):
                 w[self.decoder.at[k]] += <real>coef
@@ -603,9 +606,9 @@ cdef class DependencyProblem(Problem):
             total -= self.counts_of_arc(word[1], word[0], word[2], same)
         return total
 
-    cdef double counts_of_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t l, bint labels_only) noexcept nogil:
+    cdef double counts_of_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only) noexcept nogil:
         cdef Py_ssize_t k, n = self.decoder.features(h, m)
-        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + l
+        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
         cdef double total = 0.0
         if not labels_only:
             for k in range(n):
@@ -620,23 +623,24 @@ cdef class DependencyProblem(Problem):
 
     cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:
         # Counts are whole numbers: sums in any order are the same.
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
         cdef Py_ssize_t k
         self.gather(i, cut)
         for k in range(n):
-            out[k] = cuts[k].scale * cut.scale * self.inner_with(&cuts[k], &self.heads[self.offsets[i]],
-                                                                &self.labels[self.offsets[i]])
+            out[k] = cuts[k].scale * cut.scale * self.inner_with(&cuts[k], heads, labels)
         return 0
 
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         cdef Py_ssize_t first = self.offsets[i], n = self.offsets[i + 1] - first, k
-        cdef int32_t m, h, l, before = 0
+        cdef int32_t m, h, label, before = 0
         if cut.n_words % 3 != 0 or cut.n_words > 3 * n:
             return False
         for k in range(cut.n_words // 3):
-            m, h, l = cut.words[3 * k], cut.words[3 * k + 1], cut.words[3 * k + 2]
-            if not (before < m <= n and 0 <= h <= n and h != m and 0 <= l < self.decoder.model.n_labels):
+            m, h, label = cut.words[3 * k], cut.words[3 * k + 1], cut.words[3 * k + 2]
+            if not (before < m <= n and 0 <= h <= n and h != m and 0 <= label < self.decoder.model.n_labels):
                 return False
-            if h == self.heads[first + m - 1] and l == self.labels[first + m - 1]:
+            if h == self.heads[first + m - 1] and label == self.labels[first + m - 1]:
                 return False
             before = m
         return True
@@ -652,7 +656,8 @@ cdef class DependencyProblem(Problem):
         cdef int status
         self.look(i)
         n = self.decoder.s.n
-        status = self.decoder.complete(<const float*>w, &self.known_heads[first], &self.known_labels[first], &self.found[0])
+        status = self.decoder.complete(<const float*>w, &self.known_heads[first], &self.known_labels[first],
+                                       &self.found[0])
         if status == -2:
             with gil:
                 raise ValueError(f"sentence {self.first + i}: no tree agrees with what is known of its own")
@@ -697,7 +702,8 @@ cdef class DependencyProblem(Problem):
             with gil:
                 self.reserve()
         self.decoder.label_table(<const float*>w, &self.table[0])
-        log_sum = self.decoder.sums(&self.table[0], &self.arc_scores[0], &self.arcs[0], NULL if m == NULL else &self.chances[0])
+        log_sum = self.decoder.sums(&self.table[0], &self.arc_scores[0], &self.arcs[0],
+                                    NULL if m == NULL else &self.chances[0])
         for k in range(n):
             score += self.table[(heads[k] * n + k) * L + labels[k]]
         loss[0] = max(log_sum - score, 0.0) if isfinite(log_sum) and isfinite(score) else NAN
@@ -731,7 +737,7 @@ cdef class DependencyProblem(Problem):
 
     cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
         """By the sums of rows and numbers that the moments touch, which are set to 0 again."""
-        cdef Py_ssize_t h, k, j, l, n, count, L = self.decoder.model.n_labels
+        cdef Py_ssize_t h, k, j, label, n, count, L = self.decoder.model.n_labels
         cdef double total = 0.0
         cdef double* row
         if self.dense.shape[0] == 0:
@@ -750,9 +756,9 @@ cdef class DependencyProblem(Problem):
                 for j in range(self.decoder.n_rows):
                     row = &self.dense[(<int64_t>1 << self.decoder.model.arc_bits)
                                       + <int64_t>self.decoder.rows[j] * self.decoder.model.stride]
-                    for l in range(L):
-                        total += row[l] * row[l]
-                        row[l] = 0.0
+                    for label in range(L):
+                        total += row[label] * row[label]
+                        row[label] = 0.0
         return total
 
     cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:

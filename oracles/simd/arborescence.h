@@ -18,7 +18,7 @@ enum { ARBORESCENCE_OK = 0, ARBORESCENCE_NO_TREE = 1 };
 
 /* Bytes that `arborescence_best` needs for n words. */
 static inline int64_t arborescence_size(int64_t n) {
-    return (n + 1) * (n + 1) * (int64_t)(sizeof(double) + 2 * sizeof(int32_t)) + (n + 1) * (int64_t)(2 * sizeof(double) + 12 * sizeof(int32_t));
+    return (n + 1) * (n + 1) * (int64_t)(sizeof(double) + 2 * sizeof(int32_t)) + (n + 1) * (int64_t)(2 * sizeof(double) + 10 * sizeof(int32_t));
 }
 
 /* The heads of words 1 .. n. Returns ARBORESCENCE_OK, ARBORESCENCE_NO_TREE if all trees with one word below the root score
@@ -29,7 +29,7 @@ static int arborescence_best(int64_t n, const float *scores, void *memory, int32
     double *given = into + N * N;           /* by slot: the score of the arc that was chosen into it */
     int32_t *from = (int32_t *)(given + N), *to = from + N * N; /* the words of that arc */
     int32_t *id = to + N * N, *state = id + N, *path = state + N, *parent = path + N; /* parent, source, target: by id */
-    int32_t *source = parent + 2 * N, *target = source + 2 * N, *chosen = target + 2 * N;
+    int32_t *source = parent + 2 * N, *target = source + 2 * N;
     double low = INFINITY, high = -INFINITY;
     for (int64_t v = 1; v <= n; v++)
         for (int64_t u = 0; u <= n; u++) {

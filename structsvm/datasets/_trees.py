@@ -110,8 +110,8 @@ def fetch_ud_dutch(data_home: DataHome = None) -> DependencyTreebank:
 
 def _dependency_treebank(name: str, data_home: DataHome) -> DependencyTreebank:
     train, dev, test = fetch(name, data_home).values()
-    trees = (read_conllu(io.BytesIO(file.content)) for file in (train, dev, test))
-    return DependencyTreebank(*trees, train_path=train.path, dev_path=dev.path, test_path=test.path)
+    parts = [read_conllu(io.BytesIO(file.content)) for file in (train, dev, test)]
+    return DependencyTreebank(parts[0], parts[1], parts[2], train.path, dev.path, test.path)
 
 
 # ---- simulated ----------------------------------------------------------------------------------
