@@ -233,6 +233,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "alignment": "SequenceAligner",
         "ambiguous": "AmbiguousClassifier",
         "binary": file.meta.get("estimator"),
+        "dependency": "DependencyParser",
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),
         "semantics": "SemanticParser",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 _HOMES = {
     "CrammerSingerClassifier": "structsvm.tasks.kernel.crammer_singer",
+    "DependencyParser": "structsvm.tasks.dependency.estimator",
     "GrammarParser": "structsvm.tasks.grammar.estimator",
     "HullerClassifier": "structsvm.tasks.kernel.huller",
     "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
@@ -30,6 +31,7 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:
     from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
+    from structsvm.tasks.dependency.estimator import DependencyParser as DependencyParser
     from structsvm.tasks.grammar.estimator import GrammarParser as GrammarParser
     from structsvm.tasks.kernel.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier
     from structsvm.tasks.kernel.huller import HullerClassifier as HullerClassifier

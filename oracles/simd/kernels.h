@@ -11,10 +11,13 @@
 
 #include "align.h"
 #include "align_sums.h"
+#include "arborescence.h"
+#include "arcs.h"
 #include "chain_expect.h"
 #include "cky_inside.h"
 #include "cky_sums.h"
 #include "dense.h"
+#include "eisner.h"
 #include "greedy.h"
 #include "stop.h"
 
@@ -72,6 +75,15 @@ typedef struct {
     int64_t (*dense_violator)(const double *scores, const float *losses, int64_t n, double true_score);
     double (*dense_exponentials)(float *s, int64_t n, double *top, double *mean);
     void (*dense_tops)(const float *S, const int32_t *position, const float *scale, int64_t n_outputs, int32_t *out);
+    void (*arcs_look)(const arcs_model *a, arcs_sentence *s);
+    int (*arcs_fill)(const arcs_model *a, const float *W, arcs_sentence *s, const int32_t *heads, const int32_t *labels);
+    int32_t (*arcs_label)(const arcs_model *a, const float *W, const arcs_sentence *s, int64_t h, int64_t m,
+                          const int32_t *heads, const int32_t *labels);
+    int64_t (*arcs_features)(const arcs_model *a, const arcs_sentence *s, int64_t h, int64_t m, int32_t *at, int32_t *rows);
+    int (*eisner_best)(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best);
+    int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
+    int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);
+    int (*arborescence_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
 } kernels;
 
 /* The kernels of a set (0 baseline, 1 avx2, 2 avx512), which will call `poll`. */

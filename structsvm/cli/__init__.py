@@ -27,7 +27,7 @@ from structsvm import __version__
 from structsvm.cli.output import FILE, NEW, TEXT, Input, check_files, drawable, save, writing
 from structsvm.model_file import read_model
 
-TASKS = ("alignment", "binary", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
+TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
 
 
 class Friendly(click.Group):
@@ -105,7 +105,7 @@ def predict(
 ) -> None:
     """Label, parse or align INPUT with MODEL."""
     task, model = commands_for(model)
-    if pretty and getattr(model, "kind", None) != "grammar":
+    if pretty and getattr(model, "kind", None) not in ("grammar", "dependency"):
         raise click.UsageError("--pretty is for models that predict trees")
     if confidence and "confidence" not in signature(task.predict).parameters:
         raise click.UsageError("--confidence is for models that have probabilities")

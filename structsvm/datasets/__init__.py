@@ -41,13 +41,22 @@ from structsvm.datasets._taxonomies import (
     make_taxonomy,
     write_documents,
 )
-from structsvm.datasets._trees import Treebank, fetch_treebank_sample, make_treebank
+from structsvm.datasets._trees import (
+    DependencyTreebank,
+    Treebank,
+    fetch_treebank_sample,
+    fetch_ud_dutch,
+    fetch_ud_english_ewt,
+    make_dependency_trees,
+    make_treebank,
+)
 
 __all__ = [
     "AlignmentPairs",
     "AmbiguousSentences",
     "CandidateLabels",
     "DatasetUnavailableError",
+    "DependencyTreebank",
     "GeoQuery",
     "Homologues",
     "LabelledRows",
@@ -77,6 +86,8 @@ __all__ = [
     "fetch_substitution_matrix",
     "fetch_treebank_sample",
     "fetch_treebank_tags",
+    "fetch_ud_dutch",
+    "fetch_ud_english_ewt",
     "fetch_usps",
     "fetch_w8a",
     "make_alignment",
@@ -84,6 +95,7 @@ __all__ = [
     "make_ambig_house",
     "make_banana",
     "make_concept_world",
+    "make_dependency_trees",
     "make_ill_conditioned",
     "make_sequences",
     "make_taxonomy",

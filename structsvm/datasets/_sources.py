@@ -185,6 +185,26 @@ SOURCES: dict[str, Source] = {
         "10 % fragment of the Penn Treebank, (C) LDC 1995: non-commercial use only",
         _treebank(_bracketed, "clean.{}.mrg.gz"),
     ),
+    "ud_english_ewt": Source(
+        "ud_english_ewt",
+        {
+            "train.conllu.gz": "c3763263c67de3578d6e1b15ee46a6df6982c59b41ecc1cc9cde3f71e60f6495",
+            "dev.conllu.gz": "8c30c08a0458536fb467fb409dee2b71c9a280fda185614b3e0ba259cca848e3",
+            "test.conllu.gz": "193c04fd58cd547653e3f079f2d53eb628c95bbb57d3e1bb9838b9ce9be42856",
+        },
+        "https://github.com/UniversalDependencies/UD_English-EWT",
+        "CC BY-SA 4.0",
+    ),
+    "ud_dutch": Source(
+        "ud_dutch",
+        {
+            "train.conllu.gz": "265010ba9adae72908a88bd4106d26c9076da90c92851d073d6016a4188ce84a",
+            "dev.conllu.gz": "72afa73ebfc25568725f462facd1f86c8c3afd99e03d386e79b75c0e54e2040c",
+            "test.conllu.gz": "69ca2658f17fdc4faaeabbec4867d40fee9aa9c075bd618805e913e84c684767",
+        },
+        "https://github.com/UniversalDependencies/UD_Dutch-Alpino",
+        "CC BY-SA 4.0",
+    ),
     "ocr_letters": Source(
         "ocr_letters",
         {"ocr.npz": "6627ef5b6f95d90c3dc7d782876cd9b51eb454217f6f8634ad350f2c2daa0055"},

@@ -18,17 +18,20 @@ from structsvm.metrics._chunks import (
     chunk_recall_scorer,
     chunk_scores,
 )
+from structsvm.metrics._dependencies import CONTENT_RELATIONS, DependencyScores, dependency_scores
 from structsvm.metrics._labels import LabelScore, label_report, token_accuracy, token_accuracy_scorer
 from structsvm.metrics._meanings import MeaningScores, alignment_error, meaning_scores
 from structsvm.metrics._taxonomies import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
 from structsvm.metrics._trees import EVALB_DELETED, EVALB_EQUAL, BracketScores, bracket_scores
 
 __all__ = [
+    "CONTENT_RELATIONS",
     "EVALB_DELETED",
     "EVALB_EQUAL",
     "AlignmentScores",
     "BracketScores",
     "ChunkScores",
+    "DependencyScores",
     "HierarchicalScores",
     "LabelScore",
     "MeaningScores",
@@ -42,6 +45,7 @@ __all__ = [
     "chunk_recall",
     "chunk_recall_scorer",
     "chunk_scores",
+    "dependency_scores",
     "hierarchical_scores",
     "homologue_error",
     "label_report",

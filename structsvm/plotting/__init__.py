@@ -8,6 +8,7 @@ signed weights.
 
 from structsvm.plotting._alignments import AlignmentDisplay
 from structsvm.plotting._confusions import ConfusionDisplay
+from structsvm.plotting._dependencies import DependencyDisplay
 from structsvm.plotting._features import FeatureDisplay
 from structsvm.plotting._history import HistoryDisplay
 from structsvm.plotting._substitutions import SubstitutionDisplay
@@ -18,6 +19,7 @@ from structsvm.plotting._trees import TreeDisplay
 __all__ = [
     "AlignmentDisplay",
     "ConfusionDisplay",
+    "DependencyDisplay",
     "FeatureDisplay",
     "HistoryDisplay",
     "SubstitutionDisplay",

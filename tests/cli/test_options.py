@@ -13,6 +13,7 @@ TRAIN = main.commands["train"]
 ESTIMATORS = {
     "alignment": tasks.SequenceAligner,
     "binary": tasks.LaSVMClassifier,
+    "dependency": tasks.DependencyParser,
     "grammar": tasks.GrammarParser,
     "multiclass": tasks.LaRankClassifier,
     "semantics": tasks.SemanticParser,

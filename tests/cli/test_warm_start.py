@@ -10,6 +10,7 @@ from structsvm.datasets import (
     make_alignment,
     make_ambig_house,
     make_banana,
+    make_dependency_trees,
     make_taxonomy,
     make_treebank,
     write_alignments,
@@ -17,6 +18,7 @@ from structsvm.datasets import (
 )
 from structsvm.features.svmlight import write_svmlight
 from structsvm.structures.bag_lines import write_bags
+from structsvm.structures.dependencies import write_conllu
 from structsvm.structures.trees import write_trees
 
 
@@ -32,6 +34,8 @@ def write_files(folder, task):
             write_bags(folder / name, house.sentences, house.bags)
         elif task == "alignment":
             write_alignments(folder / name, make_alignment(10, divergence=0.5, random_state=seed).y)
+        elif task == "dependency":
+            write_conllu(make_dependency_trees(60, random_state=0)[30 * seed :], folder / name)
         elif task == "grammar":
             write_trees(folder / name, make_treebank(60, random_state=0)[30 * seed :])
         else:
@@ -56,6 +60,7 @@ def learnt(path):
         ("binary", ["--machine", "sgdqn", "--t0", "1e4"]),
         ("multiclass", ["--balanced", "-C", "3"]),
         ("alignment", ["--mode", "global"]),
+        ("dependency", ["-C", "0.001"]),
         ("grammar", ["-C", "0.001"]),
         ("semantics", ["--ngrams", "2"]),
         ("taxonomy", ["--loss", "path"]),

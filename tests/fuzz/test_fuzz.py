@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-TEXTS = ["columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "documents"]
+TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "documents"]
 TEXTS += ["bags", "meanings", "alignments", "matrix"]
 
 FAULTY = """

@@ -17,11 +17,13 @@ from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.svmlight import read_svmlight
 from structsvm.oracles.cky import CKYOracle
 from structsvm.structures.bag_lines import read_bags
+from structsvm.structures.dependencies import parse_conllu, read_conllu
 from structsvm.structures.grammar import Grammar, annotate
 from structsvm.structures.meanings import MeaningGrammar, as_meaning, format_meaning, parse_meaning
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.structures.trees import clean_tree, read_trees
+from structsvm.tasks import DependencyParser
 from structsvm.tasks.alignment.files import read_alignments
 from structsvm.tasks.taxonomy.documents import read_documents
 
@@ -108,6 +110,17 @@ def change_bytes(rng: random.Random, data: bytes) -> bytes:
 
 # ---- seeds and readers --------------------------------------------------------------------------
 
+CONLLU = b"""# sent_id = 1
+1-2\tzum\t_\t_\t_\t_\t_\t_\t_\t_
+1\tzu\tzu\tADP\tAPPR\t_\t3\tcase\t_\t_
+2\tdem\tder\tDET\tART\tCase=Dat|Number=Sing\t3\tdet\t_\t_
+2.1\tx\t_\tX\t_\t_\t_\t_\t1:dep\t_
+3\tMeer\tMeer\tNOUN\tNN\t_\t0\troot\t_\tSpaceAfter=No
+
+1\tah\t_\t_\t_\t_\t0\troot\t_\t_
+2\tso\t_\t_\t_\t_\t1\tadvmod:emph\t_\t_
+
+"""
 COLUMNS = b"the DT B-NP\ndog NN I-NP\nsees VB O\n\na DT B-NP\ncat NN I-NP\n\nruns VB O\n"
 TEMPLATES = (
     b"# window\nU00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,1]/%x[0,1]\nU03:%suffix2[0,0]\nU04:%shape[1,0]\nB\nB1:%x[0,0]\n"
@@ -209,6 +222,16 @@ def use_alignments(data: bytes) -> None:
     found.pairs  # noqa: B018 (made when it is asked for)
 
 
+def use_conllu(data: bytes) -> None:
+    """Read sentences, write and draw them, and train on those that are trees."""
+    trees = read_conllu(io.BytesIO(data))
+    assert parse_conllu("".join(tree.to_conllu() for tree in trees)) == trees
+    for tree in trees:
+        tree.pretty()
+    parser = DependencyParser(C=0.1, max_iter=1, random_state=0).fit(trees)
+    parser.predict(trees)
+
+
 def reader(use: Callable[[bytes], Any]) -> Callable[[bytes, Any], str]:
     """The `read` of a kind."""
 
@@ -221,6 +244,7 @@ def reader(use: Callable[[bytes], Any]) -> Callable[[bytes, Any], str]:
 
 # Name: seeds, and what reads them.
 TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
+    "conllu": ([CONLLU], use_conllu),
     "columns": ([COLUMNS], use_columns),
     "templates": ([TEMPLATES], use_templates),
     "trees": ([TREES], use_trees),

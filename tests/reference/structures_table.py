@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import bag_reference
@@ -18,15 +18,19 @@ import pytest
 import scipy.sparse as sp
 from alignment_reference import ReferenceAligner
 from chain_reference import ReferenceChain, ReferenceGreedy
+from dependency_reference import ReferenceArcs, all_heads
 from dual_reference import constraint
 from python_oracles import FORMS, Multiclass
 from taxonomy_reference import ReferenceTaxonomy, random_edges
 from tree_reference import ReferenceGrammar, as_text, random_grammar, random_sentence
 
+from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.tokens import Tokens
 from structsvm.oracles.alignment import Alignment, References, Strings
 from structsvm.oracles.ambiguous import AmbiguousOracle
+from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.cky import CKYOracle
+from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
@@ -771,6 +775,66 @@ def some_pairs(seed, mode, gaps, **options):
 
 
 # One maker per row: seed to case.
+# --- dependency trees -----------------------------------------------------------------------------
+
+ARC_TEMPLATES = ("h.word m.word dist", "h.tag b.tag m.tag dir", "m-1.tag m.word", "h+1.tag dir", "b.word")
+LABEL_TEMPLATES = ("m.word", "m.tag m+1.tag dir", "h.word dir", "h.tag m.tag dist", "dist")
+
+
+class Dependencies(Case):
+    """Sentences of words and tags with all of their labelled trees."""
+
+    is_single = True
+    prefers_others = False
+
+    def __init__(self, seed, lengths, n_labels, projective, *, root=False, **options):
+        rng = self.rng = np.random.default_rng(seed)
+        columns = ("word", "tag")
+        self.X = [rng.integers(2, 6, (n, 2)).astype(np.int32) for n in lengths]
+        self.n_labels, self.projective, self.root = n_labels, projective, 0 if root else None
+        kind = EisnerOracle if projective else ArborescenceOracle
+        templates = ArcTemplates(columns, ARC_TEMPLATES, LABEL_TEMPLATES)
+        self.oracle = kind(n_labels, templates, arc_bits=5, row_bits=3, root_label=self.root, **options)
+        self.reference = ReferenceArcs(columns, ARC_TEMPLATES, LABEL_TEMPLATES, 5, 3, 8)
+        self.trees = [self._trees(n) for n in lengths]
+        self.true = [int(rng.integers(len(trees))) for trees in self.trees]
+        self.Y = [trees[k] for trees, k in zip(self.trees, self.true, strict=True)]
+
+    def _trees(self, n):
+        found = []
+        for heads in all_heads(n, self.projective):
+            for labels in product(range(self.n_labels), repeat=n):
+                if self.root is None or all((h == 0) == (l == self.root) for h, l in zip(heads, labels)):
+                    found.append(np.array([*zip(heads, labels)], dtype=np.int32))
+        return found
+
+    def other_inputs(self):
+        X = [x.copy() for x in self.X]
+        X[-1][0, 0] += 1
+        return X
+
+    def knowledge(self, seed):
+        rng = np.random.default_rng(seed)
+        found = []
+        for y, trees in zip(self.Y, self.trees, strict=True):
+            known = np.where(rng.random(y.shape) < 0.5, y, -1).astype(np.int32)
+            found.append((known, np.array([((known < 0) | (known == tree)).all() for tree in trees])))
+        return found
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for x, trees, true in zip(self.X, self.trees, self.true, strict=True):
+            n, arcs = len(x), {}
+            for h, m, label in product(range(n + 1), range(1, n + 1), range(self.n_labels)):
+                if h != m:
+                    arcs[h, m, label] = self.reference.arc_feature(x, h, m, label)
+            psi = np.array([sum(arcs[h, m, l] for m, (h, l) in enumerate(y.tolist(), 1)) for y in trees])
+            loss = np.array([(y != trees[true]).any(axis=1).sum() for y in trees], dtype=float)
+            found.append(Space(trees, psi, loss, true))
+        return found
+
+
 STRUCTURES = {
     "chain of order 1": lambda seed: Chains(seed, 2 + seed % 2, (3, 1, 4 - seed % 2), 1, ones=bool(seed % 3)),
     "chain of order 2": lambda seed: Chains(seed, 2 + seed % 2, (5 - 2 * (seed % 2), 1, 3), 2, ones=bool(seed % 3)),
@@ -804,6 +868,13 @@ STRUCTURES = {
     "taxonomy, many classes": lambda seed: Taxonomies(seed, n_nodes=24 + 9 * (seed % 2)),
     "taxonomy, lists": lambda seed: Taxonomies(seed, n_nodes=9, lists=True, leaves=seed % 2 == 0),
     "bags": lambda seed: Bags(seed, K=2 + seed % 3),
+    "projective dependencies": lambda seed: Dependencies(seed, (3, 1, 3 - seed % 2), 2, projective=True),
+    "dependencies": lambda seed: Dependencies(seed, (3, 2), 2, projective=False),
+    "projective dependencies, root's label": lambda seed: Dependencies(
+        seed, (2 + seed % 3, 3), 3 - seed % 2, projective=True, root=True
+    ),
+    "dependencies, root's label": lambda seed: Dependencies(seed, (3 + seed % 2, 2), 2, projective=False, root=True),
+    "dependencies, one label": lambda seed: Dependencies(seed, (4, 2), 1, projective=bool(seed % 2)),
     "oracle in Python": lambda seed: Classes(seed, FORMS[seed % len(FORMS)]),
     "example of a new oracle": Matchings,
 }

@@ -16,7 +16,7 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, StructuredSVM, tasks
 from structsvm._adapter import as_objects
-from structsvm.datasets import make_alignment, make_ambig_house, make_treebank
+from structsvm.datasets import make_alignment, make_ambig_house, make_dependency_trees, make_treebank
 from structsvm.dual import parallel
 from structsvm.model_file import read_model
 from structsvm.solvers.base import Run, Solver
@@ -33,6 +33,8 @@ TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
 WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
 TAGS = [["D", "A", "N"], ["D", "N"], ["V", "D"]] * 4
 TREES = [str(tree) for tree in make_treebank(8, max_length=7, random_state=0)] * 2  # the first half settles the grammar
+SENTENCES = make_dependency_trees(12, max_length=7, crossing=0.2, random_state=0)
+ARCS = [tree.arcs for tree in SENTENCES]
 HOUSE = make_ambig_house(40, 1, random_state=0)
 PAIRS = make_alignment(8, random_state=0)
 ORACLE = Multiclass(3, 4)
@@ -75,6 +77,20 @@ CASES = {
         [["zz", "A", "N"], ["D", "N"]],
     ),
     "grammar": Case(tasks.GrammarParser, {"C": 0.1, "random_state": 0}, TREES, None),
+    "dependency": Case(
+        tasks.DependencyParser,
+        {"C": 0.1, "random_state": 0},
+        SENTENCES,
+        ARCS,
+        [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
+    ),
+    "open dependency": Case(
+        tasks.DependencyParser,
+        {"C": 0.1, "projective": True, "random_state": 0},
+        SENTENCES[:6] * 2,
+        [[(None, label) for _, label in tree] if k % 3 == 1 else tree for k, tree in enumerate(ARCS[:6] * 2)],
+        [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
+    ),
     "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),
     "kernel taxonomy": Case(
@@ -176,7 +192,7 @@ def test_classes_have_the_type_of_the_labels(case, dtype, tmp_path):
 
 
 # The passes of a training with completions are those of each round: two fits have other rounds than one.
-@each({name: case for name, case in CASES.items() if name != "open taxonomy"})
+@each({name: case for name, case in CASES.items() if not name.startswith("open")})
 def test_a_warm_start_resumes_bit_for_bit(case, tmp_path):
     whole = case.fit(**passes(case, 3))
     model = case.fit(**passes(case, 1, warm_start=True))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from structsvm import tasks
-from structsvm.datasets import make_alignment, make_ambig_house, make_sequences, make_treebank
+from structsvm.datasets import make_alignment, make_ambig_house, make_dependency_trees, make_sequences, make_treebank
 from structsvm.execution._stop import look_every, looks
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
@@ -17,6 +17,7 @@ ROWS = rng.normal(size=(300, 30))
 CLASSES = np.argmax(ROWS[:, :4] + 0.3 * rng.normal(size=(300, 4)), axis=1)
 WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 TREES = make_treebank(30, max_length=8, random_state=0)
+SENTENCES = make_dependency_trees(12, max_length=12, random_state=0)
 PAIRS = make_alignment(10, random_state=0)
 HOUSE = make_ambig_house(60, 1, random_state=0)
 
@@ -39,6 +40,7 @@ CASES = {
         [tree.tokens() for tree in TREES],
         True,
     ),
+    "dependency": (tasks.DependencyParser, {"C": 0.1, "random_state": 0}, SENTENCES, None, SENTENCES, True),
     "alignment": (tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y, PAIRS.X, True),
     "taxonomy": (tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, ROWS, False),
     "ambiguous": (tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c} for c in CLASSES], ROWS, False),

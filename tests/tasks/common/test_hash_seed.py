@@ -12,7 +12,7 @@ time.perf_counter = lambda: 0.0  # seconds are in the files
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from structsvm import StructuredSVM, Taxonomy
-from structsvm.datasets import make_ambig_house, make_alignment, make_sequences, make_treebank
+from structsvm.datasets import make_ambig_house, make_alignment, make_dependency_trees, make_sequences, make_treebank
 from structsvm.tasks import *
 
 X, y = make_sequences(30, n_labels=5, n_words=80, mean_length=6.0, random_state=0)
@@ -44,6 +44,7 @@ FITS = {
     "weights": lambda: SequenceLabeler(random_state=0, class_weight="balanced").fit(SETS, y),
     "trees": lambda: GrammarParser(random_state=0).fit(make_treebank(20, random_state=0)),
     "words": lambda: GrammarParser(terminals="words", random_state=0).fit(make_treebank(20, random_state=0)),
+    "arcs": lambda: DependencyParser(C=0.1, random_state=0).fit(make_dependency_trees(20, random_state=0)),
     "pairs": lambda: SequenceAligner(random_state=0, max_iter=2).fit(pairs.X, pairs.y),
     "bags": lambda: SemanticParser(random_state=0).fit(house.sentences, [set(bag) for bag in house.bags]),
     "texts": lambda: TaxonomyClassifier(

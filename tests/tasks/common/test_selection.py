@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import structsvm
 from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
-from structsvm.datasets import make_alignment, make_sequences, make_taxonomy, make_treebank
+from structsvm.datasets import make_alignment, make_dependency_trees, make_sequences, make_taxonomy, make_treebank
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common import selection
 from structsvm.tasks.common.selection import (
@@ -32,6 +32,7 @@ ROWS = rng.normal(size=(400, 6))
 CLASSES = np.argmax(ROWS[:, :3] + 0.7 * rng.normal(size=(400, 3)), axis=1)
 WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 TREES = make_treebank(40, max_length=8, random_state=0)
+SENTENCES = make_dependency_trees(40, max_length=8, random_state=0)
 PAIRS = make_alignment(24, random_state=0)
 BAGS = [{c, (c + 1) % 3} for c in CLASSES.tolist()]
 
@@ -41,6 +42,7 @@ CASES = {
     "log loss": (tasks.SequenceLabeler, {"loss": "log"}, WORDS, TAGS, WORDS),
     "greedy": (tasks.SequenceLabeler, {"inference": "greedy"}, WORDS, TAGS, WORDS),
     "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
+    "dependency": (tasks.DependencyParser, {}, SENTENCES, None, SENTENCES),
     "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
     "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
     "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf"}, ROWS[:90], CLASSES[:90], ROWS),
@@ -97,7 +99,12 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 def test_too_few_examples_get_the_default(case):
     kind, _, X, y, _ = case
     model = make(case).fit(X[: selection.LEAST - 1], None if y is None else y[: selection.LEAST - 1])
-    defaults = {tasks.SequenceLabeler: 0.1, tasks.AmbiguousClassifier: 0.1, tasks.SequenceAligner: 0.001}
+    defaults = {
+        tasks.SequenceLabeler: 0.1,
+        tasks.AmbiguousClassifier: 0.1,
+        tasks.SequenceAligner: 0.001,
+        tasks.DependencyParser: 0.1,
+    }
     assert (1.0 if case[1].get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
     with pytest.raises(AttributeError, match="too few examples"):
         _ = model.validation_
@@ -325,6 +332,7 @@ def test_the_metric_is_that_of_the_task():
     assert tags.validation_["metric"] == "accuracy"
     assert metric["sequence"] == metric["loss of sequences"] == metric["greedy"] == metric["grammar"] == "F1"
     assert metric["alignment"] == "Q"
+    assert metric["dependency"] == "LAS"
     assert metric["documents"] == "accuracy"
     assert metric["nodes"] == metric["matrix"] == "mean loss"
     assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
@@ -336,6 +344,7 @@ def test_the_metric_is_that_of_the_task():
         "log loss",
         "greedy",
         "grammar",
+        "dependency",
         "alignment",
         "nodes",
         "matrix",

@@ -1,0 +1,15 @@
+"""Dependency parsing: UD English EWT and UD Dutch, beside UDPipe where it is installed.
+
+    python benchmarks/dependency.py [--part treebanks|solvers|lengths|all] [--quick] [--only NAME]
+
+Prints tables and stores them in benchmarks/results/dependency.json and dependency.md. The data come from
+`structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. UDPipe (pip install ufal.udpipe) is
+left out where it cannot be imported.
+"""
+
+from common.parts import main
+
+PARTS = ("treebanks", "solvers", "lengths")
+
+if __name__ == "__main__":
+    main("dependency", PARTS, __doc__, only="rows whose name has this text")

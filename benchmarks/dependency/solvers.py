@@ -1,0 +1,45 @@
+"""Solvers on 2000 sentences: accuracy on the development part and the dual, by passes."""
+
+from __future__ import annotations
+
+from common.report import Table, notes
+from dependency.data import COLUMNS, TREEBANKS, measured, some
+from structsvm.solvers import FrankWolfe, LaRank, PassiveAggressive, Perceptron
+from structsvm.tasks import DependencyParser
+
+SENTENCES, QUICK = 2000, 100
+SOLVERS = {
+    "LaRank, C = 0.01": lambda n: LaRank(C=0.01, max_iter=n, random_state=0),
+    "LaRank, C = 0.03": lambda n: LaRank(C=0.03, max_iter=n, random_state=0),
+    "LaRank, C = 0.1": lambda n: LaRank(C=0.1, max_iter=n, random_state=0),
+    "Frank-Wolfe, C = 0.1": lambda n: FrankWolfe(C=0.1, max_iter=n, tol=0.99, random_state=0),
+    "passive-aggressive, averaged, C = 0.1": lambda n: PassiveAggressive(
+        C=0.1, average=True, max_iter=n, random_state=0
+    ),
+    "averaged perceptron": lambda n: Perceptron(max_iter=n, random_state=0),
+}
+
+
+def run(options):
+    data = TREEBANKS["UD English EWT"]()
+    train = some(data.train, QUICK if options.quick else SENTENCES)
+    columns = {"parser": COLUMNS["parser"], "passes": ("passes", "d")} | COLUMNS
+    table = Table(
+        f"UD English EWT: solvers on {len(train)} sentences, the development part", columns, notes=notes(NOTES)
+    )
+    for name, make in SOLVERS.items():
+        if options.only and options.only not in name:
+            continue
+        for passes in (1, 2) if options.quick else (1, 3, 6):
+
+            def fit(train, make=make, passes=passes):
+                return DependencyParser(None, solver=make(passes)).fit(train).predict
+
+            row = measured(name, train, data.dev[:100] if options.quick else data.dev, fit)
+            table.rows.append(row | {"passes": passes})
+            yield table
+
+
+NOTES = """
+One training per row, each from zero. Frank-Wolfe ends at its tolerance, which is loose, or after so many passes.
+"""

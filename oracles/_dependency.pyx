@@ -1,0 +1,797 @@
+"""Dependency trees: scores of arcs, the best tree and sums over all trees, and the margin problem over whole trees.
+
+The weights, float32: 2**arc_bits numbers of arc templates, then 2**row_bits rows of labels, `stride` long (see arcs.h).
+An output is heads and labels of the words, (n, 2). A cut is what differs from the true one, as words (m, head, label),
+m ascending from 1. Features are found anew from the codes whenever a cut is looked at, which costs less
+than to look it up in memory.
+"""
+
+from libc.math cimport INFINITY, NAN, exp, isfinite, log
+from libc.stdint cimport int32_t, int64_t, uint32_t
+
+import numpy as np
+
+from structsvm._problem cimport RESCALE_NONE, Cut, Problem, Target, cut_terms
+from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
+from structsvm.execution._stop cimport poll
+
+from structsvm.checksum import checksum
+
+cdef extern from "kernels.h" nogil:
+    enum: ARCS_DISTANCES, ARCS_MOST_BETWEEN
+    ctypedef struct arcs_model:
+        int64_t n_columns, n_arc, n_below, n_above, n_joint, width, arc_bits, row_bits, n_labels, stride, root_label
+        const int32_t* head_ptr
+        const int32_t* head_parts
+        const int32_t* below_ptr
+        const int32_t* below_parts
+        const int32_t* distance
+        const int32_t* between
+        const uint32_t* distance_keys
+    ctypedef struct arcs_sentence:
+        int64_t n
+        const int32_t* codes
+        uint32_t* head_keys
+        uint32_t* below_keys
+        float* below_rows
+        float* above_rows
+        float* row
+        float* scores
+    int64_t eisner_size(int64_t n)
+    int64_t eisner_sums_size(int64_t n)
+    int64_t arborescence_size(int64_t n)
+    int64_t arborescence_sums_size(int64_t n)
+    uint32_t arcs_mix(uint32_t key, uint32_t code)
+    ctypedef struct kernels:
+        void (*arcs_look)(const arcs_model* a, arcs_sentence* s) noexcept nogil
+        int (*arcs_fill)(const arcs_model* a, const float* W, arcs_sentence* s, const int32_t* heads,
+                         const int32_t* labels) except -1 nogil
+        int32_t (*arcs_label)(const arcs_model* a, const float* W, const arcs_sentence* s, int64_t h, int64_t m,
+                              const int32_t* heads, const int32_t* labels) noexcept nogil
+        int64_t (*arcs_features)(const arcs_model* a, const arcs_sentence* s, int64_t h, int64_t m, int32_t* at,
+                                 int32_t* rows) noexcept nogil
+        int (*eisner_best)(int64_t n, const float* scores, float* memory, int32_t* stack, int32_t* heads,
+                           float* best) except -1 nogil
+        int (*eisner_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
+                           double* arcs) except -1 nogil
+        int (*arborescence_best)(int64_t n, const float* scores, void* memory, int32_t* heads,
+                                 float* best) except -1 nogil
+        int (*arborescence_sums)(int64_t n, const double* scores, double* memory, double* log_sum,
+                                 double* arcs) except -1 nogil
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
+
+cdef fused real:
+    float
+    double
+
+cdef fused number:
+    float
+    double
+
+
+cdef uint32_t[:, ::1] distance_keys(const int32_t[::1] distance):
+    """What each class of distances adds to the keys of templates that see none (0), the direction (1), or it (2)."""
+    cdef Py_ssize_t k, t, seen, n = distance.shape[0]
+    cdef uint32_t[:, ::1] keys = np.empty((ARCS_DISTANCES, n), dtype=np.uint32)
+    for k in range(ARCS_DISTANCES):
+        for t in range(n):
+            seen = 0 if distance[t] == 0 else 1 + k // 7 if distance[t] == 1 else 4 + k
+            keys[k, t] = arcs_mix(0x64697374, <uint32_t>seen)
+    return keys
+
+
+cdef class TreeFinder:
+    """The best tree over a table of arc scores, and sums over all trees; with memory for one thread.
+
+    Parameters
+    ----------
+    projective : bool
+    longest : int
+        Words of the longest sentence.
+    """
+
+    cdef readonly bint projective
+    cdef readonly Py_ssize_t longest
+    cdef float[::1] chart
+    cdef char[::1] graph
+    cdef int32_t[::1] stack
+    cdef double[::1] sums
+
+    def __init__(self, projective, Py_ssize_t longest):
+        self.projective, self.longest = projective, longest
+        self.chart = np.empty(eisner_size(longest) if projective else 0, dtype=np.float32)
+        # Doubles stand first in it.
+        self.graph = np.empty(0 if projective else arborescence_size(longest) // 8 + 1).view(np.int8)
+        self.stack = np.empty(6 * longest + 12, dtype=np.int32)
+        self.sums = np.empty(0)
+
+    cdef bint best(self, int64_t n, const float* scores, int32_t* heads, float* score) except -1 nogil:
+        """Whether there is a tree of a score that is not -inf: its heads, and its score."""
+        if self.projective:
+            return KERNELS.eisner_best(n, scores, &self.chart[0], &self.stack[0], heads, score) == 0
+        return KERNELS.arborescence_best(n, scores, &self.graph[0], heads, score) == 0
+
+    cdef double sum_up(self, int64_t n, const double* scores, double* arcs) except? -1.0 nogil:
+        """log sum of the exponentials of all trees' scores; `arcs` get their probabilities."""
+        cdef double log_sum
+        if self.sums.shape[0] == 0:
+            with gil:
+                self.sums = np.empty((eisner_sums_size if self.projective else arborescence_sums_size)(self.longest))
+        if self.projective:
+            KERNELS.eisner_sums(n, scores, &self.sums[0], &log_sum, arcs)
+        else:
+            KERNELS.arborescence_sums(n, scores, &self.sums[0], &log_sum, arcs)
+        return log_sum
+
+    def tree(self, const float[:, ::1] scores):
+        """The heads of the best tree and its score, or None; `scores` has a row per head, 0 the root."""
+        cdef Py_ssize_t n = self._check(scores)
+        cdef int32_t[::1] heads = np.empty(n, dtype=np.int32)
+        cdef float score
+        cdef bint found
+        with nogil:
+            found = self.best(n, &scores[0, 0], &heads[0], &score)
+        return (np.asarray(heads), float(score)) if found else None
+
+    def log_sum(self, const double[:, ::1] scores):
+        """The log of the sum over all trees of exp(score), and the probabilities of arcs; (-inf, zeros) of none."""
+        cdef Py_ssize_t n = self._check(scores)
+        cdef double[:, ::1] arcs = np.zeros((n + 1, n + 1))
+        cdef double total
+        with nogil:
+            total = self.sum_up(n, &scores[0, 0], &arcs[0, 0])
+        return total, np.asarray(arcs)
+
+    def _check(self, scores):
+        n = scores.shape[0] - 1
+        if not 1 <= n <= self.longest or scores.shape[1] != n + 1:
+            raise ValueError(f"scores have shape {scores.shape}, expected (n + 1, n + 1) with 1 <= n <= {self.longest}")
+        return n
+
+
+cdef class ArcDecoder:
+    """Sentences under an oracle's templates: scores of arcs and trees; with memory for the longest, for one thread."""
+
+    cdef readonly object oracle
+    cdef readonly TreeFinder finder
+    cdef object kept                # what the addresses in `model` belong to
+    cdef arcs_model model
+    cdef arcs_sentence s
+    cdef uint32_t[:, :, ::1] word_keys
+    cdef float[:, :, :, ::1] word_rows
+    cdef uint32_t[:, ::1] distance_keys
+    cdef float[::1] row
+    cdef float[::1] scores
+    cdef int32_t[::1] at
+    cdef int32_t[::1] rows
+    cdef Py_ssize_t n_rows
+
+    def __init__(self, oracle, Py_ssize_t longest):
+        cdef arcs_model* a = &self.model
+        templates = oracle.templates
+        self.oracle, self.finder = oracle, TreeFinder(oracle.projective, longest)
+        self.kept = kept = templates.arrays
+        a.n_columns, a.n_labels, a.stride = len(templates.columns), oracle.n_labels, oracle.stride
+        a.n_arc, a.n_below, a.n_above, a.n_joint = templates.sizes
+        a.width = templates.width
+        a.arc_bits, a.row_bits = oracle.arc_bits, oracle.row_bits
+        a.root_label = -1 if oracle.root_label is None else oracle.root_label
+        a.head_ptr = <const int32_t*>array_data(kept["head_ptr"])
+        a.head_parts = <const int32_t*>array_data(kept["head_parts"])
+        a.below_ptr = <const int32_t*>array_data(kept["below_ptr"])
+        a.below_parts = <const int32_t*>array_data(kept["below_parts"])
+        a.distance = <const int32_t*>array_data(kept["distance"])
+        a.between = <const int32_t*>array_data(kept["between"])
+        self.distance_keys = distance_keys(kept["distance"])
+        a.distance_keys = &self.distance_keys[0, 0]
+        self.n_rows = a.n_below + a.n_above + a.n_joint
+        self.word_keys = np.empty((2, longest + 1, a.width), dtype=np.uint32)
+        self.word_rows = np.empty((2, longest + 1, 2, a.stride), dtype=np.float32)
+        self.row = np.empty(a.stride, dtype=np.float32)
+        self.scores = np.full((longest + 1) ** 2, -np.inf, dtype=np.float32)
+        self.at = np.empty(a.n_arc + 8 * ARCS_MOST_BETWEEN, dtype=np.int32)
+        self.rows = np.empty(self.n_rows + 1, dtype=np.int32)
+        self.s.head_keys, self.s.below_keys = &self.word_keys[0, 0, 0], &self.word_keys[1, 0, 0]
+        self.s.above_rows, self.s.below_rows = &self.word_rows[0, 0, 0, 0], &self.word_rows[1, 0, 0, 0]
+        self.s.row, self.s.scores = &self.row[0], &self.scores[0]
+
+    cdef void look(self, const int32_t* codes, Py_ssize_t n) noexcept nogil:
+        self.s.codes = codes
+        self.s.n = n
+        KERNELS.arcs_look(&self.model, &self.s)
+
+    cdef bint best(self, const float* w, const int32_t* heads, const int32_t* labels, int32_t* found,
+                   float* score) except -1 nogil:
+        """The best tree of the sentence looked at, into `found` (n heads, n labels); with `heads` loss added."""
+        cdef Py_ssize_t m, n = self.s.n
+        KERNELS.arcs_fill(&self.model, w, &self.s, heads, labels)
+        if not self.finder.best(n, self.s.scores, found, score):
+            return False
+        for m in range(1, n + 1):
+            found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, heads, labels)
+        return True
+
+    cdef int complete(self, const float* w, const int32_t* heads, const int32_t* labels,
+                      int32_t* found) except -1 nogil:
+        """The best tree that agrees with what is known, -1 being unknown; -2 where there is none."""
+        cdef Py_ssize_t m, h, n = self.s.n, c
+        cdef float* scores = self.s.scores
+        cdef float score, top
+        KERNELS.arcs_fill(&self.model, w, &self.s, NULL, NULL)
+        for m in range(1, n + 1):
+            for h in range(n + 1):
+                if h == m:
+                    continue
+                if heads[m - 1] >= 0 and h != heads[m - 1]:
+                    scores[h * (n + 1) + m] = -INFINITY
+                elif labels[m - 1] >= 0:
+                    c = KERNELS.arcs_label(&self.model, w, &self.s, h, m, NULL, NULL)
+                    top = self.row[c]
+                    scores[h * (n + 1) + m] += self.row[labels[m - 1]] - top
+        if not self.finder.best(n, scores, found, &score):
+            return -2
+        for m in range(1, n + 1):
+            found[n + m - 1] = labels[m - 1]
+            if labels[m - 1] < 0:
+                found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, NULL, NULL)
+        return 0
+
+    cdef int label_table(self, const float* w, float* out) except -1 nogil:
+        """Scores of all labels of all arcs of the sentence looked at: [((h n) + m - 1) n_labels + label]."""
+        cdef Py_ssize_t h, m, label, n = self.s.n, L = self.model.n_labels
+        cdef int32_t c
+        cdef float more
+        KERNELS.arcs_fill(&self.model, w, &self.s, NULL, NULL)
+        for h in range(n + 1):
+            for m in range(1, n + 1):
+                if h == m:
+                    for label in range(L):
+                        out[(h * n + m - 1) * L + label] = -INFINITY
+                    continue
+                c = KERNELS.arcs_label(&self.model, w, &self.s, h, m, NULL, NULL)
+                more = self.s.scores[h * (n + 1) + m] - self.row[c]
+                for label in range(L):
+                    out[(h * n + m - 1) * L + label] = self.row[label] + more
+            poll(n * L)
+        return 0
+
+    cdef double sums(self, const float* table, double* arc_scores, double* arcs, double* chances) except? -1.0 nogil:
+        """log Z; the probabilities of arcs, and those of labelled ones laid out as `label_table`."""
+        cdef Py_ssize_t h, m, label, n = self.s.n, L = self.model.n_labels
+        cdef const float* row
+        cdef double top, total, log_sum
+        for h in range(n + 1):
+            for m in range(1, n + 1):
+                row = table + (h * n + m - 1) * L
+                top = -INFINITY
+                total = 0.0
+                for label in range(L):
+                    top = max(top, <double>row[label])
+                if top > -INFINITY:
+                    for label in range(L):
+                        total += exp(row[label] - top)
+                    top += log(total)
+                arc_scores[h * (n + 1) + m] = top
+            arc_scores[h * (n + 1)] = -INFINITY
+            poll(8 * n * L)
+        log_sum = self.finder.sum_up(n, arc_scores, arcs)
+        if chances == NULL or not log_sum > -INFINITY:
+            return log_sum
+        for h in range(n + 1):
+            for m in range(1, n + 1):
+                row = table + (h * n + m - 1) * L
+                for label in range(L):
+                    chances[(h * n + m - 1) * L + label] = 0.0
+                    if h != m and arc_scores[h * (n + 1) + m] > -INFINITY:
+                        top = exp(row[label] - arc_scores[h * (n + 1) + m])
+                        chances[(h * n + m - 1) * L + label] = arcs[h * (n + 1) + m] * top
+            poll(8 * n * L)
+        return log_sum
+
+    cdef Py_ssize_t features(self, Py_ssize_t h, Py_ssize_t m) noexcept nogil:
+        return KERNELS.arcs_features(&self.model, &self.s, h, m, &self.at[0], &self.rows[0])
+
+    cdef void spread(self, Py_ssize_t h, Py_ssize_t m, const number* amounts, double coef, real* out) noexcept nogil:
+        """out += coef * sum_l amounts_l phi(h, m, label)"""
+        cdef Py_ssize_t k, label, n, L = self.model.n_labels
+        cdef double total = 0.0
+        cdef bint is_there = False
+        cdef real* row
+        for label in range(L):
+            total += amounts[label]
+            is_there = is_there or amounts[label] != 0.0
+        if not is_there:
+            return
+        n = self.features(h, m)
+        for k in range(n):
+            out[self.at[k]] += <real>(coef * total)
+        for k in range(self.n_rows):
+            row = out + (<int64_t>1 << self.model.arc_bits) + <int64_t>self.rows[k] * self.model.stride
+            for label in range(L):
+                row[label] += <real>(coef * amounts[label])
+
+    # ---- for Python --------------------------------------------------------------------------------
+
+    def parse(self, const int32_t[:, ::1] codes, const int64_t[::1] offsets, const float[::1] w):
+        """The best trees of sentences as ``(outputs (N, 2) int32, scores)``: heads and labels of all their words."""
+        cdef Py_ssize_t i, m, n, first
+        cdef int32_t[:, ::1] out = np.zeros((codes.shape[0], 2), dtype=np.int32)
+        cdef float[::1] scores = np.zeros(offsets.shape[0] - 1, dtype=np.float32)
+        cdef int32_t[::1] found = np.empty(2 * self.finder.longest, dtype=np.int32)
+        with nogil:
+            for i in range(offsets.shape[0] - 1):
+                first, n = offsets[i], offsets[i + 1] - offsets[i]
+                if n == 0:
+                    continue
+                self.look(&codes[first, 0], n)
+                if not self.best(&w[0], NULL, NULL, &found[0], &scores[i]):
+                    scores[i] = -INFINITY
+                for m in range(n):
+                    out[first + m, 0] = found[m]
+                    out[first + m, 1] = found[n + m]
+        return np.asarray(out), np.asarray(scores)
+
+    def table(self, const int32_t[:, ::1] codes, const float[::1] w):
+        """Scores of labelled arcs: float32 array (n + 1, n, n_labels), by head, word and label; -inf: no arc."""
+        cdef Py_ssize_t n = codes.shape[0]
+        cdef float[:, :, ::1] out = np.empty((n + 1, n, self.model.n_labels), dtype=np.float32)
+        with nogil:
+            self.look(&codes[0, 0], n)
+            self.label_table(&w[0], &out[0, 0, 0])
+        return np.asarray(out)
+
+    def chances(self, const float[:, :, ::1] table):
+        """``(log_sum, probabilities)`` over all trees of a table of scores: of labelled arcs, laid out as the table."""
+        cdef Py_ssize_t n = table.shape[1]
+        cdef double[:, ::1] scores = np.empty((n + 1, n + 1)), arcs = np.empty((n + 1, n + 1))
+        cdef double[:, :, ::1] out = np.zeros((n + 1, n, table.shape[2]))
+        cdef double log_sum
+        with nogil:
+            self.s.n = n
+            log_sum = self.sums(&table[0, 0, 0], &scores[0, 0], &arcs[0, 0], &out[0, 0, 0])
+        return log_sum, np.asarray(out)
+
+    def feature_sum(self, const int32_t[:, ::1] codes, const double[:, :, ::1] amounts):
+        """The sum of the features of labelled arcs times `amounts`, laid out as `table`."""
+        cdef Py_ssize_t h, m, n = codes.shape[0]
+        cdef double[::1] out = np.zeros(self.oracle.n_features)
+        self.look(&codes[0, 0], n)
+        for h in range(n + 1):
+            for m in range(1, n + 1):
+                if h != m:
+                    self.spread(h, m, &amounts[h, m - 1, 0], 1.0, &out[0])
+        return np.asarray(out)
+
+
+cdef class DependencyProblem(Problem):
+    """Sentences with their true trees.
+
+    Parameters
+    ----------
+    oracle : DependencyOracle
+    codes : int32 array (n_words, n_columns)
+    offsets : int64 array (n_sentences + 1,)
+    outputs : int32 array (n_words, 2)
+        Heads and labels; with `known`, -1 where they have yet to be found.
+    known : int32 array (n_words, 2), optional
+        What is known of them, -1: unknown. None: all.
+    """
+
+    cdef readonly object oracle
+    cdef readonly object codes_array
+    cdef readonly object offsets_array
+    cdef readonly object outputs_array
+    cdef readonly object known_array
+    cdef ArcDecoder decoder
+    cdef Py_ssize_t at_hand         # the sentence that the decoder looks at, or -1
+    cdef const int32_t[:, ::1] codes
+    cdef const int64_t[::1] offsets
+    cdef const int32_t[::1] heads
+    cdef const int32_t[::1] labels
+    cdef int32_t[::1] known_heads
+    cdef int32_t[::1] known_labels
+    cdef int32_t[::1] found
+    cdef int32_t[::1] words
+    # Counts of features by index, in open addressing; `used` lists the slots that are taken.
+    cdef int32_t[::1] slot_index
+    cdef double[::1] slot_count
+    cdef int32_t[::1] used
+    cdef Py_ssize_t n_used
+    cdef int shift
+    # Of expectations.
+    cdef float[::1] table
+    cdef double[::1] arc_scores
+    cdef double[::1] arcs
+    cdef double[::1] chances
+    cdef double[::1] dense
+
+    def __init__(self, oracle, codes, offsets, outputs, known=None, *, rescaling="margin", penalty="linear"):
+        lengths = np.diff(offsets)
+        cdef Py_ssize_t longest = int(lengths.max(initial=1)), each
+        super().__init__(len(lengths), oracle.n_features, rescaling=rescaling, penalty=penalty, weight_dtype=np.float32)
+        self.oracle, self.codes_array, self.offsets_array = oracle, codes, offsets
+        self.outputs_array, self.known_array = outputs, known
+        self.decoder, self.at_hand = oracle.decoder(longest), -1
+        self.codes, self.offsets = codes, offsets
+        self.heads, self.labels = np.ascontiguousarray(outputs[:, 0]), np.ascontiguousarray(outputs[:, 1])
+        told = outputs if known is None else known
+        self.known_heads, self.known_labels = np.array(told[:, 0]), np.array(told[:, 1])
+        self.found = np.empty(2 * longest, dtype=np.int32)
+        self.words = np.empty(3 * longest, dtype=np.int32)
+        each = self.decoder.at.shape[0] + self.decoder.rows.shape[0]
+        bits = max(int(2 * longest * each).bit_length() + 1, 8)
+        self.shift = 32 - bits
+        self.slot_index = np.full(1 << bits, -1, dtype=np.int32)
+        self.slot_count = np.zeros(1 << bits)
+        self.used = np.empty(2 * longest * each, dtype=np.int32)
+        self.dense = np.empty(0)
+
+    @property
+    def offers(self):
+        if len(self.outputs_array) and self.outputs_array.min() < 0:
+            return frozenset({"completions"})
+        return frozenset({"constraints", "expectations", "completions"})
+
+    cdef inline const int32_t* look(self, Py_ssize_t i) noexcept nogil:
+        if self.at_hand != i:
+            self.decoder.look(&self.codes[self.offsets[i], 0], self.offsets[i + 1] - self.offsets[i])
+            self.at_hand = i
+        return &self.heads[self.offsets[i]]
+
+    # ---- the most violated tree --------------------------------------------------------------------
+
+    cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef Py_ssize_t m, n = self.decoder.s.n, size = 0
+        cdef bint plain = self.rescaling == RESCALE_NONE
+        cdef float top
+        cdef double score
+        cut.words = &self.words[0]
+        cut.alpha = cut.drift = cut.b = violation[0] = 0.0
+        cut.idle = cut.n_words = 0
+        cut.scale = 1.0
+        if heads[0] < 0:
+            self.unknown(i)
+        if not self.decoder.best(<const float*>w, NULL if plain else heads, NULL if plain else labels, &self.found[0],
+                                 &top):
+            violation[0] = NAN      # which the caller reports
+            return 0
+        for m in range(n):
+            if self.found[m] != heads[m] or self.found[n + m] != labels[m]:
+                self.words[3 * size] = <int32_t>(m + 1)
+                self.words[3 * size + 1] = self.found[m]
+                self.words[3 * size + 2] = self.found[n + m]
+                size += 1
+        if size == 0:
+            return 0
+        cut.n_words = 3 * size
+        cut_terms(self.rescaling, self.penalty, <double>size, cut)
+        self.c_dots(i, cut, 1, w, True, &score)
+        violation[0] = cut.b - score
+        if (0.0 if plain else cut.b) < score:   # a true tree that crosses, and beats all that do not
+            cut.n_words = 0
+            cut.b = violation[0] = 0.0
+        return 0
+
+    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"the tree of sentence {self.first + i} is known in part: train with LatentSVM")
+
+    # ---- arithmetic on cuts ------------------------------------------------------------------------
+
+    cdef void visit(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double count) noexcept nogil:
+        """Count the features of an arc in the table of slots."""
+        cdef Py_ssize_t k, n = self.decoder.features(h, m)
+        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
+        if not labels_only:
+            for k in range(n):
+                self.add_count(self.decoder.at[k], count)
+        for k in range(self.decoder.n_rows):
+            self.add_count(<int32_t>(base + <int64_t>self.decoder.rows[k] * self.decoder.model.stride), count)
+
+    cdef inline void add_count(self, int32_t index, double count) noexcept nogil:
+        cdef Py_ssize_t slot = (<uint32_t>index * <uint32_t>0x9E3779B1u) >> self.shift
+        cdef Py_ssize_t last = self.slot_index.shape[0] - 1
+        while self.slot_index[slot] != index:
+            if self.slot_index[slot] < 0:
+                self.slot_index[slot] = index
+                self.used[self.n_used] = <int32_t>slot
+                self.n_used += 1
+                break
+            slot = (slot + 1) & last
+        self.slot_count[slot] += count
+
+    cdef inline double count_of(self, int32_t index) noexcept nogil:
+        cdef Py_ssize_t slot = (<uint32_t>index * <uint32_t>0x9E3779B1u) >> self.shift
+        cdef Py_ssize_t last = self.slot_index.shape[0] - 1
+        while self.slot_index[slot] >= 0:
+            if self.slot_index[slot] == index:
+                return self.slot_count[slot]
+            slot = (slot + 1) & last
+        return 0.0
+
+    cdef void clear(self) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.n_used):
+            self.slot_index[self.used[k]] = -1
+            self.slot_count[self.used[k]] = 0.0
+        self.n_used = 0
+
+    cdef void gather(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        """dPsi into the table of slots."""
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef const int32_t* word
+        cdef Py_ssize_t k
+        self.clear()
+        for k in range(cut.n_words // 3):
+            word = cut.words + 3 * k
+            self.visit(heads[word[0] - 1], word[0], labels[word[0] - 1], word[1] == heads[word[0] - 1], 1.0)
+            self.visit(word[1], word[0], word[2], word[1] == heads[word[0] - 1], -1.0)
+
+    cdef double dot_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only,
+                        const real* w) noexcept nogil:
+        cdef Py_ssize_t k, n = self.decoder.features(h, m)
+        cdef const real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + label
+        cdef double total = 0.0
+        if not labels_only:
+            for k in range(n):
+                total += w[self.decoder.at[k]]
+        for k in range(self.decoder.n_rows):
+            total += rows[<int64_t>self.decoder.rows[k] * self.decoder.model.stride]
+        return total
+
+    cdef void add_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only, double coef,
+                      real* w) noexcept nogil:
+        cdef Py_ssize_t k, n = self.decoder.features(h, m)
+        cdef real* rows = w + (<int64_t>1 << self.decoder.model.arc_bits) + label
+        if not labels_only:
+            for k in range(n):
+                w[self.decoder.at[k]] += <real>coef
+        for k in range(self.decoder.n_rows):
+            rows[<int64_t>self.decoder.rows[k] * self.decoder.model.stride] += <real>coef
+
+    cdef int c_dots(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const void* w, bint fresh,
+                    double* out) except -1 nogil:
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef const int32_t* word
+        cdef Py_ssize_t c, k
+        cdef bint same
+        for c in range(n):
+            out[c] = 0.0
+            for k in range(cuts[c].n_words // 3):
+                word = cuts[c].words + 3 * k
+                same = word[1] == heads[word[0] - 1]
+                out[c] += self.dot_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, <const float*>w)
+                out[c] -= self.dot_arc(word[1], word[0], word[2], same, <const float*>w)
+            out[c] *= cuts[c].scale
+        return 0
+
+    cdef void add_cut(self, Py_ssize_t i, const Cut* cut, double coef, real* w) noexcept nogil:
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef const int32_t* word
+        cdef Py_ssize_t k
+        cdef bint same
+        coef *= cut.scale
+        for k in range(cut.n_words // 3):
+            word = cut.words + 3 * k
+            same = word[1] == heads[word[0] - 1]
+            self.add_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same, coef, w)
+            self.add_arc(word[1], word[0], word[2], same, -coef, w)
+
+    cdef int c_add(self, Py_ssize_t i, const Cut* cut, double coef, void* w) except -1 nogil:
+        self.add_cut(i, cut, coef, <float*>w)
+        return 0
+
+    cdef int c_accumulate(self, Py_ssize_t i, const Cut* cut, double coef, double* w) except -1 nogil:
+        self.add_cut(i, cut, coef, w)
+        return 0
+
+    cdef double inner_with(self, const Cut* cut, const int32_t* heads, const int32_t* labels) noexcept nogil:
+        """<dPsi in the table of slots, dPsi of a cut> of the sentence looked at."""
+        cdef const int32_t* word
+        cdef double total = 0.0
+        cdef Py_ssize_t k
+        cdef bint same
+        for k in range(cut.n_words // 3):
+            word = cut.words + 3 * k
+            same = word[1] == heads[word[0] - 1]
+            total += self.counts_of_arc(heads[word[0] - 1], word[0], labels[word[0] - 1], same)
+            total -= self.counts_of_arc(word[1], word[0], word[2], same)
+        return total
+
+    cdef double counts_of_arc(self, Py_ssize_t h, Py_ssize_t m, Py_ssize_t label, bint labels_only) noexcept nogil:
+        cdef Py_ssize_t k, n = self.decoder.features(h, m)
+        cdef int64_t base = (<int64_t>1 << self.decoder.model.arc_bits) + label
+        cdef double total = 0.0
+        if not labels_only:
+            for k in range(n):
+                total += self.count_of(self.decoder.at[k])
+        for k in range(self.decoder.n_rows):
+            total += self.count_of(<int32_t>(base + <int64_t>self.decoder.rows[k] * self.decoder.model.stride))
+        return total
+
+    cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
+        self.gather(i, a)
+        return a.scale * b.scale * self.inner_with(b, &self.heads[self.offsets[i]], &self.labels[self.offsets[i]])
+
+    cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:
+        # Counts are whole numbers: sums in any order are the same.
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef Py_ssize_t k
+        self.gather(i, cut)
+        for k in range(n):
+            out[k] = cuts[k].scale * cut.scale * self.inner_with(&cuts[k], heads, labels)
+        return 0
+
+    cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
+        cdef Py_ssize_t first = self.offsets[i], n = self.offsets[i + 1] - first, k
+        cdef int32_t m, h, label, before = 0
+        if cut.n_words % 3 != 0 or cut.n_words > 3 * n:
+            return False
+        for k in range(cut.n_words // 3):
+            m, h, label = cut.words[3 * k], cut.words[3 * k + 1], cut.words[3 * k + 2]
+            if not (before < m <= n and 0 <= h <= n and h != m and 0 <= label < self.decoder.model.n_labels):
+                return False
+            if h == self.heads[first + m - 1] and label == self.labels[first + m - 1]:
+                return False
+            before = m
+        return True
+
+    cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
+        cdef double n = <double>(self.offsets[i + 1] - self.offsets[i])
+        return n * n * (self.decoder.model.width + 0.1 * n)
+
+    # ---- completions -------------------------------------------------------------------------------
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        cdef Py_ssize_t first = self.offsets[i], m, n
+        cdef int status
+        self.look(i)
+        n = self.decoder.s.n
+        status = self.decoder.complete(<const float*>w, &self.known_heads[first], &self.known_labels[first],
+                                       &self.found[0])
+        if status == -2:
+            with gil:
+                raise ValueError(f"sentence {self.first + i}: no tree agrees with what is known of its own")
+        for m in range(n):
+            self.words[2 * m] = self.found[m]
+            self.words[2 * m + 1] = self.found[n + m]
+        target.words = &self.words[0]
+        target.n_words = 2 * n
+        return 0
+
+    @property
+    def targets(self):
+        return 2 * self.offsets_array, self.outputs_array.ravel()
+
+    def with_targets(self, targets):
+        cdef Problem problem = DependencyProblem(self.oracle, self.codes_array, self.offsets_array,
+                                                 np.ascontiguousarray(targets[1], dtype=np.int32).reshape(-1, 2),
+                                                 self.known_array, **self.formulation)
+        problem.first = self.first
+        return problem
+
+    # ---- expectations: moments are the probabilities of labelled arcs less the true ones -------------
+
+    cdef int reserve(self) except -1:
+        cdef Py_ssize_t n = self.decoder.finder.longest, L = self.decoder.model.n_labels
+        self.table = np.empty((n + 1) * n * L, dtype=np.float32)
+        self.arc_scores, self.arcs = np.empty((n + 1) ** 2), np.empty((n + 1) ** 2)
+        self.chances = np.empty((n + 1) * n * L)
+        self.dense = np.zeros(self.n_features)
+        return 0
+
+    cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
+        return (n + 1) * n * self.decoder.model.n_labels
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
+        cdef const int32_t* heads = self.look(i)
+        cdef const int32_t* labels = &self.labels[self.offsets[i]]
+        cdef Py_ssize_t k, n = self.decoder.s.n, L = self.decoder.model.n_labels, size = self.c_moments(i)
+        cdef double log_sum, score = 0.0, mean = 0.0
+        if self.dense.shape[0] == 0:
+            with gil:
+                self.reserve()
+        self.decoder.label_table(<const float*>w, &self.table[0])
+        log_sum = self.decoder.sums(&self.table[0], &self.arc_scores[0], &self.arcs[0],
+                                    NULL if m == NULL else &self.chances[0])
+        for k in range(n):
+            score += self.table[(heads[k] * n + k) * L + labels[k]]
+        loss[0] = max(log_sum - score, 0.0) if isfinite(log_sum) and isfinite(score) else NAN
+        if m == NULL or loss[0] != loss[0]:
+            return 0
+        for k in range(size):
+            m[k] = <float>self.chances[k]
+            if self.chances[k] > 0.0:
+                mean += self.chances[k] * self.table[k]
+        for k in range(n):
+            m[(heads[k] * n + k) * L + labels[k]] -= 1.0
+        entropy[0] = max(log_sum - mean, 0.0)
+        return 0
+
+    cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
+        cdef Py_ssize_t k
+        cdef double total = 0.0
+        for k in range(self.c_moments(i)):      # of the table that c_expect has filled
+            if m[k] != 0.0:
+                total += <double>m[k] * self.table[k]
+        return total
+
+    cdef void spread(self, Py_ssize_t i, const float* m, double coef, real* out) noexcept nogil:
+        cdef Py_ssize_t h, k, n, L = self.decoder.model.n_labels
+        self.look(i)
+        n = self.decoder.s.n
+        for h in range(n + 1):
+            for k in range(n):
+                if h != k + 1:
+                    self.decoder.spread(h, k + 1, m + (h * n + k) * L, coef, out)
+
+    cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
+        """By the sums of rows and numbers that the moments touch, which are set to 0 again."""
+        cdef Py_ssize_t h, k, j, label, n, count, L = self.decoder.model.n_labels
+        cdef double total = 0.0
+        cdef double* row
+        if self.dense.shape[0] == 0:
+            with gil:
+                self.reserve()
+        self.spread(i, m, 1.0, &self.dense[0])
+        n = self.decoder.s.n
+        for h in range(n + 1):
+            for k in range(n):
+                if h == k + 1:
+                    continue
+                count = self.decoder.features(h, k + 1)
+                for j in range(count):
+                    total += self.dense[self.decoder.at[j]] ** 2
+                    self.dense[self.decoder.at[j]] = 0.0
+                for j in range(self.decoder.n_rows):
+                    row = &self.dense[(<int64_t>1 << self.decoder.model.arc_bits)
+                                      + <int64_t>self.decoder.rows[j] * self.decoder.model.stride]
+                    for label in range(L):
+                        total += row[label] * row[label]
+                        row[label] = 0.0
+        return total
+
+    cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:
+        self.spread(i, m, coef, <float*>w)
+        return 0
+
+    cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
+        self.spread(i, m, coef, w)
+        return 0
+
+    # ---- what it is --------------------------------------------------------------------------------
+
+    def fingerprint(self):
+        told = self.outputs_array if self.known_array is None else self.known_array
+        return checksum([self.codes_array, self.offsets_array, told, *self.oracle.identity])
+
+    def structure_fingerprint(self):
+        return checksum([np.array([self.oracle.projective])])
+
+    def examples(self, Py_ssize_t start, Py_ssize_t stop):
+        offsets = self.offsets_array[start:stop + 1]
+        words = slice(int(offsets[0]), int(offsets[-1]))
+        known = None if self.known_array is None else self.known_array[words]
+        return self.oracle, self.codes_array[words], offsets - offsets[0], self.outputs_array[words], known
+
+    def most_violated(self, Py_ssize_t i, w):
+        """The output behind ``separate(i, w)``: int32 array (n, 2)."""
+        cdef Cut cut
+        cdef double violation
+        cdef Py_ssize_t k
+        cdef ndarray weights = self._check_weights(w)
+        self.c_separate(i, array_data(weights), &cut, &violation)
+        found = self.outputs_array[self.offsets_array[i]:self.offsets_array[i + 1]].copy()
+        for k in range(cut.n_words // 3):
+            found[cut.words[3 * k] - 1] = cut.words[3 * k + 1], cut.words[3 * k + 2]
+        return found

@@ -1,0 +1,18 @@
+"""Dependency trees of any shape, by maximum spanning arborescences."""
+
+from structsvm.oracles.dependency import DependencyOracle
+
+
+class ArborescenceOracle(DependencyOracle):
+    """All trees, arcs may cross: Chu and Liu, Edmonds, in O(n^2); expectations by Kirchhoff's theorem.
+
+    Parameters are those of `structsvm.oracles.dependency.DependencyOracle`.
+
+    References
+    ----------
+    R. McDonald, F. Pereira, K. Ribarov and J. Hajic, Non-projective dependency parsing using spanning tree algorithms,
+    HLT-EMNLP 2005. T. Koo, A. Globerson, X. Carreras and M. Collins, Structured prediction models via the matrix-tree
+    theorem, EMNLP 2007.
+    """
+
+    projective = False

@@ -1,0 +1,277 @@
+"""Dependency trees with labelled arcs: what the projective oracle and the one for any tree share."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.features.arc_templates import LANES, ArcTemplates
+from structsvm.oracles._dependency import ArcDecoder, DependencyProblem
+from structsvm.parameters import Interval, Options
+from structsvm.protocol import Oracle, Penalty, Rescaling
+
+MOST_BITS = 28
+
+
+class DependencyOracle(Oracle):
+    """Dependency trees with one word below the root, scored by their labelled arcs.
+
+    An input x is an int32 array (n_words, n_columns) of codes, all of them at least 2; an output y an int32 array
+    (n_words, 2) of heads (0: the root, k: the k-th word) and label ids. Where an output is known in part, -1 stands for
+    what is not. The joint feature is the sum over words m with head h and label l of
+
+        sum_t e[hash(t, h, m)] + sum_r e[hash(r, h, m), l]
+
+    for the arc templates t and the label templates r of `templates`. Features are hashed, to 2**arc_bits numbers and
+    2**row_bits rows of labels.
+
+    Parameters
+    ----------
+    n_labels : int
+    templates : ArcTemplates
+    arc_bits, row_bits : int
+        At most 28, and such that there are fewer than 2**31 weights.
+    root_label : int, optional
+        The label of the arc from the root, which no other arc may have. None: labels may stand anywhere.
+    loss : {"hamming", "log"}, default="hamming"
+        The number of words with a wrong head or a wrong label. "log": the same where a loss is asked for, but for
+        training by `structsvm.solvers.ConditionalLikelihood`.
+
+    Attributes
+    ----------
+    projective : bool
+        Whether no arcs cross. True trees may have arcs that cross all the same: no output then has loss 0.
+    n_features : int
+        ``2**arc_bits + 2**row_bits * stride``
+    stride : int
+        `n_labels`, as a multiple of 8.
+
+    Notes
+    -----
+    Exact, as the loss is a sum over words: for the margin with linear slacks. Weights are float32.
+    """
+
+    is_exact = True
+    rescalings = ("margin",)
+    penalties = ("linear",)
+    projective: ClassVar[bool]
+
+    def __init__(
+        self,
+        n_labels: int,
+        templates: ArcTemplates,
+        *,
+        arc_bits: int = 20,
+        row_bits: int = 15,
+        root_label: int | None = None,
+        loss: str = "hamming",
+    ) -> None:
+        for name, value, allowed in (
+            ("n_labels", n_labels, Interval(Integral, 1, 2**20, closed="both")),
+            ("arc_bits", arc_bits, Interval(Integral, 1, MOST_BITS, closed="both")),
+            ("row_bits", row_bits, Interval(Integral, 1, MOST_BITS, closed="both")),
+            ("loss", loss, Options("hamming", "log")),
+            ("root_label", root_label, (Interval(Integral, 0, n_labels - 1, closed="both"), Options(None))),
+        ):
+            accepted = allowed if isinstance(allowed, tuple) else (allowed,)
+            if not any(one.accepts(value) for one in accepted):
+                wanted = " or ".join(map(str, accepted))
+                raise ValueError(f"The {name!r} parameter of {type(self).__name__} must be {wanted}. Got {value!r}.")
+        if root_label is not None and n_labels == 1:
+            raise ValueError("The 'root_label' parameter must be None where there is only one label")
+        if not isinstance(templates, ArcTemplates):
+            raise ValueError(f"The 'templates' parameter must be ArcTemplates. Got {templates!r:.80} instead.")
+        self.n_labels, self.templates, self.loss_name = int(n_labels), templates, loss
+        self.arc_bits, self.row_bits = int(arc_bits), int(row_bits)
+        self.root_label = None if root_label is None else int(root_label)
+        self.stride = -(-self.n_labels // LANES) * LANES
+        self.n_features = 2**self.arc_bits + 2**self.row_bits * self.stride
+        if self.n_features >= 2**31:
+            raise ValueError(f"{self.n_features} weights are more than 2**31; take fewer arc_bits or row_bits")
+
+    @property
+    def identity(self) -> list[NDArray[Any]]:
+        """What tells joint features from those of others."""
+        root = -1 if self.root_label is None else self.root_label
+        sizes = [self.n_labels, self.arc_bits, self.row_bits, root, self.projective, *self.templates.sizes]
+        return [np.array(sizes), *self.templates.arrays.values()]
+
+    def decoder(self, longest: int) -> ArcDecoder:
+        """A new decoder of sentences of so many words, for one thread."""
+        return ArcDecoder(self, max(int(longest), 1))
+
+    def bind(
+        self,
+        X: Sequence[NDArray[np.int32]] | tuple[NDArray[np.int32], NDArray[np.int64]],
+        Y: Sequence[NDArray[np.int32]] | NDArray[np.int32],
+        *,
+        rescaling: Rescaling | None = "margin",
+        penalty: Penalty | None = "linear",
+    ) -> DependencyProblem:
+        """Bind training sentences; see `Oracle.bind`.
+
+        X may also be ``(codes, offsets)`` and Y one array, of the words of all sentences: sentence i has words
+        ``offsets[i]`` to ``offsets[i + 1]``.
+        """
+        self.check_formulation(rescaling, penalty)
+        if isinstance(X, tuple):
+            codes, offsets, outputs = X[0], X[1], np.asarray(Y)
+        else:
+            if len(X) != len(Y):
+                raise ValueError(f"X has {len(X)} sentences, Y has {len(Y)} trees")
+            lengths = [len(x) for x in X]
+            if [len(y) for y in Y] != lengths:
+                i = next(i for i, y in enumerate(Y) if len(y) != lengths[i])
+                raise ValueError(f"sentence {i} has {lengths[i]} words, and its tree {len(Y[i])}")
+            offsets = np.cumsum([0, *lengths], dtype=np.int64)
+            codes = np.concatenate(
+                [np.empty((0, len(self.templates.columns)), dtype=np.int32), *map(self.check_codes, X)]
+            )
+            outputs = np.concatenate([np.empty((0, 2), dtype=np.int32), *(np.reshape(y, (-1, 2)) for y in Y)])
+        codes, outputs = self.check_codes(codes), np.ascontiguousarray(outputs, dtype=np.int32)
+        self.check_outputs(offsets, outputs)
+        known = outputs.copy() if len(outputs) and outputs.min() < 0 else None
+        return DependencyProblem(self, codes, offsets, outputs, known, rescaling=rescaling, penalty=penalty)
+
+    def check_codes(self, codes: ArrayLike) -> NDArray[np.int32]:
+        """Return codes as an int32 array (n_words, n_columns); raises ValueError."""
+        checked = np.ascontiguousarray(codes, dtype=np.int32)
+        wanted = len(self.templates.columns)
+        if checked.ndim != 2 or checked.shape[1] != wanted:
+            raise ValueError(f"codes of words have shape {checked.shape}, expected (n_words, {wanted})")
+        return checked
+
+    def check_outputs(self, offsets: NDArray[np.int64], outputs: NDArray[np.int32]) -> None:
+        """Raise ValueError, naming sentence and word, for heads or labels out of range, cycles, or not one root."""
+        if len(offsets) == 0 or outputs.shape != (offsets[-1], 2):
+            raise ValueError(f"outputs have shape {outputs.shape}, expected ({offsets[-1]}, 2)")
+        for i, (a, b) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+            if a == b:
+                raise ValueError(f"sentence {i} has no words")
+            heads, labels = outputs[a:b, 0], outputs[a:b, 1]
+            for name, values, end in (("head", heads, b - a + 1), ("label", labels, self.n_labels)):
+                wrong = np.flatnonzero((values < -1) | (values >= end))
+                if len(wrong):
+                    m = int(wrong[0])
+                    raise ValueError(f"sentence {i}: word {m + 1} has {name} {values[m]}, expected one below {end}")
+            problem = what_is_no_tree(heads.tolist())
+            if problem:
+                raise ValueError(f"sentence {i}: {problem}")
+            if self.root_label is not None:
+                wrong = np.flatnonzero((heads >= 0) & (labels >= 0) & ((heads == 0) != (labels == self.root_label)))
+                if len(wrong):
+                    raise ValueError(
+                        f"sentence {i}: word {int(wrong[0]) + 1} has a label that is not for its head: label "
+                        f"{self.root_label} is for the root's arc, and for no other"
+                    )
+
+    # ---- the protocol on single objects ---------------------------------------------------------
+
+    def joint_feature(self, x: NDArray[np.int32], y: NDArray[np.int32]) -> NDArray[np.float64]:
+        amounts = np.zeros((len(x) + 1, len(x), self.n_labels))
+        amounts[y[:, 0], np.arange(len(x)), y[:, 1]] = 1.0
+        return self.decoder(len(x)).feature_sum(self.check_codes(x), amounts)
+
+    def loss(self, y_true: NDArray[np.int32], y: NDArray[np.int32]) -> float:
+        return float((np.asarray(y_true) != np.asarray(y)).any(axis=1).sum())
+
+    def argmax(
+        self,
+        x: NDArray[np.int32],
+        w: ArrayLike,
+        y_true: NDArray[np.int32] | None = None,
+        rescaling: Rescaling | None = None,
+    ) -> NDArray[np.int32]:
+        if y_true is not None:
+            return self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w)
+        offsets = np.array([0, len(x)])
+        return self.decoder(len(x)).parse(self.check_codes(x), offsets, self.check_weights(w))[0]
+
+    def complete(self, x: NDArray[np.int32], known: NDArray[np.int32], w: ArrayLike) -> NDArray[np.int32]:
+        found: NDArray[np.int32] = self.bind([x], [known]).complete(0, w)
+        return found.reshape(-1, 2)
+
+    def expect(self, x: NDArray[np.int32], w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        codes, decoder = self.check_codes(x), self.decoder(len(x))
+        log_sum, chances = decoder.chances(decoder.table(codes, self.check_weights(w)))
+        return log_sum, decoder.feature_sum(codes, chances)
+
+    def kbest(
+        self, x: NDArray[np.int32], w: ArrayLike, k: int | None = None
+    ) -> Iterator[tuple[NDArray[np.int32], float]]:
+        """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
+        if k is not None and (not isinstance(k, Integral) or k < 1):
+            raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
+        decoder = self.decoder(len(x))
+        table = decoder.table(self.check_codes(x), self.check_weights(w))
+        return islice(ranked(decoder.finder, table), None if k is None else int(k))
+
+    def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
+        """Return the weights as a float32 array of n_features finite values; raises ValueError."""
+        weights = np.ascontiguousarray(w, dtype=np.float32)
+        if weights.shape != (self.n_features,):
+            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
+        if not np.isfinite(weights).all():
+            raise ValueError("w has values that are not finite")
+        return weights
+
+
+def what_is_no_tree(heads: list[int]) -> str | None:
+    """What keeps heads (0: the root, -1: not known) from being a tree with one word below the root; None: nothing."""
+    roots = [m for m, h in enumerate(heads, start=1) if h == 0]
+    if len(roots) > 1:
+        return f"words {roots[0]} and {roots[1]} both have the root as their head"
+    seen = [0] * (len(heads) + 1)
+    for start in range(1, len(heads) + 1):
+        m = start
+        while m > 0 and not seen[m]:
+            seen[m] = start
+            m = heads[m - 1]
+        if m > 0 and seen[m] == start:
+            return f"word {m} is below itself"
+    if not roots and -1 not in heads:
+        return "no word has the root as its head"
+    return None
+
+
+def ranked(finder: Any, table: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.int32], float]]:
+    """Yield the trees over a table of scores (see `ArcDecoder.table`), best first, by Murty's partition.
+
+    What is left of a set of trees without its best one falls into n parts: in part m words 1 .. m - 1 have their arcs
+    of that tree, and word m has another one. Each part's best tree is one decoding away.
+    """
+    n = table.shape[1]
+    words = np.arange(n)
+
+    def best(scores: NDArray[np.float32], fixed: int) -> None:
+        labels = scores.argmax(axis=2)
+        arcs = np.full((n + 1, n + 1), -np.inf, dtype=np.float32)
+        arcs[:, 1:] = np.take_along_axis(scores, labels[..., None], axis=2)[..., 0]
+        found = finder.tree(arcs)
+        if found is not None and np.isfinite(found[1]):
+            heads = found[0]
+            output = np.stack([heads, labels[heads, words]], axis=1).astype(np.int32)
+            score = float(table[heads, words, output[:, 1]].sum(dtype=np.float64))
+            heapq.heappush(queue, (-score, next(order), output, scores, fixed))
+
+    queue: list[Any] = []
+    order = count()
+    best(table, 0)
+    while queue:
+        score, _, output, scores, fixed = heapq.heappop(queue)
+        yield output, -score
+        part = scores.copy()
+        for m in range(fixed, n):
+            h, label = output[m]
+            without = part.copy()
+            without[h, m, label] = -np.inf
+            best(without, m)
+            kept = part[h, m, label]
+            part[:, m, :] = -np.inf
+            part[h, m, label] = kept

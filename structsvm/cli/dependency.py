@@ -1,0 +1,135 @@
+"""The commands for dependency parsers, on CoNLL-U files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import click
+
+import structsvm.cli.output as out
+from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.metrics import dependency_scores
+from structsvm.solvers.base import raise_if_interrupted
+from structsvm.structures.dependencies import read_conllu
+from structsvm.tasks.dependency.model import DependencyModel, prepare
+from structsvm.tasks.dependency.parameters import make_dependency_solver
+
+load = DependencyModel.load
+
+
+def predict(
+    model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False, pretty: bool = False
+) -> Iterator[str]:
+    """The input's sentences with the predicted heads and relations; with `kbest` each tree has its rank and score.
+
+    Multiword tokens, empty nodes and comments stay. With `confidence` there is the tree's probability.
+    """
+    trees = read_conllu(out.source(path))
+    if kbest is None and not confidence:
+        ranked = ([(arcs, None)] for arcs in model.predict(trees, n_jobs=jobs))
+    else:
+        ranked = model.predict_kbest(trees, kbest or 1, probabilities=confidence)
+    for tree, found in zip(trees, ranked):
+        for rank, (arcs, score) in enumerate(found, start=1):
+            parsed = tree.with_arcs(arcs)
+            if score is not None:
+                about = (f"# rank = {rank}", f"# {'probability' if confidence else 'score'} = {score:.6f}")
+                parsed = replace(parsed, comments=(*parsed.comments, *about))
+            yield (
+                "".join(f"{line}\n" for line in (*parsed.comments, parsed.pretty(), ""))
+                if pretty
+                else parsed.to_conllu()
+            )
+
+
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """UAS, LAS and CLAS; the picture is of the first sentence with a wrong arc."""
+    trees = read_conllu(out.source(path))
+    if any(head < 0 for tree in trees for head in tree.heads):
+        raise ValueError(f"{path}: there are words without a head, and so nothing to compare with")
+    predicted = [tree.with_arcs(arcs) for tree, arcs in zip(trees, model.predict(trees, n_jobs=jobs))]
+    scores = dependency_scores(trees, predicted)
+    names = ("uas", "las", "clas", "las_subtypes", "accuracy", "n_sentences", "n_words")
+    return {name: getattr(scores, name) for name in names}, scores.report(), lambda: errors(trees, predicted)
+
+
+def errors(trees: Any, predicted: Any) -> Any:
+    """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
+    pair = next((pair for pair in zip(trees, predicted) if pair[0] != pair[1]), (trees[0], predicted[0]))
+    return out.compared("DependencyDisplay", (min(max(0.9 * len(pair[0]), 6.0), 40.0), 6.0), *pair)
+
+
+picture = out.history
+
+
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
+    """Print what the model is, its templates with `top` of each kind, and its labels."""
+    oracle = model.oracle
+    shown = out.chosen(only, model.labels)
+    kind = "projective trees" if oracle.projective else "trees whose arcs may cross"
+    click.echo(f"task: dependency, {kind}; features hashed to 2**{oracle.arc_bits} and to 2**{oracle.row_bits} rows")
+    out.parameters(model.params, DEFAULTS)
+    click.echo(f"{len(shown)} labels: {', '.join(label for _, label in shown)}")
+    out.certificate(model)
+    for name, templates in (("arcs", oracle.templates.arcs), ("labels", oracle.templates.labels)):
+        click.echo(f"\n{len(templates)} templates of {name}")
+        for template in templates[:top]:
+            click.echo(f"  {template}")
+
+
+def demo(seed: int) -> Any:
+    """Train on simulated trees, some of them with crossing arcs, and draw one that came out wrong."""
+    from structsvm.datasets import make_dependency_trees
+
+    click.echo("simulating 500 trees, in one of twelve a word has moved, and 200 to test on")
+    trees, test = (make_dependency_trees(n, crossing=0.08, random_state=seed + k) for k, n in enumerate((500, 200)))
+    for name, projective in (("projective", True), ("arcs may cross", False)):
+        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "C": 0.1, "projective": projective})
+        model, data = prepare(settings, trees, None)
+        raise_if_interrupted(model.train(data, make_dependency_solver(settings)))
+        predicted = [tree.with_arcs(arcs) for tree, arcs in zip(test, model.predict(test))]
+        scores = dependency_scores(test, predicted)
+        click.echo(f"{name}: UAS {100 * scores.uas:.2f} %, LAS {100 * scores.las:.2f} %")
+    click.echo(model.result.certificate())
+    click.echo(predicted[0].pretty())
+    return errors(test, predicted)
+
+
+@training()
+@choice("--loss", "hamming", "log", text="A margin, or the likelihood.")
+@click.option(
+    "--projective/--crossing", "projective", default=None, help="Whether arcs may cross.  [default: by the trees]"
+)
+@flag("--probability", "Fit what predict --confidence needs, on trees held out.")
+@click.option("--subtypes/--no-subtypes", default=True, show_default=True, help="Keep what follows a colon in labels.")
+@click.option("--arc-templates", type=out.Input(), help="File of the templates of arcs, one a line.")
+@click.option("--label-templates", type=out.Input(), help="File of the templates of labels.")
+@click.option(
+    "--arc-bits", type=click.IntRange(1, 28), help="Hash features of arcs to 2**BITS.  [default: by the words]"
+)
+@click.option("--row-bits", type=click.IntRange(1, 28), help="The same for rows of labels.")
+@count("--max-length", 1000, "Longest sentence.")
+def command(job: Training, path: str, params: dict[str, Any]) -> int:
+    """Train a dependency parser on a CoNLL-U file."""
+    for name in ("arc_templates", "label_templates"):
+        if params.get(name) is not None:
+            with open(params[name], encoding="utf-8") as file:
+                params[name] = file.read()
+    before, settings = job.start(load, DEFAULTS, params)
+    if settings.projective is None:
+        settings.projective = "auto"
+    solver = make_dependency_solver(settings)
+    solver.validate()
+    with job.warnings():
+        model, data = prepare(settings, read_conllu(path), None, before)
+    job.announce(
+        f"{len(data[1]) - 1} sentences, {len(data[0])} words, {len(model.labels)} labels, "
+        f"{model.oracle.n_features} weights, {'projective' if model.oracle.projective else 'arcs may cross'}"
+    )
+    return job.run(model, data, solver, vars(settings))
+
+
+DEFAULTS = defaults(command) | {"projective": "auto"}

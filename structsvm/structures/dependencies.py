@@ -1,0 +1,255 @@
+"""Dependency trees, and CoNLL-U, the format of Universal Dependencies, in and out."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO, NamedTuple
+
+from structsvm.features.sources import DamagedFileError, load_text
+from structsvm.new_file import new_file
+
+__all__ = ["ConlluError", "DependencyTree", "Word", "crossing_arcs", "parse_conllu", "read_conllu", "write_conllu"]
+
+N_COLUMNS = 10
+UNKNOWN = -1  # a head that is not known
+_OTHER_ID = re.compile(r"(\d+)([-.])(\d+)")
+
+
+class ConlluError(ValueError):
+    """Text that is not CoNLL-U; the message names file and line."""
+
+
+class Word(NamedTuple):
+    """A word as CoNLL-U has it; ``_`` where nothing is said.
+
+    Attributes
+    ----------
+    form, lemma, upos, xpos, feats : str
+    head : int
+        Position of the head, from 1; 0: the root; -1: not known.
+    deprel, deps, misc : str
+    """
+
+    form: str
+    lemma: str = "_"
+    upos: str = "_"
+    xpos: str = "_"
+    feats: str = "_"
+    head: int = UNKNOWN
+    deprel: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+
+@dataclass(frozen=True)
+class DependencyTree:
+    """A sentence with its arcs, which may be unknown.
+
+    Attributes
+    ----------
+    words : tuple of Word
+    comments : tuple of str
+        Lines before the words, each with its ``#``.
+    others : tuple of (int, str)
+        Lines of multiword tokens (id ``3-4``) and of empty nodes (id ``3.1``), as they were, each with the number of
+        words before it. They take no part in the tree.
+    """
+
+    words: tuple[Word, ...]
+    comments: tuple[str, ...] = ()
+    others: tuple[tuple[int, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __str__(self) -> str:
+        return " ".join(f"{word.form}" for word in self.words)
+
+    @property
+    def arcs(self) -> list[tuple[int, str]]:
+        """The head and the label of each word."""
+        return [(word.head, word.deprel) for word in self.words]
+
+    @property
+    def heads(self) -> list[int]:
+        return [word.head for word in self.words]
+
+    @property
+    def is_projective(self) -> bool:
+        """Whether no two arcs cross."""
+        return not crossing_arcs(self.heads)
+
+    def with_arcs(self, arcs: Iterable[tuple[int, str]]) -> DependencyTree:
+        """The same sentence with these heads and labels, one pair per word."""
+        pairs = list(arcs)
+        if len(pairs) != len(self.words):
+            raise ValueError(f"{len(pairs)} arcs for {len(self.words)} words")
+        words = (
+            word._replace(head=int(head), deprel=label) for word, (head, label) in zip(self.words, pairs, strict=True)
+        )
+        return replace(self, words=tuple(words))
+
+    def to_conllu(self) -> str:
+        """The text of the sentence, with the empty line that ends it."""
+        lines = list(self.comments)
+        others = list(self.others)
+        for k, word in enumerate(self.words):
+            while others and others[0][0] == k:
+                lines.append(others.pop(0)[1])
+            head = "_" if word.head < 0 else str(word.head)
+            lines.append("\t".join((str(k + 1), *word[:5], head, *word[6:])))
+        lines += [line for _, line in others]
+        return "\n".join(lines) + "\n\n"
+
+    def pretty(self) -> str:
+        """The tree as text: a word a line, its arc drawn to its head, and its label."""
+        return "\n".join(_drawn(self))
+
+
+def crossing_arcs(heads: Sequence[int]) -> list[int]:
+    """The words (from 1) whose arc spans a word that is not below its head; those of the root span nothing."""
+    found = []
+    for m, h in enumerate(heads, start=1):
+        if h <= 0:
+            continue
+        for between in range(min(h, m) + 1, max(h, m)):
+            above, steps = between, 0
+            while above > 0 and above != h and steps <= len(heads):
+                above, steps = heads[above - 1], steps + 1
+            if above != h:
+                found.append(m)
+                break
+    return found
+
+
+def read_conllu(source: str | os.PathLike[str] | BinaryIO | Iterable[str]) -> list[DependencyTree]:
+    """Read a CoNLL-U file.
+
+    Parameters
+    ----------
+    source : path, binary file or lines of text
+        A path or binary file may be compressed with gzip, xz or bzip2. UTF-8.
+
+    Returns
+    -------
+    list of DependencyTree
+
+    Raises
+    ------
+    ConlluError
+        For a line that is no row of ten columns, ids with gaps, a head that is no position, damaged compression, bytes
+        that are not UTF-8, no sentences; the message names file and line.
+    OSError
+        If the file cannot be opened.
+    """
+    try:
+        return parse_conllu(*load_text(source, ConlluError))
+    except DamagedFileError as error:
+        raise ConlluError(str(error)) from error
+
+
+def parse_conllu(text: str, name: str = "<text>") -> list[DependencyTree]:
+    """The sentences of CoNLL-U text; a ConlluError names `name` and the line."""
+    trees = []
+    comments: list[str] = []
+    words: list[Word] = []
+    others: list[tuple[int, str]] = []
+    first = 1
+    for number, line in enumerate((*text.split("\n"), ""), start=1):
+        line = line.rstrip("\r")
+        if line and not line.isspace():
+            if line[0] == "#" and not words and not others:
+                comments.append(line)
+                continue
+            if not words and not others:
+                first = number
+            try:
+                _add(line, words, others)
+            except ValueError as error:
+                raise ConlluError(f"{name}:{number}: {error}") from None
+            continue
+        if words:
+            wrong = next((k for k, word in enumerate(words) if word.head > len(words) or word.head == k + 1), None)
+            if wrong is not None:
+                at = first + wrong + sum(before <= wrong for before, _ in others)
+                what = "itself" if words[wrong].head == wrong + 1 else f"{words[wrong].head}, of {len(words)} words"
+                raise ConlluError(f"{name}:{at}: the head of word {wrong + 1} is {what}")
+            trees.append(DependencyTree(tuple(words), tuple(comments), tuple(others)))
+        elif others:
+            raise ConlluError(f"{name}:{first}: a sentence without words")
+        comments, words, others = [], [], []
+    if not trees:
+        raise ConlluError(f"{name}: no sentences")
+    return trees
+
+
+def _add(line: str, words: list[Word], others: list[tuple[int, str]]) -> None:
+    columns = line.split("\t")
+    if len(columns) != N_COLUMNS:
+        raise ValueError(f"expected {N_COLUMNS} columns between tabs, got {len(columns)}")
+    position, head = columns[0], columns[6]
+    if position != str(len(words) + 1):
+        found = _OTHER_ID.fullmatch(position)
+        expected = found is not None and (
+            int(found[1]) == len(words)
+            if found[2] == "."
+            else int(found[1]) == len(words) + 1 and int(found[3]) > int(found[1])
+        )
+        if not expected:
+            raise ValueError(f"expected the id {len(words) + 1}, got {position!r:.40}")
+        others.append((len(words), line))
+        return
+    if not columns[1]:
+        raise ValueError("the word has no form")
+    if head == "_":
+        value = UNKNOWN
+    elif head.isascii() and head.isdigit() and len(head) < 10:
+        value = int(head)
+    else:
+        raise ValueError(f"expected a head, a number or '_', got {head!r:.40}")
+    form, lemma, upos, xpos, feats = columns[1:6]
+    deprel, deps, misc = columns[7:]
+    words.append(Word(form, lemma, upos, xpos, feats, value, deprel, deps, misc))
+
+
+def write_conllu(trees: Iterable[DependencyTree], path: str | os.PathLike[str]) -> None:
+    """Write trees to a CoNLL-U file; what was read comes out as it was."""
+    with new_file(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(tree.to_conllu() for tree in trees)
+
+
+def _drawn(tree: DependencyTree) -> Iterator[str]:
+    """Yield a line per word. Arcs stand left of the words, short ones nearest; ``>`` points at the word below."""
+    n = len(tree)
+    arcs = sorted((abs(h - m), min(h, m), max(h, m), m) for m, h in enumerate(tree.heads, start=1) if h > 0)
+    columns: list[list[tuple[int, int, int]]] = []
+    for _, a, b, m in arcs:
+        # The first column beyond all arcs within this one in which no other arc is in the way.
+        column = 0
+        for k, others in enumerate(columns):
+            if any(a <= d and c <= b for c, d, _ in others):
+                column = k + 1
+        if column == len(columns):
+            columns.append([])
+        columns[column].append((a, b, m))
+    width = max((len(word.form) for word in tree.words), default=0)
+    for m, word in enumerate(tree.words, start=1):
+        cells = [" "] * (2 * len(columns))
+        for k, others in enumerate(columns):
+            at = 2 * (len(columns) - 1 - k)
+            for a, b, below in others:
+                if not a <= m <= b:
+                    continue
+                if a < m < b:
+                    cells[at] = "│" if cells[at] == " " else "┼"
+                    continue
+                cells[at] = "┌" if m == a else "└"
+                for right in range(at + 1, len(cells)):
+                    cells[right] = {" ": "─", "│": "┼", "┌": "┬", "└": "┴"}.get(cells[right], cells[right])
+                if m == below:
+                    cells[-1] = ">"
+        label = "" if word.head < 0 else f"{word.deprel}"
+        yield f"{''.join(cells)} {m:>{len(str(n))}} {word.form:<{width}} {label}".rstrip()

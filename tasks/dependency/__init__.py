@@ -1,0 +1,1 @@
+"""Dependency trees: `DependencyParser`."""

@@ -1,0 +1,262 @@
+"""Dependency parsing with a large margin (McDonald, Crammer and Pereira 2005)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from structsvm.callbacks import with_callbacks
+from structsvm.metrics import dependency_scores
+from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.solvers import Solver
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.parameters import SOLVER_CHOICE
+from structsvm.tasks.dependency.model import DependencyModel, arcs_of, prepare
+from structsvm.tasks.dependency.parameters import make_dependency_solver
+from structsvm.tasks.dependency.words import words_of
+
+
+class DependencyParser(TaskEstimator):
+    """A parser of dependency trees with labelled arcs, trained with a large margin.
+
+    Parameters
+    ----------
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of slacks. "auto": chosen by held-out sentences (`validation_`), of at most 1000, see
+        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
+        None: 0.1. A solver given as an object has its own.
+    solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron"} or Solver
+        Default "larank". A name, to which `C`, `max_iter`, `tol`, `random_state` and `checkpoint` apply; or a solver
+        object with parameters of its own.
+    loss : {"hamming", "log"}, default="hamming"
+        What training minimises: a margin that grows with the number of words with a wrong head or label; or the
+        negative log-likelihood of the trees, by `structsvm.solvers.ConditionalLikelihood`, which stores a number per
+        possible labelled arc: for small treebanks.
+    projective : bool or "auto", default="auto"
+        Whether arcs may not cross. "auto": unless 5 % of the training trees have crossing arcs. Crossing arcs of
+        training trees stay what they are, the truth, whether the parser can find them or not.
+    probability : bool, default=False
+        Whether training on a margin finds the temperature at which scores are probabilities: in the end, on trees held
+        out.
+    subtypes : bool, default=True
+        Whether labels keep what follows a colon: ``acl:relcl`` or ``acl``.
+    arc_templates, label_templates : str or sequence of str, optional
+        Templates of features, one a line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
+        upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
+    arc_bits, row_bits : int, optional
+        Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
+        of words, up to 20 and 16.
+    max_length : int, default=1000
+        Longest sentence, in words.
+    max_iter : int, optional
+        None: the solver's own; 6 passes of LaRank.
+    tol, random_state, checkpoint, checkpoint_every
+        As for the solver; None: the solver's own.
+    warm_start : bool, default=False
+        Whether `fit` goes on from what was learnt before, with its labels and features: the same run on the same trees,
+        around the present weights on others.
+    n_jobs : int, optional
+        Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of str
+        The labels, sorted.
+    projective_ : bool
+        Whether arcs may not cross.
+    n_crossing_ : int
+        Trees with crossing arcs among those that the model was first trained on.
+    coef_ : ndarray of shape (n_features,), float32
+    C_ : float
+        The C of the last training.
+    validation_ : dict
+        What "auto" has chosen C from.
+    temperature_ : float or None
+        What scores are divided by before they become probabilities; None where it is not known.
+    result_ : Result
+    n_iter_ : int
+
+    Notes
+    -----
+    A sentence is a `structsvm.structures.dependencies.DependencyTree` (of `read_conllu`), or a list of words: strings,
+    pairs (form, tag), dicts of CoNLL-U's columns, or `Word`. Its tree is a list of (head, label), one per word; head 0
+    is the root, k the k-th word. Trees have one word below the root. In training, a head or a label may be None: it is
+    completed by `structsvm.LatentSVM`.
+
+    Examples
+    --------
+    >>> from structsvm.tasks import DependencyParser
+    >>> X = [[("cats", "NOUN"), ("sleep", "VERB")], [("the", "DET"), ("dog", "NOUN"), ("barks", "VERB")]]
+    >>> y = [[(2, "nsubj"), (0, "root")], [(2, "det"), (3, "nsubj"), (0, "root")]]
+    >>> parser = DependencyParser(random_state=0).fit(X, y)
+    >>> parser.predict([[("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]])
+    [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+    """
+
+    def __init__(
+        self,
+        C: float | Literal["auto"] | None = "auto",
+        *,
+        solver: str | Solver = "larank",
+        loss: str = "hamming",
+        projective: bool | str = "auto",
+        probability: bool = False,
+        subtypes: bool = True,
+        arc_templates: str | Sequence[str] | None = None,
+        label_templates: str | Sequence[str] | None = None,
+        arc_bits: int | None = None,
+        row_bits: int | None = None,
+        max_length: int = 1000,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.solver = solver
+        self.loss = loss
+        self.projective = projective
+        self.probability = probability
+        self.subtypes = subtypes
+        self.arc_templates = arc_templates
+        self.label_templates = label_templates
+        self.arc_bits = arc_bits
+        self.row_bits = row_bits
+        self.max_length = max_length
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
+
+    _model_class = DependencyModel
+    _constraints = SOLVER_CHOICE | {
+        "loss": Options("hamming", "log"),
+        "projective": (FLAG, Options("auto")),
+        "probability": FLAG,
+        "subtypes": FLAG,
+        "arc_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
+        "label_templates": (Kind((str, list, tuple), "a str or a list of str"), Options(None)),
+        "arc_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
+        "row_bits": (Interval(Integral, 1, 28, closed="both"), Options(None)),
+        "max_length": Interval(Integral, 1),
+    }
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on sentences and their trees.
+
+        Parameters
+        ----------
+        X : list of sentences
+            See the notes of the class.
+        y : list of trees, optional
+            A list of (head, label) per sentence, or `DependencyTree`. None: those of X, which are then
+            `DependencyTree`.
+        sample_weight : array-like of shape (n_sentences,), optional
+            Factor on each sentence's C.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, a cycle, more or fewer than one root, a head or a number of arcs that does not
+            fit the sentence (the message names parameter, or sentence and word).
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+
+        Warns
+        -----
+        AdviceWarning
+            With ``projective=True``: many trees have crossing arcs.
+        """
+        return self._train(X, y, sample_weight)
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """One pass over a batch, starting from the present weights.
+
+        The first call settles the labels: those of `classes`, or of the batch; ValueError for a later tree with
+        another. The batch's problem is solved around the weights w0 so far: minimise
+        ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem.
+        """
+        return self._train(X, y, sample_weight, passes=1, classes=classes)
+
+    def calibrate(self, X: Any, y: Any = None) -> Self:
+        """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their trees."""
+        model = self._fitted().again()
+        model.calibrate(X, arcs_of(X, y))
+        self._adopt(model)
+        return self
+
+    def _make_solver(self) -> Any:
+        return make_dependency_solver(self)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, classes: Any = None) -> tuple[Any, Any, Any]:
+        model, data = prepare(self, X, y, before, classes=classes)
+        return model, data, checked_sample_weight(sample_weight, len(X))
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Any:
+        """Return for each sentence a list of (head, label), one per word.
+
+        Raises
+        ------
+        ValueError
+            For what is no sentence, or one longer than `max_length`; the message names its index.
+        """
+        return self._fitted().predict(X, n_jobs=self._threads)
+
+    def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
+        """Return for each sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if there are).
+
+        With `probabilities` the tree's probability stands in the place of its score: among all trees, at
+        `temperature_`.
+        """
+        return list(self._fitted().predict_kbest(X, k, probabilities=probabilities))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return for each sentence an array (n_words, n_words + 1): the probability of each head of each word.
+
+        Column 0 is the root. Sums over all trees, at `temperature_`; ValueError without one.
+        """
+        return list(self._fitted().head_chances(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the unlabelled attachment score of predictions: the share of words with the right head."""
+        arcs = arcs_of(X, y)
+        return dependency_scores(arcs, self.predict([words_of(sentence) for sentence in X])).uas
+
+    # ---- views ---------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> Any:
+        return self._fitted().weights
+
+    @property
+    def projective_(self) -> bool:
+        return bool(self._fitted().oracle.projective)
+
+    @property
+    def n_crossing_(self) -> int:
+        return int(self._fitted().n_crossing)

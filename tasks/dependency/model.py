@@ -1,0 +1,362 @@
+"""A trained dependency parser without scikit-learn: labels, templates, oracle, weights.
+
+`DependencyParser` wraps it for Python users; the command line uses it as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm._warnings import AdviceWarning, warn
+from structsvm.dual.parallel import parallel_map
+from structsvm.features.arc_templates import ArcTemplates
+from structsvm.features.ranges import take_ranges
+from structsvm.oracles.arborescence import ArborescenceOracle
+from structsvm.oracles.dependency import DependencyOracle
+from structsvm.oracles.eisner import EisnerOracle
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names
+from structsvm.structures.dependencies import DependencyTree, crossing_arcs
+from structsvm.tasks.common.labels import check_classes, listed
+from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.dependency.parameters import check_unchanged, make_templates
+from structsvm.tasks.dependency.words import COLUMNS, encoded
+
+WEIGHTS = {"weights": Array("f4", ("n_features",))}
+
+# From this share of training trees with crossing arcs on, "auto" lets arcs cross, and without them there is a warning.
+MANY_CROSSING = 0.05
+# Trees that C is chosen on; beyond them it hardly depends on their number.
+MOST_FOR_C = 1000
+# Without arc_bits and row_bits: so many numbers and rows per word of the training trees, in powers of two.
+ARCS_PER_WORD, ROWS_PER_WORD = 5, 1
+ARC_BITS, ROW_BITS = (10, 20), (6, 16)
+
+
+class DependencyModel(CalibratedStructures):
+    """Labels, oracle and weights of a parser.
+
+    Attributes
+    ----------
+    labels : list of str
+        The labels, ascending; an oracle's label k is ``labels[k]``.
+    oracle : EisnerOracle or ArborescenceOracle
+    subtypes : bool
+        Whether labels keep what follows a colon.
+    max_length : int
+    n_crossing : int
+        Trees with crossing arcs among those that it was first trained on.
+    weights : ndarray of shape (oracle.n_features,), float32
+    """
+
+    kind = "dependency"
+    estimator = "DependencyParser"
+
+    def __init__(
+        self, labels: Any, oracle: Any, *, subtypes: bool, max_length: int, n_crossing: int = 0, weights: Any = None
+    ) -> None:
+        super().__init__()
+        self.labels, self.oracle, self.subtypes, self.max_length = labels, oracle, subtypes, max_length
+        self.n_crossing = n_crossing
+        self.weights = np.zeros(oracle.n_features, dtype=np.float32) if weights is None else weights
+        self.temperature = temperature_of_loss(oracle)
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """The oracle bound to ``(codes, offsets, outputs)``."""
+        codes, offsets, outputs = data
+        return self.oracle.bind((codes, offsets), outputs, **solver.formulation()), sample_weight
+
+    def is_open(self, data: Any) -> bool:
+        return bool((data[2] < 0).any())
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        _, offsets, outputs = data
+        unknown = np.concatenate([[0], np.cumsum((outputs < 0).any(axis=1))])
+        whole = np.flatnonzero(np.diff(unknown[offsets]) == 0)
+        return taken(data, whole), None if sample_weight is None else sample_weight[whole]
+
+    def n_examples(self, data: Any) -> int:
+        return len(data[1]) - 1
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        n = self.n_examples(data)
+        if n > MOST_FOR_C:
+            some = np.sort(np.random.default_rng(0).permutation(n)[:MOST_FOR_C])
+            data, sample_weight = taken(data, some), None if sample_weight is None else sample_weight[some]
+        return Search(self, data, sample_weight, solver)
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        return taken(data, train), taken(data, test)
+
+    def judged(self, data: Any) -> Held:
+        """Words with the right head and the right label."""
+        codes, offsets, outputs = data
+        found = self.parse(codes, offsets)[0]
+        right = np.concatenate([[0], np.cumsum((found == outputs).all(axis=1))])
+        return Held("LAS", np.diff(right[offsets]), np.diff(offsets))
+
+    def scale(self, data: Any) -> float:
+        codes, offsets, outputs = data
+        return first_scale(self.oracle.bind((codes, offsets), outputs), np.zeros(self.oracle.n_features))
+
+    # ---- probabilities --------------------------------------------------------------------------
+
+    def calibrate(self, X: Any, arcs: Any) -> None:
+        """Fit the temperature to sentences that the model was not trained on."""
+        codes, offsets = encoded(X)
+        outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
+        problem = self.oracle.bind((codes, offsets), outputs, rescaling=None)
+        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
+
+    def head_chances(self, X: Any) -> Iterator[Any]:
+        """Yield for each sentence an array (n_words, n_words + 1): the probability of each head of each word."""
+        weights = self.probable_weights("predict_proba")
+        codes, offsets = self.encode(X)
+        decoder = self.oracle.decoder(int(np.diff(offsets).max(initial=1)))
+        for a, b in pairwise(offsets.tolist()):
+            if a == b:
+                yield np.empty((0, 1))
+                continue
+            _, chances = decoder.chances(decoder.table(codes[a:b], weights))
+            yield np.ascontiguousarray(chances.sum(axis=2).T)
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def encode(self, X: Any) -> tuple[Any, Any]:
+        """Return ``(codes, offsets)`` of sentences; ValueError for what is none, and for one that is too long."""
+        codes, offsets = encoded(X)
+        check_lengths(offsets, self.max_length)
+        return codes, offsets
+
+    def parse(self, codes: Any, offsets: Any, *, n_jobs: int = 1) -> tuple[Any, Any]:
+        """Heads and label ids of all words, int32 (n_words, 2), and the score of each sentence."""
+        n = len(offsets) - 1
+        n_parts = n_jobs if n >= 2 * n_jobs else 1
+        bounds = np.linspace(0, n, n_parts + 1).astype(int).tolist()
+
+        def work(part: Any) -> Any:
+            a, b = part
+            places = offsets[a : b + 1]
+            decoder = self.oracle.decoder(int(np.diff(places).max(initial=1)))
+            return decoder.parse(codes[places[0] : places[-1]], places - places[0], self.weights)
+
+        outputs, scores = zip(*parallel_map(work, list(pairwise(bounds)), n_jobs))
+        return np.concatenate(outputs), np.concatenate(scores)
+
+    def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
+        """A list of (head, label) of each word, for each sentence."""
+        codes, offsets = self.encode(X)
+        outputs = self.parse(codes, offsets, n_jobs=n_jobs)[0]
+        return [self.arcs(outputs[a:b]) for a, b in pairwise(offsets.tolist())]
+
+    def arcs(self, output: Any) -> Any:
+        """An oracle's output as a list of (head, label)."""
+        return [(h, self.labels[label]) for h, label in output.tolist()]
+
+    def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Iterator[Any]:
+        """Yield a list of the k best ``(arcs, score)`` of each sentence; see `DependencyParser.predict_kbest`."""
+        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        codes, offsets = self.encode(X)
+        for a, b in pairwise(offsets.tolist()):
+            if a == b:
+                yield []
+                continue
+            found = list(self.oracle.kbest(codes[a:b], weights, k))
+            if probabilities:
+                decoder = self.oracle.decoder(b - a)
+                log_sum, _ = decoder.chances(decoder.table(codes[a:b], weights))
+                found = [(output, math.exp(min(score - log_sum, 0.0))) for output, score in found]
+            yield [(self.arcs(output), score) for output, score in found]
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        oracle = self.oracle
+        header = {
+            "labels": self.labels,
+            "subtypes": self.subtypes,
+            "max_length": self.max_length,
+            "n_crossing": self.n_crossing,
+            "templates": {"arcs": list(oracle.templates.arcs), "labels": list(oracle.templates.labels)},
+            "oracle": {
+                "projective": oracle.projective,
+                "arc_bits": oracle.arc_bits,
+                "row_bits": oracle.row_bits,
+                "root_label": oracle.root_label,
+                "loss": oracle.loss_name,
+            },
+        }
+        return header, {"weights": self.weights}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        labels, stored = stored_names(header, "labels"), header["oracle"]
+        if labels != sorted(set(labels)):
+            raise ValueError("labels that do not ascend")
+        texts = [stored_names(header["templates"], name) for name in ("arcs", "labels")]
+        kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
+        settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
+        oracle = kind(len(labels), ArcTemplates(COLUMNS, *texts), **settings)
+        learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
+        return cls(
+            labels,
+            oracle,
+            subtypes=stored_flag(header, "subtypes"),
+            max_length=stored_count(header, "max_length", 1),
+            n_crossing=stored_count(header, "n_crossing"),
+            weights=learnt["weights"],
+        )
+
+
+# ---- what parameters ask for --------------------------------------------------------------------
+
+
+def taken(data: Any, sentences: Any) -> Any:
+    """Encoded data of some sentences."""
+    codes, offsets, outputs = data
+    new, words = take_ranges(offsets, sentences)
+    return codes[words], new, outputs[words]
+
+
+def check_lengths(offsets: Any, max_length: int) -> None:
+    """Raise ValueError for a sentence of more words than `max_length`."""
+    lengths = np.diff(offsets)
+    if lengths.max(initial=0) > max_length:
+        i = int(lengths.argmax())
+        raise ValueError(f"sentence {i}: {lengths[i]} words are more than the cap max_length={max_length}")
+
+
+def arcs_of(X: Any, y: Any) -> list[Any]:
+    """The (head, label) of the words of each sentence: those of y, of the trees y, or of the trees X."""
+    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+        raise ValueError(f"X must be a list of sentences, got {X!r:.80}")
+    given = X if y is None else y
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+        raise ValueError(f"y must be a list of trees, got {given!r:.80}")
+    if len(given) != len(X):
+        raise ValueError(f"X has {len(X)} sentences, y has {len(given)} trees")
+    if len(X) == 0:
+        raise ValueError("there are no sentences")
+    found = []
+    for i, tree in enumerate(given):
+        if isinstance(tree, DependencyTree):
+            found.append(tree.arcs)
+            continue
+        if y is None:
+            raise ValueError(f"sentence {i}: without y it must be a DependencyTree, got {tree!r:.80}")
+        if isinstance(tree, (str, bytes)) or not hasattr(tree, "__len__"):
+            raise ValueError(f"sentence {i}: its tree must be a list of (head, label), got {tree!r:.80}")
+        found.append([_arc(i, pair) for pair in tree])
+    return found
+
+
+def _arc(i: int, pair: Any) -> tuple[int, str]:
+    if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+        raise ValueError(f"sentence {i}: an arc must be a pair (head, label), got {pair!r:.80}")
+    head, label = pair
+    if head is None:
+        head = -1
+    if isinstance(head, bool) or not isinstance(head, (int, np.integer)):
+        raise ValueError(f"sentence {i}: a head must be an int, or None where it is not known, got {head!r:.80}")
+    if label is not None and (not isinstance(label, str) or not label):
+        raise ValueError(f"sentence {i}: a label must be a str, or None where it is not known, got {label!r:.80}")
+    return int(head), "_" if label is None else label
+
+
+def outputs_of(arcs: Any, offsets: Any, labels: Any, subtypes: bool) -> Any:
+    """Heads and label ids as int32 (n_words, 2), -1 where they are not known; ValueError, naming sentence and word."""
+    number = {label: k for k, label in enumerate(labels)} | {"_": -1}
+    lengths = np.diff(offsets).tolist()
+    rows: list[Any] = []
+    for i, (tree, n) in enumerate(zip(arcs, lengths, strict=True)):
+        if len(tree) != n:
+            raise ValueError(f"sentence {i}: {n} words, and its tree has {len(tree)} arcs")
+        for m, (head, label) in enumerate(tree, start=1):
+            kept = label if subtypes else without_subtype(label)
+            if kept not in number:
+                raise ValueError(f"sentence {i}: word {m} has the label {kept!r}, which the model does not know")
+            if not -1 <= head <= n or head == m:
+                raise ValueError(f"sentence {i}: word {m} has head {head}, of {n} words")
+            rows.append((head, number[kept]))
+    return np.array(rows, dtype=np.int32).reshape(-1, 2)
+
+
+def without_subtype(label: str) -> str:
+    """``acl`` of ``acl:relcl``."""
+    return label.partition(":")[0]
+
+
+def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None) -> tuple[Any, Any]:
+    """Return ``(model, data)``: a model as parameters ask for it, and the sentences encoded.
+
+    Parameters
+    ----------
+    params : object with `DependencyParser`'s parameters as attributes
+    X, y : sentences and their arcs, or trees
+    before : DependencyModel, optional
+        The model to go on from; ValueError if the parameters ask for other features or trees.
+    classes : iterable, optional
+        All labels that a new model is to know; for `before`, None or those that it knows.
+    """
+    arcs = arcs_of(X, y)
+    codes, offsets = encoded(X)
+    check_lengths(offsets, params.max_length)
+    if before is not None:
+        check_unchanged(params, before)
+        check_classes(classes, before.labels)
+        before.calibrates = params.probability
+        return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
+    if classes is None:
+        found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
+    else:
+        found = set(listed(classes))
+        if not all(isinstance(label, str) for label in found):
+            raise ValueError(f"classes must be a list of str, got {classes!r:.80}")
+    labels = sorted(found)
+    if not labels:
+        raise ValueError("no arc has a label")
+    outputs = outputs_of(arcs, offsets, labels, params.subtypes)
+    n_crossing = sum(bool(crossing_arcs([head for head, _ in tree])) for tree in arcs)
+    projective = n_crossing < MANY_CROSSING * len(arcs) if params.projective == "auto" else params.projective
+    if projective and n_crossing >= MANY_CROSSING * len(arcs):
+        warn(
+            f"{n_crossing} of {len(arcs)} trees have crossing arcs, which a projective parser never finds: "
+            "projective=False does, and 'auto' would choose it",
+            AdviceWarning,
+        )
+    size = math.log2(max(len(codes), 1))
+    bits = {
+        name: min(max(math.ceil(size) + more, low), high) if own is None else own
+        for name, own, more, (low, high) in (
+            ("arc_bits", params.arc_bits, ARCS_PER_WORD, ARC_BITS),
+            ("row_bits", params.row_bits, ROWS_PER_WORD, ROW_BITS),
+        )
+    }
+    kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
+    oracle = kind(
+        len(labels), make_templates(params), **bits, root_label=_root_label(outputs, len(labels)), loss=params.loss
+    )
+    model = DependencyModel(
+        labels, oracle, subtypes=params.subtypes, max_length=params.max_length, n_crossing=n_crossing
+    )
+    model.calibrates = params.probability
+    return model, (codes, offsets, outputs)
+
+
+def _root_label(outputs: Any, n_labels: int) -> int | None:
+    """The label that the arcs from the root have, and no others; None if there is no such one."""
+    known = outputs[(outputs >= 0).all(axis=1)]
+    of_root = np.unique(known[known[:, 0] == 0, 1])
+    if n_labels < 2 or len(of_root) != 1 or of_root[0] in known[known[:, 0] > 0, 1]:
+        return None
+    half_known = outputs[(outputs[:, 0] < 0) | (outputs[:, 1] < 0)]
+    clashes = (half_known[:, 0] == 0) & (half_known[:, 1] >= 0) & (half_known[:, 1] != of_root[0])
+    return None if clashes.any() else int(of_root[0])

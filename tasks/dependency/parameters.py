@@ -1,0 +1,47 @@
+"""What the parameters of `DependencyParser` ask for: solver, templates, and whether a model can be trained on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from structsvm.features.arc_templates import ArcTemplates
+from structsvm.solvers import LaRank
+from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.dependency.templates import ARCS, LABELS, lines
+from structsvm.tasks.dependency.words import COLUMNS
+
+DEFAULT_C = 0.1
+# Passes of LaRank where nothing says how many: later ones raise the dual, and hardly the accuracy.
+PASSES = 6
+# What features and loss depend on, beside the trees.
+SETTLED = ("projective", "subtypes", "arc_templates", "label_templates", "arc_bits", "row_bits", "loss", "max_length")
+
+
+def make_dependency_solver(params: Any) -> Any:
+    """The chosen solver; a solver object has its own parameters."""
+    solver = make_solver(params, DEFAULT_C)
+    if params.solver == "larank" and isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None:
+        solver.set_params(max_iter=PASSES)
+    return solver
+
+
+def make_templates(params: Any) -> ArcTemplates:
+    """The templates that parameters ask for."""
+    given = [
+        lines(default) if own is None else lines(own) if isinstance(own, str) else tuple(own)
+        for own, default in ((params.arc_templates, ARCS), (params.label_templates, LABELS))
+    ]
+    return ArcTemplates(COLUMNS, *given)
+
+
+def check_unchanged(params: Any, model: Any) -> None:
+    """Raise ValueError, naming the parameter, if one that settles features, trees or loss differs from the model's."""
+    for name in SETTLED:
+        now, then = getattr(params, name), model.params[name]
+        if (tuple(now) if isinstance(now, (list, tuple)) else now) != (
+            tuple(then) if isinstance(then, (list, tuple)) else then
+        ):
+            raise ValueError(
+                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
+                "train afresh (warm_start=False), or set it back"
+            )

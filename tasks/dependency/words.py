@@ -1,0 +1,101 @@
+"""From the words of sentences to the codes that a parser's templates see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import chain
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.structures.dependencies import DependencyTree, Word
+
+# What templates can see of a word: the form in lower case, the lemma, the tags (XPOS: where there is none, UPOS), the
+# morphology, the first four and the last three letters, and the shape.
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "prefix", "suffix", "shape")
+NOTHING = "_"
+FIELDS = frozenset(Word._fields)
+KEPT = 1 << 16  # strings whose codes are kept at hand
+LONGEST_SHAPE = 6
+
+
+def code(text: str) -> int:
+    """The code of a string, from 2 up: the same in every process."""
+    return (crc32(text.encode("utf-8", "surrogatepass")) & 0x3FFFFFFF) + 2
+
+
+def shape(form: str) -> str:
+    """The kinds of a word's letters, runs of one kind as one: ``Xx-d`` of *Boeing-747*."""
+    found: list[str] = []
+    for letter in form:
+        kind = "X" if letter.isupper() else "x" if letter.isalpha() else "d" if letter.isdigit() else letter
+        if not found or found[-1] != kind:
+            found.append(kind)
+            if len(found) == LONGEST_SHAPE:
+                break
+    return "".join(found)
+
+
+@lru_cache(KEPT)
+def codes_of(form: str, lemma: str, upos: str, xpos: str, feats: str) -> tuple[int, ...]:
+    """The codes of a word's columns."""
+    lower = form.lower()
+    tag = upos if xpos == NOTHING else xpos
+    base = lower if lemma == NOTHING else lemma
+    return tuple(map(code, (lower, base, upos, tag, feats, lower[:4], lower[-3:], shape(form))))
+
+
+def as_word(token: Any) -> Word:
+    """A word from what users write: a string, a pair (form, tag), a dict of columns, or a `Word`."""
+    if isinstance(token, Word):
+        return token
+    if isinstance(token, str):
+        word = Word(token)
+    elif isinstance(token, Mapping):
+        unknown = sorted(map(str, token.keys() - FIELDS))
+        if unknown or "form" not in token:
+            what = f"has no column {unknown[0]!r}" if unknown else "needs 'form'"
+            raise ValueError(f"a word {what}; its columns are {', '.join(Word._fields)}")
+        word = Word(**token)
+    elif isinstance(token, (tuple, list)) and len(token) == 2:
+        word = Word(token[0], upos=token[1])
+    else:
+        raise ValueError(f"a word must be a str, a pair (form, tag), a dict or a Word, got {token!r:.80}")
+    for name in ("form", "lemma", "upos", "xpos", "feats"):
+        if not isinstance(getattr(word, name), str):
+            raise ValueError(f"a word's {name} must be a str, got {getattr(word, name)!r:.80}")
+    if not word.form:
+        raise ValueError("a word must have a form, got ''")
+    return word
+
+
+def words_of(sentence: Any) -> tuple[Word, ...]:
+    """The words of a sentence: a `DependencyTree`, or a list of what `as_word` takes."""
+    if isinstance(sentence, DependencyTree):
+        return sentence.words
+    if isinstance(sentence, (str, bytes, Mapping)) or not hasattr(sentence, "__len__"):
+        raise ValueError(f"a sentence must be a list of words or a DependencyTree, got {sentence!r:.80}")
+    return tuple(map(as_word, sentence))
+
+
+def encoded(sentences: Iterable[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return ``(codes, offsets)``: codes (n_words, n_columns) of all words, and where sentences begin.
+
+    Raises
+    ------
+    ValueError
+        For what is no sentence; the message names its index.
+    """
+    rows: list[tuple[int, ...]] = []
+    ends = [0]
+    for i, sentence in enumerate(sentences):
+        try:
+            rows.extend(codes_of(*word[:5]) for word in words_of(sentence))
+        except ValueError as error:
+            raise ValueError(f"sentence {i}: {error}") from None
+        ends.append(len(rows))
+    codes = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=len(rows) * len(COLUMNS))
+    return codes.reshape(-1, len(COLUMNS)), np.array(ends, dtype=np.int64)

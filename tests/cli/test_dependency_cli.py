@@ -1,0 +1,74 @@
+"""structsvm train dependency, predict, evaluate, inspect, on CoNLL-U files."""
+
+import json
+
+import pytest
+from command_line import run
+
+import structsvm
+from structsvm.datasets import make_dependency_trees
+from structsvm.metrics import dependency_scores
+from structsvm.structures.dependencies import DependencyTree, read_conllu, write_conllu
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dependency")
+    write_conllu(make_dependency_trees(60, max_length=10, random_state=0), folder / "train")
+    test = [
+        DependencyTree(tree.words, (f"# sent_id = {k}",), ((0, "1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_"),))
+        for k, tree in enumerate(make_dependency_trees(20, max_length=10, random_state=1))
+    ]
+    write_conllu(test, folder / "test")
+    said, _ = run(folder, "train", "dependency", "train", "-m", "m", "-C", "0.1", "--probability")
+    assert "60 sentences" in said and "projective" in said
+    return folder
+
+
+def test_predictions_fill_the_file(work):
+    run(work, "predict", "m", "test", "-o", "out")
+    test, found = read_conllu(work / "test"), read_conllu(work / "out")
+    parser = structsvm.load(work / "m")
+    assert [tree.arcs for tree in found] == parser.predict(test)
+    assert [tree.with_arcs(true.arcs) for tree, true in zip(found, test)] == test
+    scores = dependency_scores(test, found)
+    evaluated = json.loads(run(work, "evaluate", "m", "test", "--json")[0])
+    assert (evaluated["uas"], evaluated["las"], evaluated["clas"]) == (scores.uas, scores.las, scores.clas)
+    assert f"LAS                  = {100 * scores.las:6.2f}" in run(work, "evaluate", "m", "test", "--plot", "p.svg")[0]
+    assert (work / "p.svg").read_text().startswith("<?xml")
+
+
+def test_the_best_trees_and_their_probabilities(work):
+    ranked, _ = run(work, "predict", "m", "test", "-k", "3")
+    assert ranked.count("# rank = 1\n") == 20 and ranked.count("# score = ") > 40
+    sure, _ = run(work, "predict", "m", "test", "--confidence")
+    assert sure.count("# probability = ") == 20 and sure.count("# sent_id = ") == 20
+    pretty, _ = run(work, "predict", "m", "test", "--pretty")
+    assert pretty.count(" root") == 20 and pretty.startswith("# sent_id = 0\n")
+
+
+def test_what_is_in_a_model(work):
+    said, _ = run(work, "inspect", "m", "--top", "2")
+    assert said.startswith("task: dependency, projective trees")
+    assert "templates of arcs\n  h.form h.xpos dist\n" in said
+    said, _ = run(work, "train", "dependency", "train", "-m", "n", "--crossing", "--no-subtypes", "--max-iter", "1")
+    assert "arcs may cross" in said
+    assert "projective=False, subtypes=False" in run(work, "inspect", "n")[0]
+
+
+def test_templates_of_files(work):
+    (work / "templates").write_text("h.upos m.upos dist\n")
+    run(work, "train", "dependency", "train", "-m", "n", "--arc-templates", "templates", "--max-iter", "1", "-q")
+    assert structsvm.load(work / "n").model_.oracle.templates.arcs == ("h.upos m.upos dist",)
+    (work / "templates").write_text("h.word\n")
+    err = run(work, "train", "dependency", "train", "-m", "n", "--arc-templates", "templates", status=1)[1]
+    assert "no column 'word'" in err
+
+
+def test_bad_files(work):
+    (work / "bad").write_text("1\ta\n")
+    for args in (("train", "dependency", "bad", "-m", "x"), ("predict", "m", "bad"), ("evaluate", "m", "bad")):
+        assert "bad:1: expected 10 columns" in run(work, *args, status=1)[1]
+    (work / "raw").write_text("1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n")
+    assert "words without a head" in run(work, "evaluate", "m", "raw", status=1)[1]
+    assert "\t0\troot\t" in run(work, "predict", "m", "raw")[0]

@@ -1,0 +1,178 @@
+"""DependencyParser: what it learns, what sentences may be, what is refused, probabilities, trees known in part."""
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm import AdviceWarning, LaRank
+from structsvm.datasets import make_dependency_trees
+from structsvm.metrics import dependency_scores
+from structsvm.structures.dependencies import DependencyTree, Word, parse_conllu
+from structsvm.tasks import DependencyParser
+
+TRAIN, TEST = (make_dependency_trees(120, max_length=12, random_state=k) for k in range(2))
+MOVED = make_dependency_trees(120, max_length=12, crossing=0.6, random_state=2)
+
+
+def trained(trees=TRAIN, **params):
+    return DependencyParser(**{"C": 0.1, "max_iter": 3, "random_state": 0} | params).fit(trees)
+
+
+@pytest.fixture(scope="module")
+def parser():
+    return trained(probability=True)
+
+
+def test_it_learns(parser):
+    scores = dependency_scores(TEST, parser.predict(TEST))
+    assert scores.uas > 0.85 and scores.las > 0.8
+    assert parser.score(TEST) == scores.uas == parser.score(TEST, [tree.arcs for tree in TEST])
+    assert parser.projective_ and parser.n_crossing_ == 0
+    assert parser.classes_.tolist() == sorted({label for tree in TRAIN for _, label in tree.arcs})
+    assert all(tree.with_arcs(arcs).is_projective for tree, arcs in zip(TEST, parser.predict(TEST)))
+    assert all([head for head, _ in arcs].count(0) == 1 for arcs in parser.predict(TEST))
+
+
+def test_arcs_may_cross():
+    parser = trained(MOVED)
+    assert not parser.projective_ and parser.n_crossing_ > 10
+    assert any(not tree.with_arcs(arcs).is_projective for tree, arcs in zip(MOVED, parser.predict(MOVED)))
+    with pytest.warns(
+        AdviceWarning, match=r"\d+ of 120 trees have crossing arcs, which a projective parser never finds"
+    ):
+        parser = trained(MOVED, projective=True)
+    assert parser.projective_ and parser.result_.gap >= 0.0
+    assert not trained(TRAIN[:20], projective=False).projective_
+
+
+def test_what_a_sentence_may_be(parser):
+    tree = TEST[0]
+    expected = parser.predict([tree])
+    dicts = [{"form": word.form, "upos": word.upos, "xpos": word.xpos} for word in tree.words]
+    assert parser.predict([tree.words]) == parser.predict([dicts]) == expected
+    tags = trained([DependencyTree(tuple(w._replace(xpos="_") for w in tree.words)) for tree in TRAIN])
+    pairs = [(word.form, word.upos) for word in tree.words]
+    assert tags.predict([pairs]) == tags.predict([[Word(form, upos=tag) for form, tag in pairs]])
+    assert parser.predict([]) == []
+    assert parser.predict([[], ["word"], []])[1] == [(0, "root")]
+    assert [len(found) for found in parser.predict_kbest([[], ["word"]], 3)] == [0, 1]
+    assert [p.shape for p in parser.predict_proba([[], ["word"]])] == [(0, 1), (1, 2)]
+    mixed = parser.predict([["Привет", "ミ", "\U0001f600", "a" * 1000, "٣"]])
+    assert len(mixed[0]) == 5
+    parser.set_params(n_jobs=2)
+    assert parser.predict([[], *TEST]) == [[], *parser.set_params(n_jobs=None).predict(TEST)]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (["the dog"], r"sentence 0: a sentence must be a list"),
+        ([["a"], [3]], r"sentence 1: a word must be a str"),
+        ([[("a", 1)]], r"sentence 0: a word's upos must be a str"),
+        ([[""]], r"sentence 0: a word must have a form"),
+        ([[{"word": "a"}]], r"has no column 'word'"),
+        ([[{"upos": "a"}]], r"needs 'form'"),
+        ([["a"] * 31], r"sentence 0: 31 words are more than the cap max_length=30"),
+    ],
+)
+def test_what_is_no_sentence(X, message):
+    parser = trained(TRAIN[:5], max_length=30)
+    with pytest.raises(ValueError, match=message):
+        parser.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([], [], "there are no sentences"),
+        ("text", None, "X must be a list of sentences"),
+        ([["a"]], None, "sentence 0: without y it must be a DependencyTree"),
+        ([["a"]], [], "X has 1 sentences, y has 0 trees"),
+        ([["a"]], "a", "y must be a list of trees"),
+        ([["a"]], ["a"], r"sentence 0: its tree must be a list of \(head, label\)"),
+        ([["a"]], [["a"]], r"sentence 0: an arc must be a pair"),
+        ([["a"]], [[("0", "root")]], "sentence 0: a head must be an int"),
+        ([["a"]], [[(0, 3)]], "sentence 0: a label must be a str"),
+        ([["a"]], [[(0, "root"), (1, "x")]], "sentence 0: 1 words, and its tree has 2 arcs"),
+        ([["a", "b"]], [[(0, "root"), (3, "x")]], "sentence 0: word 2 has head 3, of 2 words"),
+        ([["a", "b"]], [[(0, "root"), (2, "x")]], "sentence 0: word 2 has head 2, of 2 words"),
+        ([["a", "b", "c"]], [[(2, "x"), (1, "x"), (0, "root")]], r"sentence 0: word \d is below itself"),
+        ([["a", "b"]], [[(0, "root"), (0, "root")]], "sentence 0: words 1 and 2 both have the root"),
+        ([["a"], []], [[(0, "root")], []], "sentence 1 has no words"),
+        ([["a"]], [[(0, None)]], "no arc has a label"),
+    ],
+)
+def test_what_is_no_training_data(X, y, message):
+    parser = DependencyParser(C=0.1, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        parser.fit(X, y)
+    assert not hasattr(parser, "model_")
+
+
+def test_bad_parameters():
+    for params in (
+        {"C": 0.0}, {"loss": "f1"}, {"projective": "no"}, {"arc_bits": 0}, {"row_bits": 29}, {"max_length": 0},
+        {"arc_templates": 3}, {"solver": "pcfg"},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter"):
+            DependencyParser(**params).fit(TRAIN)
+    with pytest.raises(ValueError, match="no column 'word'"):
+        DependencyParser(arc_templates="h.word").fit(TRAIN)
+    with pytest.raises(ValueError, match="words are more than the cap max_length=3"):
+        DependencyParser(max_length=3).fit(TRAIN)
+    for params in ({"arc_bits": 12}, {"subtypes": False}, {"label_templates": ("m.upos",)}):
+        with pytest.raises(ValueError, match=f"the model was trained with another '{next(iter(params))}'"):
+            trained(TRAIN[:5], warm_start=True).set_params(**params).fit(TRAIN[:5])
+
+
+def test_templates_and_subtypes(tmp_path):
+    text = "# tags\nh.upos m.upos dist\n\nm.form  # the word\n"
+    parser = trained(TRAIN, arc_templates=text, label_templates=["m.upos", "h.upos m.upos dir"], subtypes=False)
+    assert parser.model_.oracle.templates.arcs == ("h.upos m.upos dist", "m.form")
+    assert "acl" in parser.classes_ and "acl:relcl" not in parser.classes_
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict(TEST) == parser.predict(TEST)
+    assert loaded.get_params()["label_templates"] == ("m.upos", "h.upos m.upos dir")
+
+
+def test_probabilities(parser):
+    assert parser.temperature_ > 0.0
+    X = [tree for tree in TEST if len(tree) < 8][:10]
+    for tree, chances, ranked in zip(X, parser.predict_proba(X), parser.predict_kbest(X, 5, probabilities=True)):
+        assert chances.shape == (len(tree), len(tree) + 1)
+        np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+        shares = [p for _, p in ranked]
+        assert shares == sorted(shares, reverse=True) and sum(shares) <= 1.0 + 1e-9
+        for arcs, p in ranked:
+            assert all(chances[m, head] >= p - 1e-6 for m, (head, _) in enumerate(arcs))
+    assert [found[0][0] for found in parser.predict_kbest(X, 2)] == parser.predict(X)
+    with pytest.raises(ValueError, match="needs probabilities"):
+        trained(TRAIN[:5]).predict_proba(X)
+    likely = DependencyParser(C=1.0, loss="log", max_iter=2, random_state=0).fit(TRAIN[:20])
+    assert likely.temperature_ == 1.0
+    assert trained(TRAIN[:30]).calibrate(TRAIN[30:60]).temperature_ > 0.0
+
+
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
+def test_trees_that_are_known_in_part():
+    """Heads without labels, and labels without heads, are better than nothing."""
+    rng = np.random.default_rng(0)
+    y = [tree.arcs for tree in TRAIN]
+    for k in range(20, 120):
+        y[k] = [(None if rng.random() < 0.5 else head, label) for head, label in y[k]]
+    few = DependencyParser(C=0.1, random_state=0).fit(TRAIN[:20])
+    more = DependencyParser(C=0.1, random_state=0).fit(TRAIN, y)
+    assert more.score(TEST) > few.score(TEST)
+    unparsed = parse_conllu("1\ta\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n")
+    assert DependencyParser(C=0.1, random_state=0).fit([*TRAIN[:20], *unparsed]).predict(unparsed) == [[(0, "root")]]
+
+
+def test_a_solver_of_ones_own():
+    parser = DependencyParser(solver=LaRank(C=0.1, max_iter=1, random_state=0)).fit(TRAIN)
+    assert parser.n_iter_ == 1
+    for solver in ("perceptron", "passive_aggressive", "frank_wolfe"):
+        C = None if solver == "perceptron" else 0.1
+        tol = None if solver == "perceptron" else 0.9
+        model = DependencyParser(C, solver=solver, max_iter=3, tol=tol, random_state=0).fit(TRAIN)
+        assert model.score(TEST) > 0.75, solver
