@@ -73,7 +73,7 @@ cdef class Exchange:
     cdef place* places          # [reader * n_members + writer]
     cdef tally* tallies
 
-    def __cinit__(self, int n_members):
+    def __init__(self, int n_members):
         cdef int k
         self.n_members = n_members
         self.first = <page**>calloc(n_members, sizeof(page*))
