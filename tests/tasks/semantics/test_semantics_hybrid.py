@@ -92,7 +92,7 @@ def test_files_and_copies(parser, tmp_path):
     file = read_model(tmp_path / "m")
     for meta, arrays in (
         ({"method": "other"}, {}),
-        ({"meanings": file.meta["meanings"][:-1] + ["f("]}, {}),
+        ({"meanings": [*file.meta["meanings"][:-1], "f("]}, {}),
         ({"meanings": ["f(a)"]}, {}),
         ({"always": [0]}, {}),
         ({"calls": {"of": [10**6]}}, {}),
