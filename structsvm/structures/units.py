@@ -218,8 +218,8 @@ class Units:
         for leaf in sorted(leaves):
             groups = Counter(group[slot] for slot in sorted(taken) if leaf in taken[slot])
             tree = self.units[leaf].tree
-            kind = tree[0] if not isinstance(tree, str) else None, groups.most_common(1)[0][0]
-            kinds[leaf] = len(self.units) + numbers.setdefault(kind, len(numbers))
+            described = tree[0] if not isinstance(tree, str) else None, groups.most_common(1)[0][0]
+            kinds[leaf] = len(self.units) + numbers.setdefault(described, len(numbers))
             members[kinds[leaf]].append(leaf)
         for units in self.fillers.values():
             present = set(units)

@@ -36,7 +36,7 @@ class BagModel(TaskModel):
 
     kind = "semantics"
     estimator = "SemanticParser"
-    methods: ClassVar[dict[str, type[BagModel]]] = {}
+    methods: ClassVar[dict[str, Any]] = {}
     method: ClassVar[str]
     followed: ClassVar[tuple[str, ...]]
     fixed: ClassVar[tuple[str, ...]]
@@ -105,4 +105,5 @@ class BagModel(TaskModel):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         # Files of earlier versions do not name it.
-        return cls.methods[header.get("method", "ospas")].from_file(header, arrays)  # type: ignore[return-value]
+        model: Self = cls.methods[header.get("method", "ospas")].from_file(header, arrays)
+        return model

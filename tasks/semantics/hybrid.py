@@ -161,8 +161,8 @@ class HybridModel(BagModel, method="hybrid"):
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")
         lexicon = Lexicon(units, calls, always)
-        names = [stored_names(header, name) for name in ("attributes", "borders")]
-        model.hybrid = HybridTrees(units, lexicon, *names)
+        attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
+        model.hybrid = HybridTrees(units, lexicon, attributes, borders)
         checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)
         model.weights = np.zeros(model.hybrid.n_features)
         model.weights[checked["features"]] = checked["weights"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import chain
 from typing import Any
 
@@ -67,11 +67,11 @@ def hybrid_trees(tokens: Any, bags: Any, grammar: Any) -> HybridTrees:
     return HybridTrees(units, lexicon, list(of_words), list(of_borders))
 
 
-def shares(units: Units, bags: Any) -> list[Counter[int]]:
+def shares(units: Units, bags: Any) -> list[dict[int, float]]:
     """For each bag, the share of its meanings that have each unit."""
     out = []
     for trees in bags:
-        share: Counter[int] = Counter()
+        share: dict[int, float] = defaultdict(float)
         for tree in trees:
             for number in dict.fromkeys(units.numbers_of(tree)):
                 share[number] += 1 / len(trees)
@@ -90,8 +90,8 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
     count = np.zeros_like(p)
     for _ in range(IBM_PASSES):
         count[:] = 1e-9
-        for of_words, of_units, share in data:
-            posterior = p[np.ix_(of_units, of_words)] * share[:, None]
+        for of_words, of_units, weight in data:
+            posterior = p[np.ix_(of_units, of_words)] * weight[:, None]
             posterior /= posterior.sum(axis=0)
             np.add.at(count, (of_units[:, None], of_words), posterior)
         p = count / count.sum(axis=1, keepdims=True)
