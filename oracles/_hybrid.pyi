@@ -1,5 +1,5 @@
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,22 @@ class Forest:
     def units(self) -> NDArray[np.int32]: ...
     @property
     def kinds(self) -> NDArray[np.int32]: ...
+    @property
+    def slot_ptr(self) -> NDArray[np.int32]: ...
+    @property
+    def slots(self) -> NDArray[np.int32]: ...
+    @property
+    def fill_ptr(self) -> NDArray[np.int32]: ...
+    @property
+    def fill(self) -> NDArray[np.int32]: ...
+    @property
+    def pairs(self) -> NDArray[np.int32]: ...
+    @property
+    def roots(self) -> NDArray[np.int32]: ...
+    @property
+    def root_pairs(self) -> NDArray[np.int32]: ...
+    @property
+    def most(self) -> int: ...
     @property
     def n_nodes(self) -> int: ...
     @property
@@ -48,18 +64,24 @@ class Layout:
     pair: int
     def __init__(self, n_units: int, n_slots: int, n_attributes: int, n_borders: int, n_pairs: int) -> None: ...
 
-Encoded: TypeAlias = tuple[NDArray[np.int32], ...]
-
 class Chart:
     layout: Layout
     depth: int
-    def __init__(self, layout: Layout, depth: int = 4) -> None: ...
-    def log_sum(self, sentence: Encoded, forest: Forest, w: NDArray[np.float64], *, best: bool = False) -> float: ...
+    def __new__(cls, layout: Layout, depth: int = 4) -> Self: ...
+    def log_sum(
+        self, sentence: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64], *, best: bool = False
+    ) -> float: ...
     def expect(
-        self, sentence: Encoded, forest: Forest, w: NDArray[np.float64]
+        self, sentence: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64] | None]: ...
     def learn(
-        self, sentence: Encoded, known: Forest, free: Forest, learner: Learner, rate: float, weight: float = 1.0
+        self,
+        sentence: tuple[NDArray[np.int32], ...],
+        known: Forest,
+        free: Forest,
+        learner: Learner,
+        rate: float,
+        weight: float = 1.0,
     ) -> float: ...
     def edges(
         self, kind: int, u: int, x: int, i: int, j: int
@@ -70,6 +92,9 @@ class Learner:
     squares: NDArray[np.float64]
     sum: NDArray[np.float64]
     start: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    touched: NDArray[np.int32]
+    mark: NDArray[np.uint8]
     n_steps: int
     def __init__(self, weights: NDArray[np.float64], penalty: float) -> None: ...
     def restart_average(self) -> None: ...
