@@ -17,12 +17,15 @@ from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.meanings import format_meaning
-from structsvm.tasks.semantics.model import SemanticModel, as_grammar
+from structsvm.tasks.semantics.bags import BagModel, as_grammar
+from structsvm.tasks.semantics.hybrid import HybridModel
+from structsvm.tasks.semantics.likelihood import make_likelihood
+from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 
 DEFAULT_C = 0.1
 
-load = SemanticModel.load
+load = BagModel.load
 
 
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
@@ -31,7 +34,10 @@ UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a sema
 def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
     """The input's sentences with their meanings and alignments, as JSON lines."""
     if kbest is not None:
-        raise ValueError("--kbest is for label sequences; a semantic parser has one parse of a sentence")
+        if not isinstance(model, HybridModel):
+            raise ValueError("--kbest: a semantic parser learnt by OSPAS has one parse of a sentence")
+        yield from predict_kbest(model, path, kbest, jobs)
+        return
     lines = read_bags(out.source(path), bags=False)
     tokens = model.tokens_of(lines.sentences, lines.places)
     for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens, jobs), model.align(tokens)):
@@ -41,6 +47,15 @@ def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str
             "alignment": [symbol.name for symbol in symbols],
         }
         yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def predict_kbest(model: HybridModel, path: str, k: int, jobs: int) -> Iterator[str]:
+    """The input's sentences with their k most probable meanings, as JSON lines."""
+    lines = read_bags(out.source(path), bags=False)
+    tokens = model.tokens_of(lines.sentences, lines.places)
+    for sentence, found in zip(lines.sentences, model.kbest(tokens, k, jobs), strict=True):
+        best = [{"meaning": format_meaning(derivation.meaning), "probability": p} for derivation, p in found]
+        yield json.dumps({"sentence": sentence, "best": best}, ensure_ascii=False) + "\n"
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
@@ -67,6 +82,9 @@ def names_of(model: Any, tokens: Any) -> list[list[str]]:
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and the heaviest words of each symbol."""
+    if isinstance(model, HybridModel):
+        inspect_units(model, top, only)
+        return
     names = [symbol.name for symbol in model.symbols.labels]
     shown = out.chosen(only, names, "symbols")
     click.echo(f"task: semantics; {len(model.symbols.encoder)} features of words, {len(names) - 1} symbols")
@@ -79,6 +97,21 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         best = words[np.argsort(-weights[words, k], kind="stable")][:top]
         kind = "" if arity is None else f" ({arity} arguments)"
         click.echo(f"{name}{kind}: " + "  ".join(f"{attributes[f]} {weights[f, k]:.3f}" for f in best))
+
+
+def inspect_units(model: HybridModel, top: int, only: Sequence[str]) -> None:
+    """As `inspect`, of units."""
+    hybrid = model.hybrid
+    units, layout = hybrid.units.units, hybrid.layout
+    shown = out.chosen(only, [unit.name for unit in units], "units")
+    click.echo(f"task: semantics; {np.count_nonzero(model.weights)} weights that are not 0, {len(units)} units")
+    out.certificate(model)
+    names = [*hybrid.attributes]
+    of_word = model.weights[: layout.begin].reshape(layout.n_units, layout.n_attributes)
+    for k, name in shown:
+        best = np.argsort(-of_word[k], kind="stable")[:top]
+        kind = f" ({units[k].n_slots} arguments)" if units[k].n_slots else ""
+        click.echo(f"{name}{kind}: " + "  ".join(f"{names[f]} {of_word[k, f]:.3f}" for f in best if of_word[k, f] > 0))
 
 
 def demo(seed: int) -> Any:
@@ -108,6 +141,7 @@ def demo(seed: int) -> Any:
 
 
 @training(DEFAULT_C, metavar="BAGS", solvers=(), role_of_C="Longest step.", type_of_C=float)
+@choice("--method", "ospas", "hybrid", text="Taggers learnt online, or hybrid trees learnt by likelihood.")
 @choice("--strategy", "order_free", "random", "left_right", text="Which word is learnt next.")
 @flag("--average", "Predict with the average of the weights.")
 @count("--refine", 0, "Choose the best meaning of bags.", least=0)
@@ -118,6 +152,7 @@ def demo(seed: int) -> Any:
 @click.option("--max-meanings", type=click.IntRange(1), help="Meanings of a sentence, at most.")
 @click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
 @flag("--fold-constants", "A relation of constants alone is one symbol.")
+@click.option("--abstain-below", type=click.FloatRange(0.0, 1.0), help="Least probability of a meaning (hybrid).")
 @click.option("--lowercase/--no-lowercase", default=True)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a semantic parser on JSON lines of sentences with bags of meanings.
@@ -127,10 +162,13 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if "grammar" in params:
         params["grammar"] = as_grammar(Path(params["grammar"]))
     model, settings = job.start(load, DEFAULTS, params)
-    solver = make_ospas(settings)
+    hybrid = settings.method == HybridModel.method
+    solver = make_likelihood(settings) if hybrid else make_ospas(settings)
     solver.validate()
     lines = read_bags(path)
-    model = model or SemanticModel(settings)
+    if model is not None and model.method != settings.method:
+        raise ValueError("the model was trained with another '--method'")
+    model = model or BagModel.methods[settings.method](settings)
     model.follow(settings)
     tokens, bags = model.read(lines.sentences, lines.bags, lines.places)
     job.announce(
@@ -141,8 +179,10 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 def describe(model: Any) -> str:
-    """Symbols and certificate."""
+    """Symbols or units, and certificate."""
+    if isinstance(model, HybridModel):
+        return f"{len(model.hybrid.units.units)} units; {model.result.certificate()}"
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": 1}
+DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None}

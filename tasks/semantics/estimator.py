@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,10 @@ from structsvm.structures.meanings import MeaningGrammar, format_meaning
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import TRAINING
 from structsvm.tasks.semantics._ospas import STRATEGIES
+from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.features import MAX_WINDOW
+from structsvm.tasks.semantics.hybrid import HybridModel, describe
+from structsvm.tasks.semantics.likelihood import make_likelihood
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
 from structsvm.tasks.semantics.trees import EMPTY
@@ -27,21 +30,27 @@ OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name !=
 
 
 class SemanticParser(TaskEstimator):
-    """Online semantic parser that learns from sentences and bags of candidate meanings (OSPAS).
+    """Semantic parser that learns from sentences and bags of candidate meanings.
 
-    A first tagger gives each word the symbol that it means, a relation or a constant, or none; for each relation that
-    was found, a second one gives the other words their roles as its arguments. Both are linear and learn by algorithm
-    24 of the thesis, with the mean pairwise hinge, from what the bags hold; nobody tells which word means which symbol.
+    With ``method="ospas"``, an online learner: a first tagger gives each word the symbol that it means, a relation or a
+    constant, or none; for each relation that was found, a second one gives the other words their roles as its
+    arguments. Both are linear and learn by algorithm 24 of the thesis, with the mean pairwise hinge, from what the bags
+    hold; nobody tells which word means which symbol.
+
+    With ``method="hybrid"``, for real questions: a meaning is a tree of units (relations, names), each of which covers
+    a stretch of words, or none (Lu 2014). All ways in which a sentence may say a meaning are summed in one chart, and
+    the likelihood of the bags is raised by AdaGrad.
 
     Parameters
     ----------
     C : float, default=0.1
-        Upper bound of a step.
+        Upper bound of a step; of OSPAS, as are all parameters down to `fold_constants` but `max_iter` and `grammar`.
+    method : {"ospas", "hybrid"}, default="ospas"
     strategy : {"order_free", "random", "left_right"}, default="order_free"
         Which word is labelled next while learning: the one that is surest of its symbol, any, or the next. Random is
         the thesis's default; order-free learns faster.
-    max_iter : int, default=1
-        Passes over the data; so many again for each refinement.
+    max_iter : int, optional
+        Passes over the data, by default 1 for OSPAS, where there are so many again for each refinement, and 10.
     average : bool, default=False
         Predict with the average of the weights over all words tried; of use with several passes.
     refine : int, default=0
@@ -61,6 +70,10 @@ class SemanticParser(TaskEstimator):
         Where the best symbols leave words over, or make no whole meaning, try to make one word a relation.
     fold_constants : bool, default=False
         Whether a relation between constants alone, ``stateid('texas')``, is one symbol.
+    abstain_below : float, optional
+        Of hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
+    executor : callable, optional
+        Of hybrid trees: tells of a meaning's text whether it can be run; others are not predicted. Not in model files.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".
@@ -100,11 +113,12 @@ class SemanticParser(TaskEstimator):
     [['get(john,toy,table)']]
     """
 
-    _model_class = SemanticModel
+    _model_class = BagModel
     _constraints = OSPAS_TRAINING | {
         "C": POSITIVE,
         "strategy": Options(*STRATEGIES),
-        "max_iter": Interval(Integral, 1),
+        "method": Options(SemanticModel.method, HybridModel.method),
+        "max_iter": (Interval(Integral, 1), Options(None)),
         "average": FLAG,
         "refine": Interval(Integral, 0),
         "window": WINDOW,
@@ -117,6 +131,7 @@ class SemanticParser(TaskEstimator):
         "max_meanings": (Interval(Integral, 1), Options(None)),
         "complete": FLAG,
         "fold_constants": FLAG,
+        "abstain_below": (Interval(Real, 0.0, 1.0, closed="both"), Options(None)),
         "lowercase": FLAG,
     }
 
@@ -124,8 +139,9 @@ class SemanticParser(TaskEstimator):
         self,
         C: float = 0.1,
         *,
+        method: str = "ospas",
         strategy: str = "order_free",
-        max_iter: int = 1,
+        max_iter: int | None = None,
         average: bool = False,
         refine: int = 0,
         window: int = 0,
@@ -135,6 +151,8 @@ class SemanticParser(TaskEstimator):
         max_meanings: int | None = None,
         complete: bool = True,
         fold_constants: bool = False,
+        abstain_below: float | None = None,
+        executor: Any = None,
         lowercase: bool = True,
         random_state: int | np.random.RandomState | None = None,
         warm_start: bool = False,
@@ -144,6 +162,7 @@ class SemanticParser(TaskEstimator):
         verbose: bool = False,
     ) -> None:
         self.C = C
+        self.method = method
         self.strategy = strategy
         self.max_iter = max_iter
         self.average = average
@@ -155,6 +174,8 @@ class SemanticParser(TaskEstimator):
         self.max_meanings = max_meanings
         self.complete = complete
         self.fold_constants = fold_constants
+        self.abstain_below = abstain_below
+        self.executor = executor
         self.lowercase = lowercase
         self.random_state = random_state
         self.warm_start = warm_start
@@ -199,16 +220,20 @@ class SemanticParser(TaskEstimator):
         """
         if classes is not None:
             raise ValueError(f"classes={classes!r:.80} has no meaning here: the bags tell their symbols")
+        if self.method == "hybrid":
+            raise ValueError("method='hybrid' reads units and features off all sentences; use fit, or method='ospas'")
         return self._train(X, y, sample_weight, passes=1)
 
     def _make_solver(self) -> Any:
-        return make_ospas(self)
+        return make_likelihood(self) if self.method == "hybrid" else make_ospas(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         X, y = list(X), list(y)
         if not X:
             raise ValueError("there are no sentences to train on")
-        model = SemanticModel(self) if before is None else before
+        if before is not None and before.method != self.method:
+            raise ValueError("the model was trained with another 'method'; set it back, or train afresh")
+        model = BagModel.methods[self.method](self) if before is None else before
         model.follow(self)
         return model, model.read(X, y), checked_sample_weight(sample_weight, len(X))
 
@@ -222,6 +247,36 @@ class SemanticParser(TaskEstimator):
         model = self._fitted()
         parsed = model.parse(tokens_of(model, X), self._threads)
         return [[format_meaning(tree) for tree in trees] for trees in parsed]
+
+    def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[str, float]]]:
+        """Return for each sentence at most k meanings with their probabilities, the most probable first.
+
+        They are those of the best derivations. Of ``method="hybrid"``; ValueError for a model of another.
+        """
+        if not Interval(Integral, 1).accepts(k):
+            raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
+        model = self._hybrid("predict_kbest")
+        found = model.kbest(tokens_of(model, X), k, self._threads)
+        return [[(format_meaning(derivation.meaning), p) for derivation, p in of_one] for of_one in found]
+
+    def predict_derivation(self, X: Any) -> list[str | None]:
+        """Return for each sentence a drawing of which words say what, None where nothing is predicted.
+
+        A unit is a line, indented below the one whose argument it is, with its words beside it. Of
+        ``method="hybrid"``; ValueError for a model of another.
+        """
+        model = self._hybrid("predict_derivation")
+        tokens = tokens_of(model, X)
+        return [
+            None if found is None else describe(found[0], [token[0] for token in sentence])
+            for sentence, found in zip(tokens, model.best(tokens, self._threads), strict=True)
+        ]
+
+    def _hybrid(self, name: str) -> Any:
+        model = self._fitted()
+        if not isinstance(model, HybridModel):
+            raise ValueError(f"{name} is for models of method='hybrid', this is one of {model.method!r}")
+        return model
 
     def predict_alignment(self, X: Any) -> list[Any]:
         """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
@@ -240,13 +295,21 @@ class SemanticParser(TaskEstimator):
 
     @property
     def symbols_(self) -> list[Any]:
-        return [symbol.name for symbol in self.model_.symbols.labels]
+        model = self._fitted()
+        if isinstance(model, HybridModel):
+            return [unit.name for unit in model.hybrid.units.units]
+        return [symbol.name for symbol in model.symbols.labels]
 
     @property
     def relations_(self) -> Any:
         found: dict[str, set[int]] = {}
-        for symbol in self.model_.symbols.labels:
-            if symbol != EMPTY and symbol.arity is not None:
+        model = self._fitted()
+        if isinstance(model, HybridModel):
+            symbols = [unit.symbol for unit in model.hybrid.units.units if unit.places is not None]
+        else:
+            symbols = [symbol for symbol in model.symbols.labels if symbol != EMPTY]
+        for symbol in symbols:
+            if symbol.arity is not None:
                 found.setdefault(symbol.name, set()).add(symbol.arity)
         return found
 

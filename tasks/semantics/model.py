@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections import defaultdict
 from dataclasses import replace
 from itertools import chain, pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -19,10 +17,10 @@ from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, strings
-from structsvm.structures.meanings import MeaningGrammar, Symbol, as_meaning
-from structsvm.tasks.common.model import TaskModel
+from structsvm.structures.meanings import MeaningGrammar, Symbol
 from structsvm.tasks.semantics.assembly import Assembler
-from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, split_sentence, symbol_attributes
+from structsvm.tasks.semantics.bags import BagModel
+from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attributes, symbol_attributes
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
@@ -47,15 +45,6 @@ FLAGS = ("lowercase", "fold_constants", "average", "complete")
 FIXED = (*WINDOWS, *FLAGS[:3])
 # All parameters of `SemanticParser` that the model follows, beside its grammar.
 SETTINGS = (*FIXED, "max_meanings", "complete")
-
-
-def as_grammar(grammar: Any) -> Any:
-    """A `MeaningGrammar` of one, of its text, or of the file of this path."""
-    if grammar is None or isinstance(grammar, MeaningGrammar):
-        return grammar
-    if isinstance(grammar, str) and "->" in grammar:
-        return MeaningGrammar(grammar)
-    return MeaningGrammar(Path(grammar).read_text(encoding="utf-8"), os.fspath(grammar))
 
 
 class Tagger:
@@ -94,7 +83,7 @@ class Tagger:
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
 
 
-class SemanticModel(TaskModel):
+class SemanticModel(BagModel, method="ospas"):
     """Symbol tagger, role tagger, grammar.
 
     Parameters
@@ -115,9 +104,8 @@ class SemanticModel(TaskModel):
         Whether a word with several best symbols, the empty one among them, means nothing: in files of 0.1.0.
     """
 
-    kind = "semantics"
-    estimator = "SemanticParser"
-    settings: SimpleNamespace
+    fixed = FIXED
+    followed = SETTINGS
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -128,46 +116,9 @@ class SemanticModel(TaskModel):
         self.learnt: dict[str, np.ndarray] = {}
         self.empty_takes_ties = False
 
-    def follow(self, params: Any) -> None:
-        """Take the settings from parameters; ValueError if what was learnt does not allow it."""
-        settings = SimpleNamespace(**{name: getattr(params, name) for name in SETTINGS})
-        if self.result is not None:
-            for name in FIXED:
-                if getattr(settings, name) != getattr(self.settings, name):
-                    raise ValueError(f"the model was trained with another {name!r}; set it back, or train afresh")
-        self.settings, self.grammar = settings, as_grammar(params.grammar)
-
     # ---- training -------------------------------------------------------------------------------
 
-    def read(self, sentences: Any, bags: Any, places: Any = None) -> tuple[Any, Any]:
-        """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
-        if len(sentences) != len(bags):
-            raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
-        places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
-        trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
-        return self.tokens_of(sentences, places, allow_empty=False), trees
-
-    def tokens_of(self, sentences: Any, places: Any = None, *, allow_empty: bool = True) -> list[Any]:
-        """Words of sentences, checked; `places` as for `read`."""
-        places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
-        pairs = zip(sentences, places, strict=True)
-        options = {"lowercase": self.settings.lowercase, "allow_empty": allow_empty}
-        return [split_sentence(sentence, place, **options) for sentence, place in pairs]
-
-    def trees_of(self, bag: Any, place: Any) -> Any:
-        """The distinct trees of a bag; a single meaning is a bag of one."""
-        if isinstance(bag, (str, tuple)):
-            bag = [bag]
-        if not isinstance(bag, (list, set, frozenset)):
-            raise TypeError(f"{place}: the bag must be a list of meaning representations, got {bag!r:.80}")
-        if not bag:
-            raise ValueError(f"{place}: the bag is empty; at least one meaning representation must stand there")
-        if isinstance(bag, (set, frozenset)):  # whose order depends on the hash seed
-            bag = sorted(bag, key=repr)
-        try:
-            trees = [as_meaning(meaning) for meaning in bag]
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"{place}: {error}") from None
+    def checked_trees(self, trees: Any, place: Any) -> Any:
         trees = list(dict.fromkeys(folded(tree) if self.settings.fold_constants else tree for tree in trees))
         relations = relations_in(trees)
         if EMPTY.name in trees or any(EMPTY in roles for found in relations.values() for roles in found):
@@ -319,12 +270,6 @@ class SemanticModel(TaskModel):
         return max([parse, *parses], key=lambda parse: parse.value)
 
     # ---- model files ----------------------------------------------------------------------------
-
-    def stored_params(self) -> Any:
-        return {name: value for name, value in self.params.items() if name != "grammar"} | vars(self.settings)
-
-    def restored_params(self, params: Any) -> Any:
-        return params | {"grammar": self.grammar}
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {

@@ -163,4 +163,5 @@ class Ospas(Solver):
 
 def make_ospas(params: Any) -> Any:
     """The solver that parameters, read as attributes, ask for."""
-    return Ospas(**{name: getattr(params, name) for name in Ospas().get_params()})
+    given = {name: getattr(params, name) for name in Ospas().get_params()}
+    return Ospas(**given | {"max_iter": 1 if given["max_iter"] is None else given["max_iter"]})

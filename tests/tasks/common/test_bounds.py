@@ -40,6 +40,7 @@ NUMBERS = {
     "hash_bits": whole(1, 30),
     "random_state": whole(0, 2**32 - 1),
     "validation_fraction": SHARE,
+    "abstain_below": ([0.0, 0.5, 1.0], [-TINY, math.nextafter(1.0, 2.0)]),
 }
 OF_ONE = {"PathSearch.tol": SHARE, "LatentSVM.tol": NOT_NEGATIVE}
 OF_ONE |= {"SemanticParser.ngrams": whole(1, 1000)} | dict.fromkeys(

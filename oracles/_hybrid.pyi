@@ -1,0 +1,102 @@
+from enum import IntEnum
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+class Kind(IntEnum):
+    ROOT = 0
+    NODE = 1
+    SLOT = 2
+    STAGE = 3
+    LEFT = 4
+    BARE = 5
+    NOTHING = 6
+
+class Forest:
+    @property
+    def units(self) -> NDArray[np.int32]: ...
+    @property
+    def kinds(self) -> NDArray[np.int32]: ...
+    @property
+    def slot_ptr(self) -> NDArray[np.int32]: ...
+    @property
+    def slots(self) -> NDArray[np.int32]: ...
+    @property
+    def fill_ptr(self) -> NDArray[np.int32]: ...
+    @property
+    def fill(self) -> NDArray[np.int32]: ...
+    @property
+    def pairs(self) -> NDArray[np.int32]: ...
+    @property
+    def roots(self) -> NDArray[np.int32]: ...
+    @property
+    def root_pairs(self) -> NDArray[np.int32]: ...
+    @property
+    def most(self) -> int: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def n_slots(self) -> int: ...
+    def __init__(
+        self,
+        units: ArrayLike,
+        kinds: ArrayLike,
+        slots: list[list[tuple[int, list[tuple[int, int]]]]],
+        roots: list[tuple[int, int]],
+    ) -> None: ...
+
+class Layout:
+    n_units: int
+    n_slots: int
+    n_attributes: int
+    n_borders: int
+    n_pairs: int
+    n_features: int
+    word: int
+    begin: int
+    end: int
+    slot_begin: int
+    slot_end: int
+    wordless: int
+    empty: int
+    order: int
+    pair: int
+    def __init__(self, n_units: int, n_slots: int, n_attributes: int, n_borders: int, n_pairs: int) -> None: ...
+
+class Chart:
+    layout: Layout
+    depth: int
+    def __new__(cls, layout: Layout, depth: int = 4) -> Self: ...
+    def log_sum(
+        self, sentence: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64], *, best: bool = False
+    ) -> float: ...
+    def expect(
+        self, sentence: tuple[NDArray[np.int32], ...], forest: Forest, w: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64] | None]: ...
+    def learn(
+        self,
+        sentence: tuple[NDArray[np.int32], ...],
+        known: Forest,
+        free: Forest,
+        learner: Learner,
+        rate: float,
+        weight: float = 1.0,
+    ) -> float: ...
+    def edges(
+        self, kind: int, u: int, x: int, i: int, j: int
+    ) -> list[tuple[float, tuple[tuple[int, int, int, int, int], ...], tuple[int, ...]]]: ...
+
+class Learner:
+    weights: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    sum: NDArray[np.float64]
+    start: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    touched: NDArray[np.int32]
+    mark: NDArray[np.uint8]
+    n_steps: int
+    def __init__(self, weights: NDArray[np.float64], penalty: float) -> None: ...
+    def restart_average(self) -> None: ...
+    @property
+    def average(self) -> NDArray[np.float64]: ...

@@ -1,0 +1,262 @@
+"""Units of a meaning language, read off meanings: relations with slots for their arguments, and leaves without any."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol, format_meaning, parse_meaning, symbol_of
+
+# The slot of whole meanings.
+ROOT = -1
+
+
+class Unit(NamedTuple):
+    """What a node of a hybrid tree says.
+
+    `name` is a relation, or the text of a leaf; `places` has the slot of each argument: equal arguments share one. A
+    leaf has None there, or nothing if it is a relation without arguments.
+    """
+
+    name: str
+    places: tuple[int, ...] | None
+
+    @property
+    def n_slots(self) -> int:
+        return len(set(self.places or ()))
+
+    @property
+    def tree(self) -> Meaning:
+        """The tree of a leaf."""
+        return parse_meaning(self.name) if self.places is None else (self.name,)
+
+    @property
+    def symbol(self) -> Symbol:
+        return symbol_of(self.tree) if self.places is None else Symbol(self.name, len(self.places))
+
+    @property
+    def words(self) -> list[str]:
+        """The words that the constant of a leaf is written with."""
+        tree = self.tree
+        return words_of(tree if isinstance(tree, str) else tree[-1])
+
+
+def words_of(text: str) -> list[str]:
+    """Runs of letters and digits in a text, case folded."""
+    return re.findall(r"[^\W_]+", text.casefold())
+
+
+class Units:
+    """Units and their slots, numbered, and which unit may fill which slot.
+
+    Parameters
+    ----------
+    trees : iterable of meanings
+    grammar : MeaningGrammar, optional
+        Its constants are units, too, and its slots take all that they may.
+
+    Attributes
+    ----------
+    units : list of Unit
+    kinds : list of int
+        Of each unit its number or, for a name, `len(units)` and more: names of one kind fill the same slots.
+    slots : list of (unit, int)
+    pairs : dict
+        From (slot, unit) in the trees to None, in the order in which they came.
+    fillers : dict
+        From a slot to the numbers of the units that may fill it.
+    """
+
+    def __init__(self, trees: Iterable[Meaning], grammar: MeaningGrammar | None = None) -> None:
+        trees = list(dict.fromkeys(trees))
+        self.names = sorted(wrappers(trees))
+        self.units: list[Unit] = []
+        self.number: dict[Unit, int] = {}
+        self.slots: list[tuple[int, int]] = []
+        self.first_slot: list[int] = []
+        self.alike: dict[tuple[str, int], list[int]] = defaultdict(list)
+        self.pairs: dict[tuple[int, int], None] = {}
+        for tree in trees:
+            self._register(tree)
+        self.fillers: dict[int, list[int]] = defaultdict(list)
+        for slot, unit in self.pairs:
+            self.fillers[slot].append(unit)
+        if grammar is not None:
+            self._add_constants(grammar)
+        self._widen()
+        if grammar is not None:
+            self._follow(grammar)
+        self.kinds = self._find_kinds()
+
+    @property
+    def n_kinds(self) -> int:
+        """Numbers of units and kinds: those of kinds follow those of units."""
+        return max([len(self.units) - 1, *self.kinds]) + 1
+
+    def slots_of(self, unit: int) -> range:
+        """The numbers of a unit's slots."""
+        first = self.first_slot[unit]
+        return range(first, first + self.units[unit].n_slots)
+
+    def split(self, tree: Meaning) -> tuple[Unit, list[Meaning]]:
+        """The unit at the root of a tree, and what fills its slots."""
+        if isinstance(tree, str):
+            return Unit(tree, None), []
+        if tree[0] in self.names and len(tree) == 2 and isinstance(tree[1], str):
+            return Unit(format_meaning(tree), None), []
+        slots: dict[Meaning, int] = {}
+        places = tuple([slots.setdefault(part, len(slots)) for part in tree[1:]])
+        return Unit(tree[0], places), list(slots)
+
+    def splits(self, tree: Meaning) -> list[tuple[int, list[Meaning]]]:
+        """All numbers of units that may be at the root of a tree, each with what fills its slots.
+
+        Beside the unit of `split`, those that do not ask for its equal arguments to be equal.
+        """
+        unit, parts = self.split(tree)
+        if not unit.places:
+            return [(self.number[unit], parts)] if unit in self.number else []
+        found = []
+        for number in self.alike[unit.name, len(unit.places)]:
+            places = self.units[number].places or ()
+            filled = dict(zip(places, tree[1:], strict=True))
+            if all(filled[place] == part for place, part in zip(places, tree[1:], strict=True)):
+                found.append((number, [filled[s] for s in sorted(filled)]))
+        return found
+
+    def join(self, unit: int, parts: Sequence[Meaning]) -> Meaning:
+        """The inverse of `split`: the tree of a unit whose slots are filled."""
+        name, places = self.units[unit]
+        return self.units[unit].tree if not places else (name, *[parts[s] for s in places])
+
+    def numbers_of(self, tree: Meaning) -> list[int]:
+        """The numbers of the units of a tree, -1 for one that is not known."""
+        found, waiting = [], [tree]
+        while waiting:
+            unit, parts = self.split(waiting.pop())
+            found.append(self.number.get(unit, -1))
+            waiting += parts
+        return found
+
+    def _add(self, unit: Unit) -> int:
+        number = self.number.get(unit)
+        if number is None:
+            number = self.number[unit] = len(self.units)
+            self.units.append(unit)
+            self.first_slot.append(len(self.slots))
+            self.slots += [(number, s) for s in range(unit.n_slots)]
+            if unit.places:
+                self.alike[unit.name, len(unit.places)].append(number)
+        return number
+
+    def _register(self, tree: Meaning) -> None:
+        waiting = [(ROOT, tree)]
+        while waiting:
+            slot, node = waiting.pop()
+            unit, parts = self.split(node)
+            number = self._add(unit)
+            self.pairs[slot, number] = None
+            waiting += [(self.first_slot[number] + s, part) for s, part in enumerate(parts)]
+
+    def _add_constants(self, grammar: MeaningGrammar) -> None:
+        """Make the other constants of a category units like those that were seen, once enough of it were."""
+        named: dict[str, list[str]] = defaultdict(list)
+        for productions in grammar.by_symbol.values():
+            for category, pattern in productions:
+                if isinstance(pattern, str):
+                    named[category].append(str(pattern))
+        places: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+        for number, unit in enumerate(self.units):
+            if unit.places is None:
+                tree = unit.tree
+                name, constant = (None, tree) if isinstance(tree, str) else (tree[0], tree[1])
+                for category in grammar.categories(constant):
+                    places[category, name].append(number)
+        for (category, name), numbers in places.items():
+            slots = [slot for slot, units in self.fillers.items() if not set(numbers).isdisjoint(units)]
+            for constant in named[category] if len(numbers) > 1 else ():
+                unit = Unit(constant if name is None else format_meaning((name, constant)), None)
+                if unit not in self.number:
+                    number = self._add(unit)
+                    for slot in slots:
+                        self.fillers[slot].append(number)
+
+    def _widen(self) -> None:
+        """Let slots take what similar slots take: those that share two of their units, and half of the fewer."""
+        taken = {slot: frozenset(units) for slot, units in self.fillers.items() if slot != ROOT}
+        for slot, units in taken.items():
+            more = frozenset().union(*[other for other in taken.values() if similar(units, other)])
+            self.fillers[slot] += sorted(more - units)
+
+    def _follow(self, grammar: MeaningGrammar) -> None:
+        """Let slots take what the grammar says."""
+        symbols = [unit.symbol for unit in self.units]
+        for slot, (unit, s) in enumerate(self.slots):
+            taken = set(self.fillers[slot])
+            arguments = [a for a, place in enumerate(self.units[unit].places or ()) if place == s]
+            self.fillers[slot] += [
+                number
+                for number, symbol in enumerate(symbols)
+                if number not in taken and all(grammar.allows(symbols[unit], a, symbol) for a in arguments)
+            ]
+
+    def _find_kinds(self) -> list[int]:
+        """The kind of each unit; slots that took one name of a kind take all of them.
+
+        Names of a kind stand in the same relation of `wrappers`, or none, and fill most often one of the same slots.
+        """
+        leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
+        taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
+        group = {slot: min([slot, *[other for other in taken if similar(taken[slot], taken[other])]]) for slot in taken}
+        for slot in sorted(group):
+            group[slot] = group[group[slot]]
+        numbers: dict[Any, int] = {}
+        kinds = list(range(len(self.units)))
+        members: dict[int, list[int]] = defaultdict(list)
+        for leaf in sorted(leaves):
+            groups = Counter(group[slot] for slot in sorted(taken) if leaf in taken[slot])
+            tree = self.units[leaf].tree
+            described = tree[0] if not isinstance(tree, str) else None, groups.most_common(1)[0][0]
+            kinds[leaf] = len(self.units) + numbers.setdefault(described, len(numbers))
+            members[kinds[leaf]].append(leaf)
+        for units in self.fillers.values():
+            present = set(units)
+            for kind in sorted({kinds[unit] for unit in present & leaves}):
+                units += [unit for unit in members[kind] if unit not in present]
+        return kinds
+
+
+def similar(units: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether two slots share two of their units, and half of the fewer."""
+    shared = len(units & other)
+    return shared >= 2 and 2 * shared >= min(len(units), len(other))
+
+
+def wrappers(trees: Iterable[Meaning]) -> set[str]:
+    """Relations that are part of a name, as ``stateid('texas')``.
+
+    Those of one argument, always a constant, that are no whole meaning and most of whose constants have no other place.
+    """
+    trees = list(trees)
+    constants: dict[str, set[str]] = defaultdict(set)
+    places: dict[str, set[Any]] = defaultdict(set)
+    refused = {tree[0] for tree in trees if not isinstance(tree, str)}
+    waiting = trees[:]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            continue
+        if len(node) != 2 or not isinstance(node[1], str):
+            refused.add(node[0])
+        for k, part in enumerate(node[1:]):
+            if isinstance(part, str):
+                constants[node[0]].add(part)
+                places[part].add((symbol_of(node), k))
+        waiting += node[1:]
+    return {
+        name
+        for name, of_name in constants.items()
+        if name not in refused and 2 * sum(len(places[c]) == 1 for c in of_name) > len(of_name)
+    }

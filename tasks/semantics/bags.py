@@ -1,0 +1,109 @@
+"""What the models of a semantic parser share: sentences and bags that are read and checked, the grammar, the file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+from numpy.typing import NDArray
+
+from structsvm.structures.meanings import MeaningGrammar, as_meaning
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.semantics.features import split_sentence
+
+
+def as_grammar(grammar: Any) -> Any:
+    """A `MeaningGrammar` of one, of its text, or of the file of this path."""
+    if grammar is None or isinstance(grammar, MeaningGrammar):
+        return grammar
+    if isinstance(grammar, str) and "->" in grammar:
+        return MeaningGrammar(grammar)
+    return MeaningGrammar(Path(grammar).read_text(encoding="utf-8"), os.fspath(grammar))
+
+
+class BagModel(TaskModel):
+    """Base of the models.
+
+    Attributes
+    ----------
+    methods : dict
+        The models by the names of their methods.
+    followed, fixed : tuple of str
+        Parameters that the model follows, and those of them that must stay the same once it is trained.
+    """
+
+    kind = "semantics"
+    estimator = "SemanticParser"
+    methods: ClassVar[dict[str, Any]] = {}
+    method: ClassVar[str]
+    followed: ClassVar[tuple[str, ...]]
+    fixed: ClassVar[tuple[str, ...]]
+    settings: SimpleNamespace
+    grammar: Any
+
+    def __init_subclass__(cls, *, method: str) -> None:
+        super().__init_subclass__()
+        cls.method = method
+        cls.methods[method] = cls
+
+    def follow(self, params: Any) -> None:
+        """Take the settings from parameters; ValueError if what was learnt does not allow it."""
+        settings = SimpleNamespace(**{name: getattr(params, name) for name in self.followed})
+        if self.result is not None:
+            for name in self.fixed:
+                if getattr(settings, name) != getattr(self.settings, name):
+                    raise ValueError(f"the model was trained with another {name!r}; set it back, or train afresh")
+        self.settings, self.grammar = settings, as_grammar(params.grammar)
+
+    def read(self, sentences: Any, bags: Any, places: Any = None) -> tuple[Any, Any]:
+        """Tokens of sentences and trees of bags, checked; `places` are what messages call the sentences."""
+        if len(sentences) != len(bags):
+            raise ValueError(f"there are {len(sentences)} sentences and {len(bags)} bags")
+        places = [f"sentence {i}" for i in range(len(bags))] if places is None else places
+        trees = [self.trees_of(bag, place) for bag, place in zip(bags, places, strict=True)]
+        return self.tokens_of(sentences, places, allow_empty=False), trees
+
+    def tokens_of(self, sentences: Any, places: Any = None, *, allow_empty: bool = True) -> list[Any]:
+        """Words of sentences, checked; `places` as for `read`."""
+        places = [f"sentence {i}" for i in range(len(sentences))] if places is None else places
+        pairs = zip(sentences, places, strict=True)
+        options = {"lowercase": self.settings.lowercase, "allow_empty": allow_empty}
+        return [split_sentence(sentence, place, **options) for sentence, place in pairs]
+
+    def trees_of(self, bag: Any, place: Any) -> Any:
+        """The distinct trees of a bag; a single meaning is a bag of one."""
+        if isinstance(bag, (str, tuple)):
+            bag = [bag]
+        if not isinstance(bag, (list, set, frozenset)):
+            raise TypeError(f"{place}: the bag must be a list of meaning representations, got {bag!r:.80}")
+        if not bag:
+            raise ValueError(f"{place}: the bag is empty; at least one meaning representation must stand there")
+        if isinstance(bag, (set, frozenset)):  # whose order depends on the hash seed
+            bag = sorted(bag, key=repr)
+        try:
+            trees = [as_meaning(meaning) for meaning in bag]
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"{place}: {error}") from None
+        return self.checked_trees(trees, place)
+
+    def checked_trees(self, trees: Any, place: Any) -> Any:
+        """The distinct trees of a list; ValueError, beginning with `place`, for what the model cannot hold."""
+        raise NotImplementedError
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def stored_params(self) -> Any:
+        return {name: value for name, value in self.params.items() if name not in ("grammar", "executor")} | vars(
+            self.settings
+        )
+
+    def restored_params(self, params: Any) -> Any:
+        return params | {"grammar": self.grammar, "executor": None}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        # Files of earlier versions do not name it.
+        model: Self = cls.methods[header.get("method", "ospas")].from_file(header, arrays)
+        return model

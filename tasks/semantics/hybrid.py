@@ -1,0 +1,176 @@
+"""A semantic parser whose meanings are hybrid trees, learnt from bags by likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.dual.parallel import parallel_map
+from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
+from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
+from structsvm.structures.meanings import MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.structures.units import Units
+from structsvm.tasks.semantics.bags import BagModel
+from structsvm.tasks.semantics.likelihood import HybridProblem, hybrid_trees
+
+# Arguments of a relation: the chart has a stage for each set of them.
+MAX_ARITY = 8
+
+# Meanings whose probability is looked at, those of the best derivations, in a search over so many partial ones.
+CONSIDERED, MOST_PARTIAL = 4, 2000
+
+WEIGHTS = {
+    "features": Array("i8", ("n_stored",), within=(0, "n_features"), once=True),
+    "weights": Array("f8", ("n_stored",)),
+}
+
+EMPTY = Symbol("-", None)
+
+
+class HybridModel(BagModel, method="hybrid"):
+    """Units, lexicon, features and their weights.
+
+    Attributes
+    ----------
+    hybrid : HybridTrees
+    meanings : list of trees
+        Those of training, from which the units are read.
+    """
+
+    fixed = ("lowercase",)
+    followed = (*fixed, "abstain_below")
+    hybrid: HybridTrees
+    meanings: list[Any]
+
+    def __init__(self, params: Any) -> None:
+        super().__init__()
+        self.executor = getattr(params, "executor", None)
+        self.follow(params)
+
+    def follow(self, params: Any) -> None:
+        super().follow(params)
+        self.executor = getattr(params, "executor", None)
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def checked_trees(self, trees: Any, place: Any) -> Any:
+        trees = list(dict.fromkeys(trees))
+        waiting = [*trees]
+        while waiting:
+            node = waiting.pop()
+            if not isinstance(node, str):
+                if len(node) - 1 > MAX_ARITY:
+                    raise ValueError(f"{place}: {node[0]} has {len(node) - 1} arguments, more than {MAX_ARITY}")
+                waiting += node[1:]
+        return trees
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """The sentences and bags that `read` returns."""
+        tokens, bags = data
+        meanings = list(dict.fromkeys(chain.from_iterable(bags)))
+        if not self.is_trained:
+            self.meanings = meanings
+            self.hybrid = hybrid_trees(tokens, bags, self.grammar)
+        elif not set(meanings) <= set(self.meanings):
+            raise ValueError("the sentences have meanings that the model was not trained on; train afresh")
+        return HybridProblem(self.hybrid, tokens, bags), sample_weight
+
+    def state_after(self, run: Any, passes: int | None) -> Any:
+        return None  # a warm start begins with the weights
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def accepts(self, meaning: Any) -> bool:
+        """Whether a meaning is one of the grammar, and can be run."""
+        if self.grammar is not None and not self.grammar.accepts(meaning):
+            return False
+        return self.executor is None or bool(self.executor(format_meaning(meaning)))
+
+    def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
+        """For each sentence at most k meanings with their probabilities, the most probable first."""
+        bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
+        considered = max(k, CONSIDERED)
+
+        def of_part(part: Any) -> Any:
+            hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
+            most = max(MOST_PARTIAL, 200 * k)
+            found = []
+            for sentence in part:
+                words = [token[0] for token in sentence]
+                ranked = hybrid.kbest(words, self.weights, considered, accepts=self.accepts, most=most)
+                found.append(ranked[:k])
+            return found
+
+        parts = [tokens[a:b] for a, b in pairwise(bounds)]
+        return list(chain.from_iterable(parallel_map(of_part, parts, n_jobs)))
+
+    def best(self, tokens: Any, n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
+        """The most probable meaning of each sentence, None where there is none that is probable enough."""
+        least = self.settings.abstain_below or 0.0
+        return [found[0] if found and found[0][1] >= least else None for found in self.kbest(tokens, 1, n_jobs)]
+
+    def parse(self, tokens: Any, n_jobs: int = 1) -> Any:
+        """The meaning of each sentence, as a list with a tree or none."""
+        return [[] if found is None else [found[0].meaning] for found in self.best(tokens, n_jobs)]
+
+    def align(self, tokens: Any) -> list[Any]:
+        """The symbol of the unit that each word belongs to, of each sentence: a list of lists."""
+        out = []
+        for sentence, found in zip(tokens, self.best(tokens), strict=True):
+            symbols = [EMPTY] * len(sentence)
+            for name, _, words in found[0].nodes if found is not None else ():
+                for t in words:
+                    symbols[t] = Symbol(name, None)
+            out.append(symbols)
+        return out
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        hybrid = self.hybrid
+        header = {
+            "method": self.method,
+            "grammar": None if self.grammar is None else self.grammar.text,
+            "meanings": [format_meaning(tree) for tree in self.meanings],
+            "calls": hybrid.lexicon.calls,
+            "always": hybrid.lexicon.always,
+            "attributes": [*hybrid.attributes],
+            "borders": [*hybrid.borders],
+        }
+        stored = np.flatnonzero(self.weights)
+        return header, {"features": stored, "weights": self.weights[stored]}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        params = header["params"]
+        least = params["abstain_below"]
+        if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
+            raise ValueError(f"a least probability of {least!r:.80}")
+        settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
+        model = cls(SimpleNamespace(**settings, grammar=None))
+        model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
+        model.meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
+        units = Units(model.meanings, model.grammar)
+        calls, always = header["calls"], header["always"]
+        for leaves in [always, *calls.values()]:
+            if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
+                raise ValueError("a leaf of the lexicon that is none")
+        lexicon = Lexicon(units, calls, always)
+        attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
+        model.hybrid = HybridTrees(units, lexicon, attributes, borders)
+        checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)
+        model.weights = np.zeros(model.hybrid.n_features)
+        model.weights[checked["features"]] = checked["weights"]
+        return model
+
+
+def describe(derivation: Derivation, words: Sequence[str]) -> str:
+    """A drawing: a unit a line, indented below the one whose argument it is, with its words beside it."""
+    rows = [(f"{'  ' * depth}{name}", " ".join(words[t] for t in own)) for name, depth, own in derivation.nodes]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {own}".rstrip() for name, own in rows)

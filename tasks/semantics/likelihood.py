@@ -1,0 +1,284 @@
+"""The likelihood of bags of meanings, whose derivations are hidden, and stochastic steps that raise it.
+
+    max_w  sum_i log p(bag_i | x_i) - 1/2 |w - w0|^2 / C,    p(bag | x) = sum over its meanings' derivations / over all
+
+It is not concave, and begins at w0: weights from co-occurrence (IBM model 1). The steps are those of AdaGrad; from a
+third of the passes on they are averaged.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, defaultdict
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm._problem import BoundProblem
+from structsvm.checkpoint import as_array
+from structsvm.checksum import checksum
+from structsvm.dual._weights import checked_array, half_norm
+from structsvm.oracles._hybrid import Learner
+from structsvm.oracles.hybrid import (
+    BEGIN,
+    END,
+    HybridTrees,
+    Lexicon,
+    border_attributes,
+    rare_attributes,
+    word_attributes,
+)
+from structsvm.parameters import POSITIVE, seed_from
+from structsvm.solvers.base import Run, Solver
+from structsvm.structures.units import Units
+
+# Of the weights at the start: a word that says a unit, by the log of how much; a word of its name; a unit without words
+# below others, and one in a span without words.
+PRIOR, NAMED, WORDLESS, EMPTY = 0.2, 2.0, -1.0, -2.0
+# Passes of IBM model 1, and the probability of a pair that makes no difference.
+IBM_PASSES, LEAST = 8, 1e-3
+
+
+def hybrid_trees(tokens: Any, bags: Any, grammar: Any) -> HybridTrees:
+    """The units, lexicon and features of training sentences."""
+    units = Units(chain.from_iterable(bags), grammar)
+    sentences = [[token[0] for token in sentence] for sentence in tokens]
+    n_words = Counter(chain.from_iterable(sentences))
+    # A word has a feature of its own; if it was seen once, those of rare words, too.
+    of_words = {f"w:{word}": None for word in n_words}
+    of_words |= {f"w:{word}": None for unit in units.units if unit.n_slots == 0 for word in unit.words}
+    known = dict(of_words)
+    for word, n in n_words.items():
+        if n == 1:
+            of_words |= dict.fromkeys(rare_attributes(word))
+    n_beside: Counter[str] = Counter()
+    of_borders: dict[str, None] = {}
+    for sentence in sentences:
+        around = [BEGIN, *sentence, END]
+        for t in range(1, len(around) - 1):
+            n_beside.update(word_attributes(around, t, known)[-2:])
+        for t in range(len(around) - 1):
+            of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
+    of_words |= dict.fromkeys(name for name, n in n_beside.items() if n > 1)
+    lexicon = Lexicon.learn(units, sentences, shares(units, bags))
+    return HybridTrees(units, lexicon, list(of_words), list(of_borders))
+
+
+def shares(units: Units, bags: Any) -> list[dict[int, float]]:
+    """For each bag, the share of its meanings that have each unit."""
+    out = []
+    for trees in bags:
+        share: dict[int, float] = defaultdict(float)
+        for tree in trees:
+            for number in dict.fromkeys(units.numbers_of(tree)):
+                share[number] += 1 / len(trees)
+        out.append(share)
+    return out
+
+
+def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.float64]:
+    """Weights from how words and units go together: IBM model 1, each word said by one of its bag's units."""
+    units, layout = hybrid.units, hybrid.layout
+    words = {word: k for k, word in enumerate(dict.fromkeys(t[0] for sentence in tokens for t in sentence))}
+    data = []
+    for sentence, share in zip(tokens, shares(units, bags), strict=True):
+        data.append((np.array([words[t[0]] for t in sentence]), np.array(list(share)), np.array(list(share.values()))))
+    p = np.ones((len(units.units), len(words)))
+    count = np.zeros_like(p)
+    for _ in range(IBM_PASSES):
+        count[:] = 1e-9
+        for of_words, of_units, weight in data:
+            posterior = p[np.ix_(of_units, of_words)] * weight[:, None]
+            posterior /= posterior.sum(axis=0)
+            np.add.at(count, (of_units[:, None], of_words), posterior)
+        p = count / count.sum(axis=1, keepdims=True)
+    says = np.log(np.maximum(count / count.sum(axis=0), LEAST) / LEAST)
+    w = np.zeros(layout.n_features)
+    of_word = w[: layout.begin].reshape(layout.n_units, layout.n_attributes)
+    columns = [hybrid.attributes[f"w:{word}"] for word in words]
+    of_word[: len(units.units), columns] = PRIOR * says
+    for number, unit in enumerate(units.units):
+        if unit.n_slots == 0:
+            of_word[number, [hybrid.attributes[f"w:{word}"] for word in unit.words]] += NAMED
+    w[layout.wordless : layout.empty] = WORDLESS
+    w[layout.empty : layout.order] = EMPTY
+    return w
+
+
+class HybridProblem(BoundProblem):
+    """Sentences with their bags of meanings, encoded for the charts."""
+
+    offers = frozenset({"meanings in bags"})
+    formulation = {"rescaling": None, "penalty": "linear"}
+
+    def __init__(self, hybrid: HybridTrees, tokens: Any, bags: Any) -> None:
+        super().__init__(len(tokens), hybrid.n_features, is_exact=False)
+        self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
+        units = hybrid.units
+        leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
+        sentences = [[token[0] for token in sentence] for sentence in tokens]
+        self.encoded = [hybrid.encode(words) for words in sentences]
+        self.known = [hybrid.known(trees) for trees in bags]
+        self.free = [
+            hybrid.free(hybrid.lexicon.called(words) | (leaves & set(forest.units.tolist())))[0]
+            for words, forest in zip(sentences, self.known, strict=True)
+        ]
+
+    def structure_fingerprint(self) -> int:
+        """A checksum of units and features."""
+        hybrid = self.hybrid
+        return checksum([as_array(repr((hybrid.units.units, [*hybrid.attributes], [*hybrid.borders])))])
+
+    def fingerprint(self) -> int:
+        """A checksum of the sentences and the bags."""
+        return checksum([as_array(repr((self.tokens, self.bags)))])
+
+
+class LikelihoodState:
+    """Weights and what AdaGrad keeps of its steps."""
+
+    kind = "bag likelihood"
+
+    def __init__(self, weights: NDArray[np.float64], penalty: float) -> None:
+        self.learner = Learner(weights, penalty)
+        self.n_argmax = 0
+        self.n_left_out = 0
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        learner = self.learner
+        arrays = {name: getattr(learner, name).copy() for name in ("weights", "squares", "sum", "start")}
+        return arrays | {"counters": np.array([learner.n_steps, self.n_argmax, self.n_left_out])}
+
+    def set_state(self, arrays: Any, *, adapt: bool = False) -> None:
+        learner = self.learner
+        shape = learner.weights.shape
+        checked = {n: checked_array(arrays, n, np.float64, shape) for n in ("weights", "squares", "sum", "start")}
+        counters = checked_array(arrays, "counters", np.int64, (3,))
+        if (counters < 0).any() or not all(np.isfinite(array).all() for array in checked.values()):
+            raise ValueError("counters of the training state must not be negative, its weights finite")
+        for name, array in checked.items():
+            getattr(learner, name)[:] = array
+        learner.n_steps, self.n_argmax, self.n_left_out = counters.tolist()
+
+
+class LikelihoodSchedule:
+    """One step per sentence, in an order that a pass draws."""
+
+    def __init__(self, problem: HybridProblem, state: LikelihoodState, solver: Any, weight: Any, seed: int) -> None:
+        self.problem, self.state, self.solver, self.weight, self.seed = problem, state, solver, weight, seed
+        self.n_samples = problem.n_samples
+        self.next = self.n_samples
+        self.n_passes = 0
+        self.loss = 0.0
+
+    def start_pass(self) -> None:
+        if self.n_passes == self.solver.max_iter // 3:
+            self.state.learner.restart_average()
+        self.order = np.random.default_rng([self.seed, self.n_passes]).permutation(self.n_samples)
+        self.next, self.loss = 0, 0.0
+
+    def run(self, seconds: float) -> bool:
+        end, state, problem = time.perf_counter() + seconds, self.state, self.problem
+        while self.next < self.n_samples:
+            i = int(self.order[self.next])
+            weight = 1.0 if self.weight is None else float(self.weight[i])
+            if weight > 0.0:
+                learnt = problem.hybrid.chart.learn(
+                    problem.encoded[i], problem.known[i], problem.free[i], state.learner, self.solver.rate, weight
+                )
+                state.n_argmax += 2
+                if learnt == -np.inf:
+                    state.n_left_out += 1
+                else:
+                    self.loss -= weight * learnt
+            self.next += 1
+            if time.perf_counter() > end and self.next < self.n_samples:
+                return False
+        self.n_passes += 1
+        return True
+
+    def get_state(self) -> NDArray[np.float64]:
+        return np.array([self.n_passes, self.seed], dtype=np.float64)
+
+    def set_state(self, numbers: Any) -> None:
+        numbers = np.asarray(numbers)
+        if numbers.dtype != np.float64 or numbers.shape != (2,) or not (numbers >= 0.0).all():
+            raise ValueError("array 'schedule' of the training state must be 2 numbers, not negative")
+        self.n_passes, self.seed = (int(number) for number in numbers)
+        self.next = self.n_samples
+
+
+class LikelihoodRun(Run):
+    """A run whose weights are the average of the last passes."""
+
+    @property
+    def weights(self) -> Any:
+        return self.state.learner.average
+
+    def norms(self) -> tuple[float, float]:
+        return half_norm(self.weights), np.nan
+
+
+class BagLikelihood(Solver):
+    """AdaGrad on the likelihood of bags of meanings; it claims no objective, which is not concave.
+
+    Parameters
+    ----------
+    C : float, default=1000.0
+        Inverse weight of the penalty ``1/2 |w - w0|^2`` in each step.
+    max_iter : int, default=10
+        Passes.
+    rate : float, default=0.2
+        Longest step of a weight, roughly.
+    random_state : int, RandomState or None
+        Seeds the order of the sentences.
+    checkpoint, checkpoint_every
+        As for `LaRank`.
+    """
+
+    needs = frozenset({"meanings in bags"})
+    max_iter: int
+
+    _constraints = Solver._constraints | {"C": POSITIVE, "rate": POSITIVE}
+
+    def __init__(
+        self,
+        C: float = 1000.0,
+        *,
+        max_iter: int = 10,
+        rate: float = 0.2,
+        random_state: int | np.random.RandomState | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+    ) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.rate = rate
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+
+    def formulation(self) -> Any:
+        return HybridProblem.formulation
+
+    def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
+        """Return a fresh `LikelihoodRun`; `base` are the weights to begin with, by default those of co-occurrence."""
+        if base is None:
+            base = first_weights(problem.hybrid, problem.tokens, problem.bags)
+        state = LikelihoodState(np.array(base, dtype=np.float64), 1.0 / self.C)
+        schedule = LikelihoodSchedule(problem, state, self, sample_weight, seed_from(self.random_state))
+        return LikelihoodRun(self, problem, state, schedule)
+
+
+def make_likelihood(params: Any) -> BagLikelihood:
+    """The solver that parameters, read as attributes, ask for."""
+    passes = {} if params.max_iter is None else {"max_iter": params.max_iter}
+    return BagLikelihood(
+        **passes,
+        random_state=params.random_state,
+        checkpoint=params.checkpoint,
+        checkpoint_every=params.checkpoint_every,
+    )

@@ -1,0 +1,279 @@
+"""Hybrid trees against the enumeration of all derivations: sums, the best, expectations, the k best meanings."""
+
+import itertools
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structsvm.oracles._hybrid import Chart, Forest, Layout
+from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
+from structsvm.structures.meanings import MeaningGrammar, parse_meaning
+from structsvm.structures.units import ROOT, Units, wrappers
+
+TREES = [
+    [parse_meaning(text) for text in texts]
+    for texts in (
+        ["f(a)", "g(a,b)"],
+        ["f(g(a,b))", "g(f(a),b)", "f(f(b))"],
+        ["g(a,a)", "g(b,a)", "s()"],
+        ["h(a,f(b),s())", "f(a)"],
+        ["k(l('x y'))", "k(k(l('z')))", "k(m(l('x y'),b))"],
+    )
+]
+
+
+def trees_of(trees, words, depth=2):
+    units = Units(trees)
+    around = ["\x02", *words, "\x03"]
+    attributes = sorted({f"w:{word}" for word in words})
+    attributes += sorted({n for t in range(1, len(around) - 1) for n in word_attributes(around, t, attributes)})
+    borders = sorted({n for pair in itertools.pairwise(around) for n in border_attributes(*pair)})
+    leaves = [u for u, unit in enumerate(units.units) if unit.n_slots == 0]
+    return HybridTrees(units, Lexicon(units, {}, leaves), list(dict.fromkeys(attributes)), borders, depth)
+
+
+def reference(hybrid, words, w):
+    """``[(meaning, score, features)]`` of all derivations, from the definition, without a chart."""
+    units, lay, n = hybrid.units, hybrid.layout, len(words)
+    word_ptr, word_att, border_ptr, border_att = (array.tolist() for array in hybrid.encode(words))
+    in_word = [word_att[a:b] for a, b in itertools.pairwise(word_ptr)]
+    in_border = [border_att[a:b] for a, b in itertools.pairwise(border_ptr)]
+    kinds = units.kinds
+
+    def of_word(u, t):
+        rows = {u, kinds[u]}
+        return [lay.word + row * lay.n_attributes + a for row in rows for a in in_word[t]]
+
+    def of_span(begin, end, row, i, j):
+        borders = lay.n_borders
+        return [begin + row * borders + a for a in in_border[i]] + [end + row * borders + a for a in in_border[j]]
+
+    def empties(u, height):
+        """Trees of unit u without words, ``(meaning, features)``."""
+        slots = list(units.slots_of(u))
+        if slots and height == 0:
+            return
+        for parts, features in choices([(s, None) for s in slots], height - 1):
+            yield units.join(u, parts), [lay.empty + kinds[u], *features]
+
+    def choices(slots, height):
+        if not slots:
+            yield [], []
+            return
+        slot = slots[0][0]
+        for c in units.fillers.get(slot, ()):
+            for part, features in empties(c, height):
+                for rest, more in choices(slots[1:], height):
+                    yield [part, *rest], [lay.pair + hybrid.pair(slot, c), *features, *more]
+
+    memo = {}  # (u, i, j) -> (wordless units on top, meaning, features), by level
+
+    def made(u, i, j):
+        """Trees of unit u over [i, j), with the children known so far."""
+        own = of_span(lay.begin, lay.end, kinds[u], i, j)
+        slots = list(units.slots_of(u))
+        # Which children have words, in which order, and where they begin and end.
+        for order in orders(range(len(slots))):
+            silent = [s for a, s in enumerate(slots) if a not in order]
+            for spans in placed(i, j, len(order)):
+                covered = {t for a, b in spans for t in range(a, b)}
+                words_of_own = [t for t in range(i, j) if t not in covered]
+                whole = spans == [(i, j)]
+                arranged = []
+                for rank, a in enumerate(order):
+                    filled = {*order[:rank], *[x for x in range(len(slots)) if x not in order]}
+                    if rank:
+                        arranged.append(lay.order + 2 * slots[a] + any(x > a for x in filled))
+                base = own + arranged + [f for t in words_of_own for f in of_word(u, t)]
+                if whole:
+                    base.append(lay.wordless + kinds[u])
+                for kids, more in filled_by([slots[a] for a in order], spans):
+                    if whole and max((k for k, _ in kids), default=0) >= hybrid.depth:
+                        continue
+                    for rest, nothing in choices([(s, None) for s in silent], hybrid.depth):
+                        part = dict(zip([slots[a] for a in order], [m for _, m in kids]))
+                        part |= dict(zip(silent, rest))
+                        level = kids[0][0] + 1 if whole else 0
+                        yield level, units.join(u, [part[s] for s in slots]), base + more + nothing
+
+    def filled_by(slots, spans):
+        if not slots:
+            yield [], []
+            return
+        slot, (i, j) = slots[0], spans[0]
+        for c in units.fillers.get(slot, ()):
+            for level, meaning, features in memo[c, i, j]:
+                own = [*of_span(lay.slot_begin, lay.slot_end, slot, i, j), lay.pair + hybrid.pair(slot, c)]
+                for rest, more in filled_by(slots[1:], spans[1:]):
+                    yield [(level, meaning), *rest], own + features + more
+
+    # Units without words above one another over one span: level by level, from the smallest spans on.
+    for length in range(1, n + 1):
+        for i in range(n - length + 1):
+            j = i + length
+            memo |= {(u, i, j): [] for u in range(len(units.units))}
+            for level in range(hybrid.depth + 1):
+                new = [[d for d in made(u, i, j) if d[0] == level] for u in range(len(units.units))]
+                for u, of_unit in enumerate(new):
+                    memo[u, i, j] += of_unit
+    out = []
+    for u in units.fillers[ROOT]:
+        for _, meaning, features in memo[u, 0, n]:
+            features = [*features, lay.pair + hybrid.pair(ROOT, u)]
+            out.append((meaning, float(sum(w[f] for f in features)), features))
+    return out
+
+
+def orders(items):
+    """All sequences of distinct items."""
+    yield ()
+    for item in items:
+        for rest in orders([x for x in items if x != item]):
+            yield item, *rest
+
+
+def placed(i, j, k):
+    """All lists of k spans, each of a word or more, from left to right in [i, j)."""
+    if k == 0:
+        yield []
+        return
+    for a in range(i, j):
+        for b in range(a + 1, j + 1):
+            for rest in placed(b, j, k - 1):
+                yield [(a, b), *rest]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sampled_from(TREES), st.lists(st.sampled_from("pqx"), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
+def test_all_derivations(trees, words, seed):
+    hybrid = trees_of(trees, words, depth=1 + seed % 2)
+    if hybrid.log_sum(words, np.zeros(hybrid.n_features)) > math.log(1500):
+        hybrid = trees_of(trees, words[:1], depth=1)
+        words = words[:1]
+    w = np.random.default_rng(seed).normal(size=hybrid.n_features)
+    found = reference(hybrid, words, w)
+    if not found:
+        assert hybrid.log_sum(words, w) == -math.inf and hybrid.argmax(words, w) is None
+        return
+    scores = np.array([score for _, score, _ in found])
+    log_sum = np.logaddexp.reduce(scores)
+    value, expectation = hybrid.expect(words, w)
+    assert value == pytest.approx(log_sum) == pytest.approx(hybrid.log_sum(words, w))
+    wanted = np.zeros(hybrid.n_features)
+    for (_, _, features), p in zip(found, np.exp(scores - log_sum), strict=True):
+        np.add.at(wanted, features, p)
+    np.testing.assert_allclose(expectation, wanted, atol=1e-9)
+    best = hybrid.argmax(words, w)
+    assert best.score == pytest.approx(scores.max())
+    assert max(score for meaning, score, _ in found if meaning == best.meaning) == pytest.approx(scores.max())
+    # Of one meaning, of two, and the best meanings in order.
+    by_meaning = defaultdict(list)
+    for meaning, score, _ in found:
+        by_meaning[meaning].append(score)
+    for meaning in list(by_meaning)[:5]:
+        assert hybrid.log_sum(words, w, [meaning]) == pytest.approx(np.logaddexp.reduce(by_meaning[meaning]))
+        assert hybrid.complete(words, [meaning], w).score == pytest.approx(max(by_meaning[meaning]))
+    bag = list(by_meaning)[:2]
+    both = [score for meaning in bag for score in by_meaning[meaning]]
+    assert hybrid.log_sum(words, w, bag) == pytest.approx(np.logaddexp.reduce(both))
+    assert hybrid.expect(words, w, bag)[0] == pytest.approx(np.logaddexp.reduce(both))
+    assert hybrid.complete(words, bag, w).meaning in bag
+    kbest = hybrid.kbest(words, w, 3)
+    ranked = sorted(map(max, by_meaning.values()), reverse=True)[:3]
+    assert len({d.meaning for d, _ in kbest}) == len(kbest)
+    np.testing.assert_allclose(sorted([d.score for d, _ in kbest], reverse=True), ranked)
+    for derivation, p in kbest:
+        assert derivation.score == pytest.approx(max(by_meaning[derivation.meaning]))
+        assert p == pytest.approx(np.exp(np.logaddexp.reduce(by_meaning[derivation.meaning]) - log_sum))
+
+
+@pytest.mark.parametrize("trees", [TREES[0], *TREES[2:]], ids=range(len(TREES) - 1))
+def test_derivations_come_in_order_and_all(trees):
+    words = ["p", "x"]
+    hybrid = trees_of(trees, words)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    found = list(hybrid.derivations(words, w))
+    scores = [d.score for d in found]
+    assert scores == sorted(scores, reverse=True)
+    np.testing.assert_allclose(scores, sorted([score for _, score, _ in reference(hybrid, words, w)], reverse=True))
+    for derivation in found:
+        covered = sorted(t for _, _, own in derivation.nodes for t in own)
+        assert covered == [0, 1]  # each word belongs to one unit
+
+
+def test_expectations_are_derivatives():
+    words = ["p", "q", "x", "y", "p"]
+    hybrid = trees_of(TREES[3], words, depth=3)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=hybrid.n_features)
+    _, expectation = hybrid.expect(words, w)
+    for _ in range(20):
+        step = rng.normal(size=len(w))
+        up, down = (hybrid.log_sum(words, w + sign * 1e-5 * step) for sign in (1, -1))
+        assert (up - down) / 2e-5 == pytest.approx(expectation @ step, abs=1e-6)
+
+
+def test_large_weights_do_not_overflow():
+    words = ["p", "q"] * 20
+    hybrid = trees_of(TREES[1], words)
+    w = 200.0 * np.ones(hybrid.n_features)
+    w[hybrid.layout.begin :] = 0.0
+    assert np.isfinite(hybrid.log_sum(words, w))
+    assert hybrid.argmax(words, w).score > 40 * 200.0
+
+
+def test_a_sentence_without_words_has_no_meaning():
+    hybrid = trees_of(TREES[0], ["p"])
+    assert hybrid.argmax([], np.zeros(hybrid.n_features)) is None
+    assert hybrid.kbest([], np.zeros(hybrid.n_features), 2) == []
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="a unit has 9 arguments, more than 8"):
+        Forest([0], [0], [[(s, []) for s in range(9)]], [(0, 0)])
+    hybrid = trees_of(TREES[0], ["p"])
+    with pytest.raises(KeyError):
+        hybrid.log_sum(["p"], np.zeros(hybrid.n_features), [parse_meaning("unknown(a)")])
+    assert isinstance(hybrid.chart, Chart) and isinstance(hybrid.layout, Layout)
+
+
+# ---- units -------------------------------------------------------------------------------------
+
+
+def test_names_and_their_kinds():
+    trees = [parse_meaning(f"answer(city(loc(stateid('{name}'))))") for name in ("new york", "ohio", "iowa")]
+    trees += [parse_meaning(f"answer(size(stateid('{name}')))") for name in ("new york", "ohio", "utah")]
+    trees += [parse_meaning("answer(city(all))"), parse_meaning("answer(size(city(all)))")]
+    assert wrappers(trees) == {"stateid"}
+    units = Units(trees)
+    names = {u: unit for u, unit in enumerate(units.units) if unit.name.startswith("stateid")}
+    assert len({units.kinds[u] for u in names}) == 1 and all(unit.n_slots == 0 for unit in names.values())
+    slot = next(s for s, (u, _) in enumerate(units.slots) if units.units[u].name == "loc")
+    assert set(names) <= set(units.fillers[slot])  # 'utah' was seen in size() only
+    for tree in trees:
+        unit, parts = units.split(tree)
+        assert units.join(units.number[unit], parts) == tree
+    grammar = MeaningGrammar(
+        "Q -> answer ( @C )\nC -> city ( @C )\nC -> loc ( @S )\nS -> stateid ( @N )\nC -> city ( all )\n"
+        "C -> size ( @S )\n" + "\n".join(f"N -> ' {n} '" for n in ("new york", "ohio", "iowa", "utah", "maine"))
+    )
+    assert "stateid('maine')" in [unit.name for unit in Units(trees, grammar).units]
+
+
+def test_equal_arguments_share_a_slot():
+    units = Units([parse_meaning("f(a,g(b,b),a)")])
+    assert {unit.name: unit.places for unit in units.units} == {"f": (0, 1, 0), "g": (0, 0), "a": None, "b": None}
+
+
+def test_what_a_lexicon_calls():
+    trees = [parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "oslo")]
+    units = Units(trees)
+    sentences = [["to", "san", "diego"], ["to", "rome"], ["up", "north"]]
+    bags = [dict.fromkeys(units.numbers_of(tree), 1.0) for tree in trees]
+    lexicon = Lexicon.learn(units, sentences, bags)
+    called = {units.units[u].name for u in lexicon.called(["north", "San-Diego".lower()])}
+    assert {"'san diego'", "'oslo'"} <= called and "'rome'" not in called

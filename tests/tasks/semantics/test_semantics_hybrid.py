@@ -1,0 +1,173 @@
+"""SemanticParser(method="hybrid"): what it learns from pairs and bags, confidence, files, refusals; GeoQuery."""
+
+import copy
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import structsvm
+from structsvm import ModelFileError
+from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
+from structsvm.metrics import meaning_scores
+from structsvm.model_file import read_model, write_model
+from structsvm.tasks import SemanticParser
+
+needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
+
+STATES = ["ohio", "texas", "iowa", "new york", "utah", "maine", "idaho", "south dakota"]
+
+
+def questions():
+    X, y = [], []
+    for state in STATES:
+        X += [
+            f"what is the capital of {state} ?",
+            f"how many people live in {state} ?",
+            f"which rivers run through {state}",
+        ]
+        y += [f"answer(capital(loc_2(stateid('{state}'))))", f"answer(population_1(stateid('{state}')))"]
+        y += [f"answer(river(traverse_2(stateid('{state}'))))"]
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def parser():
+    X, y = questions()
+    kept = [k for k, x in enumerate(X) if "people live in maine" not in x and "capital of south" not in x]
+    return SemanticParser(method="hybrid", random_state=0).fit([X[k] for k in kept], [y[k] for k in kept])
+
+
+def test_relations_without_words_and_names_of_two(parser):
+    X, y = questions()
+    assert parser.score(X, y) == 1.0
+    assert parser.predict(["how many people live in maine ?", "what is the capital of south dakota ?"]) == [
+        ["answer(population_1(stateid('maine')))"],
+        ["answer(capital(loc_2(stateid('south dakota'))))"],
+    ]
+    assert parser.relations_["answer"] == {1} and "stateid('new york')" in parser.symbols_
+    assert parser.n_iter_ == 10 and np.isnan(parser.result_.gap)
+
+
+def test_confidence(parser):
+    X, y = questions()
+    for best, meaning in zip(parser.predict_kbest(X[:6], 3), y[:6], strict=True):
+        probabilities = [p for _, p in best]
+        assert probabilities == sorted(probabilities, reverse=True) and sum(probabilities) <= 1.0 + 1e-9
+        assert best[0][0] == meaning and probabilities[0] > 0.5 and len({m for m, _ in best}) == len(best)
+    sure = copy.deepcopy(parser).set_params(abstain_below=1.0)
+    sure.model_.follow(sure)
+    assert sure.predict(["capital people rivers ?"]) == [[]] and sure.predict_derivation(["people"]) == [None]
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
+        parser.predict_kbest(X, 0)
+
+
+def test_derivations_say_which_words(parser):
+    (drawing,) = parser.predict_derivation(["what is the capital of new york ?"])
+    lines = drawing.splitlines()
+    assert [line.split()[0] for line in lines] == ["answer", "capital", "loc_2", "stateid('new"]
+    assert lines[-1].endswith("new york") and lines[1].startswith("  capital") and "capital" in lines[1].split()[1:]
+    (pairs,) = parser.predict_alignment(["what is the capital of new york ?"])
+    assert pairs[5] == ("new", "stateid('new york')") and len(pairs) == 8
+
+
+def test_an_executor_has_the_last_word(parser):
+    X, y = questions()
+    refusing = copy.deepcopy(parser)
+    refusing.model_.executor = lambda meaning: "capital" not in meaning
+    (best,) = refusing.predict_kbest(X[:1], 3)
+    assert y[0] not in [meaning for meaning, _ in best] and refusing.predict(X[:1]) != [[y[0]]]
+
+
+def test_files_and_copies(parser, tmp_path):
+    X, _ = questions()
+    said = parser.predict_kbest(X, 2)
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert isinstance(loaded, SemanticParser) and loaded.get_params() == parser.get_params()
+    for other in (loaded, pickle.loads(pickle.dumps(parser)), copy.deepcopy(parser), parser.set_params(n_jobs=2)):
+        assert other.predict_kbest(X, 2) == said
+    parser.set_params(n_jobs=None)
+    file = read_model(tmp_path / "m")
+    for meta, arrays in (
+        ({"method": "other"}, {}),
+        ({"meanings": [*file.meta["meanings"][:-1], "f("]}, {}),
+        ({"meanings": ["f(a)"]}, {}),
+        ({"always": [0]}, {}),
+        ({"calls": {"of": [10**6]}}, {}),
+        ({"attributes": ["a", "a"]}, {}),
+        ({"params": file.meta["params"] | {"abstain_below": 2.0}}, {}),
+        ({}, {"features": file.arrays["features"] + 10**7}),
+        ({}, {"weights": file.arrays["weights"] * np.nan}),
+    ):
+        write_model(tmp_path / "d", "semantics", file.meta | meta, file.arrays | arrays)
+        with pytest.raises(ModelFileError, match="not a sound semantics model"):
+            structsvm.load(tmp_path / "d")
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_simulated_worlds(level):
+    house, test = make_ambig_house(120, level, random_state=0), make_ambig_house(40, 0, random_state=1)
+    found = SemanticParser(method="hybrid", max_iter=5, random_state=0).fit(house.sentences, house.bags)
+    assert found.score(test.sentences, test.meanings) > 0.85
+    world, test = make_ambig_child_world(120, level, random_state=0), make_ambig_child_world(40, 0, random_state=9)
+    found = SemanticParser(method="hybrid", max_iter=5, random_state=0).fit(world.sentences, world.bags)
+    assert found.score(test.sentences, test.meanings) > 0.8
+
+
+def test_a_checkpoint_resumes_bit_for_bit(tmp_path):
+    X, y = questions()
+    settings = {"method": "hybrid", "max_iter": 4, "random_state": 0}
+    whole = SemanticParser(**settings).fit(X, y)
+    SemanticParser(**settings, checkpoint=tmp_path / "c").fit(X, y)
+    again = SemanticParser(**settings, checkpoint=tmp_path / "c").fit(X, y)  # from the last one: pass 3
+    np.testing.assert_array_equal(again.model_.weights, whole.model_.weights)
+    assert again.n_iter_ == 4 and again.result_.n_argmax == whole.result_.n_argmax
+
+
+def test_warm_starts_and_weights():
+    X, y = questions()
+    found = SemanticParser(method="hybrid", max_iter=2, warm_start=True, random_state=0).fit(X, y)
+    before = found.model_.weights.copy()
+    assert not np.array_equal(found.fit(X, y).model_.weights, before)
+    with pytest.raises(ValueError, match="meanings that the model was not trained on"):
+        found.fit(["new"], ["new(meaning)"])
+    with pytest.raises(ValueError, match="another 'method'"):
+        found.set_params(method="ospas").fit(X, y)
+    with pytest.raises(ValueError, match="method='hybrid' reads units and features off all sentences"):
+        SemanticParser(method="hybrid").partial_fit(X, y)
+    weight = np.zeros(len(X))
+    weight[::3] = 1.0
+    only = SemanticParser(method="hybrid", max_iter=3, random_state=0).fit(X, y, weight)
+    assert only.predict(X[:1]) == [[y[0]]]
+
+
+def test_what_cannot_be_parsed(parser):
+    assert parser.predict([[], "zoe 漢字"])[0] == []
+    assert all(len(meanings) <= 1 for meanings in parser.predict(["zoe 漢字", "?", "of " * 30]))
+    with pytest.raises(ValueError, match="sentence 0: f has 9 arguments, more than 8"):
+        SemanticParser(method="hybrid").fit(["a"], ["f(a,b,c,d,e,g,h,i,j)"])
+    with pytest.raises(ValueError, match="predict_kbest is for models of method='hybrid', this is one of 'ospas'"):
+        SemanticParser().fit(["anna runs"], ["run(anna)"]).predict_kbest(["anna runs"])
+    with pytest.raises(ValueError, match="The 'abstain_below' parameter of SemanticParser must be"):
+        SemanticParser(method="hybrid", abstain_below=2.0).fit(["a"], ["f(a)"])
+
+
+def test_equal_arguments_and_relations_without_any():
+    X = ["anna defends", "bo defends", "cem defends", "the game stops", "anna passes to bo", "bo passes to cem"] * 3
+    y = ["defense(anna,anna)", "defense(bo,bo)", "defense(cem,cem)", "stop()", "pass(anna,bo)", "pass(bo,cem)"] * 3
+    found = SemanticParser(method="hybrid", random_state=0).fit(X, y)
+    assert found.predict(["the game stops", "bo defends", "cem passes to anna"]) == [
+        ["stop()"],
+        ["defense(bo,bo)"],
+        ["pass(cem,anna)"],
+    ]
+
+
+@needs_data
+def test_geoquery():
+    data = fetch_geoquery()
+    found = SemanticParser(method="hybrid", grammar=data.grammar, max_iter=2, random_state=0)
+    found.fit(data.X_train[:150], data.y_train[:150])
+    assert meaning_scores(data.y_test[:60], found.predict(data.X_test[:60]), grammar=data.grammar).f1 > 0.4
