@@ -120,6 +120,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
         Neither these nor intercepts exist where there is a kernel.
     intercept_ : ndarray of shape (n_attributes,)
+    gamma_ : float
+        That of the kernel, where there is one.
     support_, support_vectors_, dual_coef_
         Where there is a kernel, as `LaRankClassifier` has them: the scores of x are ``L L' dual_coef_ @
         k(support_vectors_, x)``, L the attributes of `classes_`.
@@ -148,7 +150,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
         kernel: str | collections.abc.Callable[..., Any] | None = None,
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         class_weight: str | dict[Any, float] | None = None,
@@ -392,6 +394,11 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         array = np.empty(len(nodes), dtype=object)
         array[:] = nodes
         return array
+
+    @property
+    def gamma_(self) -> float:
+        """That of the kernel: the one given, or the one chosen."""
+        return self._machine.kernel.gamma
 
     @property
     def support_(self) -> Any:

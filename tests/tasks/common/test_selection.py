@@ -43,13 +43,13 @@ CASES = {
     "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
     "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
     "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
-    "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf"}, ROWS[:90], CLASSES[:90], ROWS),
+    "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
     "ambiguous": (tasks.AmbiguousClassifier, {"loss": "pairwise"}, ROWS, BAGS, ROWS),
     "log loss of bags": (tasks.AmbiguousClassifier, {"loss": "log"}, ROWS, BAGS, ROWS),
-    "larank": (tasks.LaRankClassifier, {"C": "auto", "gamma": 0.1}, ROWS, CLASSES, ROWS),
-    "lasvm": (tasks.LaSVMClassifier, {"C": "auto", "gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
-    "crammer singer": (tasks.CrammerSingerClassifier, {"C": "auto", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
-    "weston watkins": (tasks.WestonWatkinsClassifier, {"C": "auto", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
+    "larank": (tasks.LaRankClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS),
+    "lasvm": (tasks.LaSVMClassifier, {"gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
+    "crammer singer": (tasks.CrammerSingerClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
+    "weston watkins": (tasks.WestonWatkinsClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
 }
 each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
