@@ -45,7 +45,9 @@ class KernelTaxonomyModel(TaxonomyModel):
         self.machine = KernelMachine(len(labels), kernel, losses=losses, attributes=self._outputs)
 
     @classmethod
-    def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
+    def prepare(
+        cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
+    ) -> tuple[Any, Any]:
         """Return ``(model, (X, label_ids))``; see `LinearTaxonomyModel.prepare`."""
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         if sets:

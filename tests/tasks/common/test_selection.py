@@ -400,7 +400,7 @@ def test_the_path_has_round_values():
 
 
 def test_scales():
-    model = tasks.TaxonomyClassifier(random_state=0, fit_intercept=False)
+    model = tasks.TaxonomyClassifier(random_state=0, fit_intercept=False, standardize=False)
     prepared, data, _ = model._prepare(ROWS + 5.0, CLASSES, None, None)
     assert total_variance(data[0]) == pytest.approx(np.var(ROWS, axis=0).sum(), rel=1e-4)
     same, _, _ = model._prepare(np.ones((40, 3)), np.arange(40) % 2, None, None)
