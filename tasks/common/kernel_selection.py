@@ -47,11 +47,9 @@ class KernelPart(Part):
         self.weight_of_others = 1.0 if weight is None else weight[test]
         search.solver.check(self.problem)
 
-    @property
-    def most_passes(self) -> int:
-        """All of the solver's for the first value, and less by one for others, which go on from there."""
-        n = self.run.solver.n_passes
-        return n if self.run.n_iter == n or n == 1 else n - 1
+    def most_passes(self, solver: Any, is_first: bool) -> int:
+        """All of the solver's over the first value, one less over others, which go on from there."""
+        return max(1, solver.n_passes - (not is_first))
 
     @property
     def is_bound(self) -> bool:

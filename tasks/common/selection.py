@@ -215,8 +215,8 @@ class Part:
         before, self.run = self.run, solver.start(self.problem, sample_weight=self.weight, base=self.base)
         if before is not None:
             self.run.set_state(before.get_state(), adapt=True)
-        first = self.run.n_iter
-        while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first):
+        first, most = self.run.n_iter, self.most_passes(solver, before is None)
+        while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first, most):
             while not self.run.advance():
                 monitor.tick(self.run)
         if solver.finishing:
@@ -224,7 +224,11 @@ class Part:
         self.model.learn(self.run)
         return self.run.n_iter - first
 
-    def _is_enough(self, n_passes: int) -> bool:
+    def most_passes(self, solver: Any, is_first: bool) -> int:
+        """Passes over one value."""
+        return min(MOST_PASSES, (solver.n_passes + 1) // 2)
+
+    def _is_enough(self, n_passes: int, most: int) -> bool:
         solver = self.run.solver
         if self.run.is_solved or n_passes < self.run.least_passes:
             return self.run.is_solved
@@ -233,12 +237,7 @@ class Part:
             return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
         is_settled = solver.rescaling is not None and self.run.gain <= LEAST_GAIN
-        return is_settled or n_passes >= self.most_passes
-
-    @property
-    def most_passes(self) -> int:
-        """Passes over one value."""
-        return min(MOST_PASSES, (self.run.solver.n_passes + 1) // 2)
+        return is_settled or n_passes >= most
 
     def judged(self) -> Held:
         metric, a, b = self.model.judged(self.others)
