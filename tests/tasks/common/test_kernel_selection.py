@@ -111,7 +111,7 @@ def test_every_kind_of_rows(layout):
     elif layout == "callable":
         kernel = {"kernel": lambda a, b: rbf_kernel(a, b, gamma=1e-3)}
     model = LaRankClassifier(random_state=0, **kernel).fit(data, y)
-    assert model.score(test, y_test) > 0.9
+    assert model.score(test, y_test) > 0.88
     assert model.validation_["n_held_out"] in (245, 250)
 
 

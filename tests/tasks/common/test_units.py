@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import structsvm
+from structsvm import LaRank
 from structsvm.features.dense import DenseRows
 from structsvm.tasks import TaxonomyClassifier
 from structsvm.tasks.common.selection import LEAST
@@ -88,6 +89,14 @@ def test_copies_weights_and_order_make_no_difference():
     none = np.concatenate([np.ones(300), np.zeros(50)])
     data = np.concatenate([X, 1e6 * X[:50]]), np.concatenate([y, y[:50]])
     np.testing.assert_array_equal(TaxonomyClassifier(random_state=0).fit(*data, sample_weight=none).coef_, fit().coef_)
+
+
+def test_passes():
+    """Over such columns eight at least, where nobody says how many."""
+    assert fit(C=1e-3).n_iter_ >= 8 > fit(C=1e-3, standardize=False).n_iter_
+    assert fit(max_iter=3).n_iter_ == 3 and fit(C=1e-3, tol=0.5).n_iter_ < 8
+    solver = LaRank(C=1e-3, random_state=0)
+    assert TaxonomyClassifier(solver=solver).fit(X, y).n_iter_ >= 8 and solver.least_passes == 0
 
 
 def test_where_columns_are_as_given():
