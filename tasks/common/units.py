@@ -44,9 +44,12 @@ class Units(NamedTuple):
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST:
             return None
-        mean, spread = (of_each(rows.values, axis=0, dtype=np.float64) for of_each in (np.mean, np.std))
+        mean = np.asarray(rows.values.mean(axis=0, dtype=np.float64))
+        spread = np.asarray(rows.values.std(axis=0, dtype=np.float64))
         varies = (spread > CONSTANT * np.abs(mean)) & (spread > SMALLEST)
-        return cls(mean * rows.has_intercept, np.divide(1.0, spread, out=np.ones_like(spread), where=varies))
+        return cls(
+            np.asarray(mean * rows.has_intercept), np.divide(1.0, spread, out=np.ones_like(spread), where=varies)
+        )
 
     def applied(self, rows: DenseRows) -> DenseRows:
         """The rows in these units."""
