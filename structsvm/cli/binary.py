@@ -102,8 +102,7 @@ def demo(seed: int) -> Any:
 
 
 @training(
-    1.0,
-    role_of_C="Of lasvm: weight of the slacks, or auto: chosen on held-out examples.",
+    role_of_C="Of lasvm: weight of the slacks; auto: chosen on held-out examples.",
     solvers=(),
     plot="Save the objectives over time as a picture.",
 )

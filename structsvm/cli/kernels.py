@@ -10,16 +10,17 @@ import click
 import numpy as np
 
 from structsvm.cli.training import with_options
+from structsvm.tasks.common.solver import AUTO
 
 # Used for options that are not given.
-DEFAULTS = {"kernel": "rbf", "gamma": "scale", "degree": 3, "coef0": 0.0}
+DEFAULTS = {"kernel": "rbf", "gamma": AUTO, "degree": 3, "coef0": 0.0}
 
 
 def kernel_options(default: Any) -> Any:
     """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given."""
     options = [
         click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
-        click.option("--gamma", type=GAMMA, help="A number, scale or auto.  [default: scale]"),
+        click.option("--gamma", type=GAMMA, help="A number, scale, or auto: chosen as C is.  [default: auto]"),
         click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]"),
         click.option("--coef0", type=COEF0, help="Of poly and sigmoid.  [default: 0]"),
     ]
@@ -43,7 +44,7 @@ class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
         return self.fail(f"{value!r} is not {self.wanted}", param, ctx)
 
 
-GAMMA = Number("scale, auto or a positive number", "scale", "auto", low=0.0)
+GAMMA = Number("scale, auto or a positive number", "scale", AUTO, low=0.0)
 COEF0 = Number("a finite number")
 
 

@@ -15,7 +15,7 @@ from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.labels import label_costs, label_ids_of
-from structsvm.tasks.common.solver import is_auto
+from structsvm.tasks.common.solver import AUTO, is_auto, leaves_gamma
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
 
@@ -65,7 +65,8 @@ def train_machine(
         raise ValueError(f"--{option} {name} has no {unknown[0]}")
     if params.pop("balanced", False):
         params["class_weight"] = "balanced"
-    merged = KERNEL | {"random_state": 0} | ({} if before is None else before.params) | params
+    usual = KERNEL | ({"C": AUTO} if "C" in names else {"gamma": "scale"}) | {"random_state": 0}
+    merged = usual | ({} if before is None else before.params) | params
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
     left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(params.get("C")) else set())
     solver = machine.solver(**{key: params[key] for key in params.keys() - left_out})
@@ -84,6 +85,8 @@ def train_machine(
         X = X.astype(model.coef.dtype)
     model.calibrates = probability or model.temperature is not None
     text = f"kernel {kernel_text(model.kernel)}" if machine.has_kernel else "linear"
+    if before is None and machine.has_kernel and leaves_gamma(SimpleNamespace(**params)):
+        text = f"kernel {model.kernel.name}"
     job.announce(f"{X.shape[0]} examples, {X.shape[1]} features, {about}, {text}")
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)
     weight = None if costs is None else costs[label_ids]

@@ -85,7 +85,7 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
     return (centres[cloud] + rng.normal(size=(n, 10))).astype(np.float32), cloud % 5
 
 
-@training(1.0, solvers=(), plot="Save the training history as a picture.")
+@training(solvers=(), plot="Save the training history as a picture.")
 @choice("--solver", *SOLVERS)
 @kernel_options("rbf")
 @flag("--balanced", "Let every class weigh the same.")

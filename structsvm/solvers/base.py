@@ -70,6 +70,7 @@ class Run:
 
     has_dual = False
     dual_before = 0.0
+    least_passes = 0  # over each C on the path to one
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         self.solver, self.problem, self.state, self.schedule, self.C = solver, problem, state, schedule, C
@@ -313,7 +314,9 @@ class Solver(Parameters):
     max_iter: int | None
     tol: float | None = None
     takes_base = True  # whether `start` takes a point to start from
-    random_state: Any
+    rescaling: str | None = "margin"
+    finishing = False  # whether a certificate changes what was learnt
+    random_state: Any = 0
     checkpoint: Any
     checkpoint_every: int
 
@@ -472,7 +475,6 @@ class DualSolver(Solver):
     """Base of the solvers of the dual: what C, rescaling and penalty mean to all of them."""
 
     C: float
-    rescaling: str
     penalty: str | None
     average: bool
     n_jobs: int | None

@@ -103,7 +103,7 @@ class ConditionalLikelihood(DualSolver):
     """
 
     average = False
-    rescaling = None  # type: ignore[assignment]
+    rescaling = None
     penalty = "linear"
     needs = frozenset({"expectations"})
     run_type = LikelihoodRun

@@ -69,6 +69,8 @@ class LaRank(DualSolver):
         "deterministic": FLAG,
     }
 
+    least_passes = 0  # where neither `max_iter` nor `tol` says how many
+
     def __init__(
         self,
         C: float = 1.0,
@@ -107,7 +109,8 @@ class LaRank(DualSolver):
         return MOST_PASSES if self.tol is None else 1000
 
     def is_settled(self, run: Any) -> bool:
-        return self.max_iter is None and self.tol is None and run.gain <= LEAST_GAIN
+        is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes
+        return is_open and run.gain <= LEAST_GAIN
 
     def validate(self) -> None:
         super().validate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import Array, checked_arrays, csr, stored_count
+from structsvm.tasks.common.solver import WITH_GAMMA
 
 ARRAYS = {
     "support": Array("i8", ("n",), within=(-1, MAX_COUNT)),
@@ -73,9 +75,9 @@ class KernelMachine:
     # ---- training -------------------------------------------------------------------------------
 
     def check_kernel(self, params: Any, X: Any) -> None:
-        """Raise ValueError if parameters ask for another kernel; gamma="scale" stays that of the first data."""
+        """Raise ValueError if parameters ask for another kernel; a gamma that is no number stays as it is."""
         wanted, mine = kernel_of(params, X), self.kernel
-        gamma = mine.gamma if params.gamma == "scale" else wanted.gamma
+        gamma = mine.gamma if isinstance(params.gamma, str) else wanted.gamma
         if (wanted.name, gamma, wanted.degree, wanted.coef0) != (mine.name, mine.gamma, mine.degree, mine.coef0):
             raise ValueError(
                 "training began with another kernel: set 'kernel' and its parameters back, or train a new model"
@@ -125,19 +127,32 @@ class KernelMachine:
         self.support = np.where(self.support < first, -1, self.support - first)
         self.n_kernel, self.hit_rate = int(run.problem.gram.n_values), float(run.state.cache.hit_rate)
 
-    # ---- choosing C -----------------------------------------------------------------------------
+    # ---- choosing C and gamma -------------------------------------------------------------------
 
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        """``(X, label_ids)`` of two sets of examples; columns of a precomputed kernel are those trained on."""
+    def distinct(self, data: Any, weight: Any) -> tuple[Any, Any]:
+        """Data and weights, equal examples put together."""
         X, label_ids = data
-        train_X, test_X = X[train], X[test]
         if self.kernel.name == "precomputed":
-            train_X, test_X = (np.ascontiguousarray(part[:, train]) for part in (train_X, test_X))
-        return (train_X, label_ids[train]), (test_X, label_ids[test])
+            return data, weight
+        total: dict[Any, Any] = {}
+        weights = [1.0] * len(label_ids) if weight is None else weight.tolist()
+        for i, (key, w) in enumerate(zip(zip(label_ids.tolist(), bytes_of(X)), weights, strict=True)):
+            if w > 0.0:
+                first, sum_ = total.get(key, (i, 0.0))
+                total[key] = (first, sum_ + w)
+        places = np.array([first for first, _ in total.values()])
+        return (X[places], label_ids[places]), np.array([w for _, w in total.values()])
 
-    def renumber(self, rows: Any) -> None:
-        """Make support patterns of the examples `rows` those of all examples."""
-        self.support = np.where(self.support >= 0, rows[self.support], -1)
+    def adopt(self, part: Any) -> None:
+        """Turn what was learnt from a `KernelPart`, from kernel values, into that of its examples."""
+        self.kernel, self.support = part.kernel, part.rows[self.support]
+        if self.kernel.name != "precomputed":
+            self.vectors = precise(self.kernel, part.X)[self.support]
+
+    def widen(self, gamma: float | None) -> None:
+        """Take another gamma, if one was chosen."""
+        if gamma is not None:
+            self.kernel = Kernel(self.kernel.name, gamma=gamma, degree=self.kernel.degree, coef0=self.kernel.coef0)
 
     def kernel_scale(self, X: Any) -> float:
         """The mean squared distance of two examples in the kernel's space, over at most 512 of them."""
@@ -158,7 +173,7 @@ class KernelMachine:
         for first in range(0, X.shape[0], size):
             part = Rows(alike(X[first : first + size], self.vectors))
             values = self.kernel.block(part, np.arange(part.n_rows), vectors, columns)
-            yield first, (self.coef @ values.T.astype(np.float64)).T + self.intercept
+            yield first, (self.coef @ np.array(values.T, dtype=np.float64, order="C")).T + self.intercept
 
     def decision_function(self, X: Any) -> Any:
         """Scores of all labels: array (n_samples, n_labels)."""
@@ -231,14 +246,12 @@ def kernel_from_json(meta: Any) -> Any:
 
 
 def kernel_of(params: Any, X: Any) -> Any:
-    """The `Kernel` that parameters ask for; gamma as scikit-learn's SVC understands it."""
+    """The `Kernel` that parameters ask for; gamma="auto" is that of "scale" until it is chosen."""
     gamma = params.gamma
     if X.shape[1] == 0:
         raise ValueError("X has no features")
-    if gamma == "auto":
-        gamma = 1.0 / X.shape[1]
-    elif gamma == "scale":
-        variance = variance_of(X) if params.kernel in ("rbf", "poly", "sigmoid") else 0.0
+    if isinstance(gamma, str):
+        variance = variance_of(X) if params.kernel in WITH_GAMMA else 0.0
         gamma = 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
     return Kernel(params.kernel, gamma=float(gamma), degree=int(params.degree), coef0=float(params.coef0))
 
@@ -251,7 +264,7 @@ def variance_of(X: Any) -> Any:
         else:
             variance = float(np.var(X, dtype=np.float64))
     if not np.isfinite(variance):
-        raise ValueError("gamma='scale' asks for the variance of X, which overflows; scale the features down")
+        raise ValueError("gamma='scale' and 'auto' ask for the variance of X, which overflows; scale the features down")
     return variance
 
 
@@ -285,6 +298,14 @@ def stack(old: Any, new: Any) -> Any:
     from scipy.sparse import vstack
 
     return vstack([csr_array(old), new], format="csr")
+
+
+def bytes_of(X: Any) -> list[bytes]:
+    """For each row, bytes in which equal ones are equal."""
+    if not hasattr(X, "indptr"):
+        return [row.tobytes() for row in X]
+    bounds = [slice(*ends) for ends in pairwise(X.indptr.tolist())]
+    return [X.indices[entries].tobytes() + X.data[entries].tobytes() for entries in bounds]
 
 
 # ---- arrays of model files ------------------------------------------------------------------------

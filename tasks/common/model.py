@@ -132,7 +132,6 @@ class TaskModel:
         """
         solver = self.completing(solver, data)
         solver.validate()
-        problem, weight = self.bind(data, solver, sample_weight)
         if choose:
             if self.choice is None and passes is None:
                 partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
@@ -140,8 +139,10 @@ class TaskModel:
                     return partial
             if self.choice is not None:
                 solver.set_params(C=self.choice.C)
+                self.follow(self.choice)
         else:
             self.choice = None
+        problem, weight = self.bind(data, solver, sample_weight)
         self.C = getattr(solver, "C", None)
         run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
@@ -230,13 +231,16 @@ class TaskModel:
         run = part.run
         run.interrupt()
         self.learn(run)
-        self.renumber(part.rows)
+        self.adopt(part)
         self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C
         self.temperature = None
         return run
 
-    def renumber(self, rows: Any) -> None:
-        """Turn indices of examples in what was learnt into those of other data, of which these rows were trained on."""
+    def adopt(self, part: Any) -> None:
+        """Turn indices of examples in what was learnt from a part of them into those of all."""
+
+    def follow(self, choice: Choice) -> None:
+        """Set what was chosen beside C."""
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
         """Encoded data and weights, equal examples put together where training does not tell them apart."""

@@ -48,7 +48,7 @@ class Callable:
 # What estimators with a kernel take.
 KERNEL = {
     "kernel": (Options(*KERNELS), Callable()),
-    "gamma": (Options("scale", "auto"), POSITIVE),
+    "gamma": (Options(AUTO, "scale"), POSITIVE),
     "degree": Interval(Integral, 0, 2**31 - 1),
     "coef0": Interval(Real, -np.inf, closed="neither"),
     "cache_size": POSITIVE,

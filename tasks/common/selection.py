@@ -15,7 +15,7 @@ Every metric is a ratio of two sums over examples, ``r = sum_i a_i / sum_i b_i``
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from typing import Any, NamedTuple, Self
@@ -48,8 +48,9 @@ PATIENCE = 2
 LEAST_GAIN, MOST_PASSES, MOST_OF_BATCH = 0.05, 6, 100
 
 
-# C, score, standard error, passes.
+# C, score, standard error, passes; and gamma, C, score, standard error.
 Row = tuple[float, float, float, int]
+Gamma = tuple[float, float, float, float]
 
 
 class Held(NamedTuple):
@@ -79,6 +80,10 @@ class Choice:
         That of the table, if losses were compared.
     losses : dict of (C, score, standard error)
         The best C of each of them.
+    gamma : float or None
+        That of the table, if gammas of a kernel were compared.
+    gammas : list of (gamma, C, score, standard error)
+        Each with its best C.
     """
 
     C: float
@@ -87,6 +92,8 @@ class Choice:
     n_held_out: int
     loss: str | None = None
     losses: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    gamma: float | None = None
+    gammas: list[Gamma] = field(default_factory=list)
 
     @property
     def is_at_edge(self) -> bool:
@@ -106,13 +113,18 @@ class Choice:
         about: dict[str, Any] = {"metric": self.metric, "n_held_out": self.n_held_out}
         if self.loss is not None:
             about |= {"loss": self.loss, "losses": dict(self.losses)}
+        if self.gamma is not None:
+            about |= {"gamma": self.gamma, "gammas": np.array(self.gammas)}
         return about | {"C": C, "score": score, "error": error, "passes": passes}
 
     @property
     def text(self) -> str:
         """One line: what was chosen, and how sure that is."""
         best, *others = ranking(self.metric, self.table)
-        text = f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
+        text = ""
+        if self.gamma is not None:
+            text = f"gamma = {self.gamma:.3g} (of {self.gammas[0][0]:.3g} to {self.gammas[-1][0]:.3g}), "
+        text += f"C = {best[0]:g} (of {self.table[0][0]:g} to {self.table[-1][0]:g}; held-out {self.metric} "
         text += f"{self._value(best[1])} +- {self._value(best[2])}"
         if others:
             text += f", next best {self._value(others[0][1])} at C = {others[0][0]:g}"
@@ -131,6 +143,8 @@ class Choice:
         about = {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
         if self.loss is not None:
             about |= {"loss": self.loss, "losses": {name: list(row) for name, row in self.losses.items()}}
+        if self.gamma is not None:
+            about |= {"gamma": self.gamma, "gammas": [list(row) for row in self.gammas]}
         return about
 
     @classmethod
@@ -145,7 +159,13 @@ class Choice:
         losses = {str(name): (float(C), float(score), float(error)) for name, (C, score, error) in losses.items()}
         if loss is not None and loss not in losses:
             raise ValueError(f"a choice of the loss {loss!r:.80}")
-        return cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses)
+        gamma, rows = value.get("gamma"), value.get("gammas", ())
+        gammas = [(float(width), float(C), float(score), float(error)) for width, C, score, error in rows]
+        if gamma is not None and not (
+            np.isfinite(gammas).all() and gamma in [row[0] for row in gammas] and gamma > 0.0
+        ):
+            raise ValueError(f"a choice of gamma = {gamma!r:.80}")
+        return cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses, gamma, gammas)
 
 
 def is_loss(metric: str) -> bool:
@@ -195,26 +215,29 @@ class Part:
         before, self.run = self.run, solver.start(self.problem, sample_weight=self.weight, base=self.base)
         if before is not None:
             self.run.set_state(before.get_state(), adapt=True)
-        first = self.run.n_iter
-        while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first):
+        first, most = self.run.n_iter, self.most_passes(solver, before is None)
+        while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first, most):
             while not self.run.advance():
                 monitor.tick(self.run)
-        if getattr(solver, "finishing", False):
+        if solver.finishing:
             self.run.certify()
         self.model.learn(self.run)
         return self.run.n_iter - first
 
-    def _is_enough(self, n_passes: int) -> bool:
+    def most_passes(self, solver: Any, is_first: bool) -> int:
+        """Passes over one value."""
+        return min(MOST_PASSES, (solver.n_passes + 1) // 2)
+
+    def _is_enough(self, n_passes: int, most: int) -> bool:
         solver = self.run.solver
-        if self.run.is_solved or n_passes < getattr(self.run, "least_passes", 0):
+        if self.run.is_solved or n_passes < self.run.least_passes:
             return self.run.is_solved
         if solver.tol is not None:  # of a batch solver, whose passes look at few examples
             self.run.certify()
             return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
-        is_margin = getattr(solver, "rescaling", "margin") is not None
-        is_settled = is_margin and self.run.gain <= LEAST_GAIN
-        return is_settled or n_passes >= min(MOST_PASSES, (solver.n_passes + 1) // 2)
+        is_settled = solver.rescaling is not None and self.run.gain <= LEAST_GAIN
+        return is_settled or n_passes >= most
 
     def judged(self) -> Held:
         metric, a, b = self.model.judged(self.others)
@@ -252,14 +275,16 @@ class Search:
         self.model, self.values = model, values
         self.part: Part | None = None
         self.data, self.weight = model.distinct(data, weight, solver)
-        self.seed = seed_from(getattr(solver, "random_state", 0))
+        self.seed = seed_from(solver.random_state)
         self.solver = path_solver(solver, self.seed)
 
     def choose(self, monitor: Any) -> Choice | None:
         """Walk the path and choose the value of the best score; None where there are too few examples to divide."""
         held_out = list(self._divisions())
-        if not held_out:
-            return None
+        return self.choose_on(held_out, monitor) if held_out else None
+
+    def choose_on(self, held_out: Any, monitor: Any) -> Choice:
+        """The choice by these divisions of the examples."""
         self.parts = [Part(self.model, self.data, self.weight, rows, self.solver) for rows in held_out]
         self.table: list[Row] = []
         if self.values is not None:
@@ -276,19 +301,23 @@ class Search:
     def _walk(self, values: Iterable[float], monitor: Any) -> None:
         """Try values until as many as `patience` stand behind the best."""
         for C in values:
-            monitor.try_value(C)
-            n_passes = 0
-            for part in self.parts:
-                self.part = part
-                n_passes += part.train(self.solver.set_params(C=C), monitor)
-            held = joined([part.judged() for part in self.parts])
-            self.table.append((C, *ratio(*held[1:]), n_passes))
-            best = ranking(held.metric, self.table)[0]
+            self.table.append(self.tried(self.parts, C, monitor))
+            best = ranking(self.metric, self.table)[0]
             if best is self.table[-1]:
-                self.held = held
-            self.choice = Choice(best[0], held.metric, sorted(self.table), len(held.numerator))
+                self.held = self.last
+            self.choice = Choice(best[0], self.metric, sorted(self.table), self.n_held_out)
             if len(self.table) - self.table.index(best) > self.patience:
                 break
+
+    def tried(self, parts: Sequence[Part], C: float, monitor: Any) -> Row:
+        """Train parts on with a value, and judge them."""
+        monitor.try_value(C)
+        n_passes = 0
+        for self.part in parts:
+            n_passes += self.part.train(self.solver.set_params(C=C), monitor)
+        self.last = joined([part.judged() for part in parts])
+        self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
+        return C, *ratio(*self.last[1:]), n_passes
 
     def judged_again(self, turn: int, monitor: Any) -> Held | None:
         """How examples that the path has not held out are predicted with the C that it has chosen; None: all were."""
@@ -407,8 +436,17 @@ def path_solver(solver: Any, seed: int) -> Any:
 
 def round_values(first: float, step: int = 1) -> Iterator[float]:
     """1 and 3 times powers of ten, up or down from the greatest that is no more than `first`."""
-    for k in count(math.floor(2.0 * math.log10(first) + 1e-9), step):
-        yield float(f"{3 if k % 2 else 1}e{k // 2}")
+    return map(round_value, count(half_decades(first), step))
+
+
+def half_decades(value: float) -> int:
+    """The index of the greatest round value that is no more than this."""
+    return math.floor(2.0 * math.log10(value) + 1e-9)
+
+
+def round_value(k: int) -> float:
+    """1 or 3 times a power of ten."""
+    return float(f"{3 if k % 2 else 1}e{k // 2}")
 
 
 def ratio(a: Any, b: Any) -> tuple[float, float]:

@@ -32,6 +32,8 @@ DEFAULT_C = 0.1
 LOG_C = 1.0  # for loss="log"
 # The value of C that has it chosen on the training data.
 AUTO = "auto"
+# Kernels with a gamma.
+WITH_GAMMA = ("rbf", "poly", "sigmoid")
 
 
 def is_auto(C: Any) -> bool:
@@ -45,11 +47,21 @@ def given_to_solver(params: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
 
 
-def is_to_choose(params: Any, solver: Any) -> bool:
+def leaves_C(params: Any, solver: Any) -> bool:  # noqa: N802
     """Whether parameters leave the C of the solver that they ask for to the training data."""
     return (
         is_auto(getattr(params, "C", None)) and solver is not getattr(params, "solver", None) and hasattr(solver, "C")
     )
+
+
+def leaves_gamma(params: Any) -> bool:
+    """Whether they leave a kernel's gamma to them."""
+    return is_auto(getattr(params, "gamma", None)) and getattr(params, "kernel", None) in WITH_GAMMA
+
+
+def is_to_choose(params: Any, solver: Any) -> bool:
+    """Whether they leave something."""
+    return leaves_C(params, solver) or leaves_gamma(params)
 
 
 def is_log(loss: Any) -> bool:

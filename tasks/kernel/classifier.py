@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.parameters import POSITIVE, Options
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, TRAINING
@@ -19,6 +20,9 @@ class KernelClassifier(Classifier):
     _constraints = TRAINING | KERNEL | {"class_weight": CLASS_WEIGHT}
 
     kernel: Any
+
+    def _allowed(self) -> dict[str, Any]:
+        return super()._allowed() | ({} if self._may_choose else {"gamma": (Options("scale"), POSITIVE)})
 
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -50,6 +54,11 @@ class KernelClassifier(Classifier):
     @property
     def n_support_(self) -> Any:
         return np.bincount(self._fitted().support_labels, minlength=len(self.classes_))
+
+    @property
+    def gamma_(self) -> float:
+        """That of the kernel: the one given, or the one chosen."""
+        return self._fitted().kernel.gamma
 
     @property
     def n_kernel_(self) -> Any:

@@ -20,13 +20,14 @@ class LaRankClassifier(OnlineKernelClassifier):
 
     Parameters
     ----------
-    C : float or "auto", default=1.0
+    C : float or "auto", default="auto"
         Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
-        `structsvm.tasks.common.selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
+        `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes matrices of shapes (n, d) and (m, d) and returns their kernel values, of shape (n, m).
-    gamma : {"scale", "auto"} or float, default="scale"
-        Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``, "auto" ``1 / n_features``.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Of "rbf", "poly" and "sigmoid". "scale" is ``1 / (n_features * X.var())``; "auto": chosen as C is, "scale" where
+        nothing can be chosen.
     degree : int, default=3
         Of "poly".
     coef0 : float, default=0.0
@@ -64,6 +65,11 @@ class LaRankClassifier(OnlineKernelClassifier):
         Kernel values computed, the certificate's included.
     hit_rate_ : float
         Share of the kernel rows asked for that were in the cache.
+    C_, gamma_ : float
+        Those of the last training.
+    validation_ : dict
+        What they were chosen from: arrays "C", "score", "error" (standard errors of the scores) and "passes", the
+        "metric", the number of examples "n_held_out"; "gamma", and "gammas": rows of gamma, its best C, score, error.
     result_ : Result
     n_iter_ : int
     n_features_in_ : int
@@ -88,10 +94,10 @@ class LaRankClassifier(OnlineKernelClassifier):
 
     def __init__(
         self,
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = "auto",
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         schedule: str | tuple[float, float] = "fixed",

@@ -25,9 +25,9 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     Parameters
     ----------
-    C : float or "auto", default=1.0
+    C : float or "auto", default="auto"
         Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
-        `structsvm.tasks.common.selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
+        `structsvm.tasks.common.kernel_selection`; 1 with fewer than 20 examples, and in `partial_fit` before any `fit`.
     kernel, gamma, degree, coef0, warm_start, n_jobs, checkpoint, checkpoint_every
         As for `LaRankClassifier`.
     n_reprocess, delta_max, selection, max_visits, finishing, max_iter, tol, tau, cache_size
@@ -54,7 +54,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
     intercept_ : ndarray of shape (1,)
     n_support_ : ndarray of shape (2,)
         Support vectors of each class.
-    n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
+    n_kernel_, hit_rate_, C_, gamma_, validation_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`. Without `tol` no duality gap is claimed.
 
     Examples
@@ -72,10 +72,10 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     def __init__(
         self,
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = "auto",
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         n_reprocess: float = 1,

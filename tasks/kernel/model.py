@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json
+from structsvm.tasks.common.kernel_selection import KernelSearch
 from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
 from structsvm.tasks.common.selection import Held
 
@@ -44,6 +45,20 @@ class KernelModel(KernelMachine, Calibrated):
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
 
+    @property
+    def machine(self) -> Self:
+        """Itself, as the models that have a machine call it."""
+        return self
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> KernelSearch:
+        return KernelSearch(self, data, sample_weight, solver)
+
+    def distinct(self, data: Any, sample_weight: Any, solver: Any = None) -> tuple[Any, Any]:
+        return KernelMachine.distinct(self, data, sample_weight)
+
+    def follow(self, choice: Any) -> None:
+        self.widen(choice.gamma)
+
     def strata(self, data: Any) -> Any:
         return data[1]
 
@@ -61,6 +76,13 @@ class KernelModel(KernelMachine, Calibrated):
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         machine, arrays = KernelMachine.to_file(self)
         return {"labels": [label_to_json(label) for label in self.labels.tolist()], **machine}, arrays
+
+    @staticmethod
+    def params_header(header: dict[str, Any]) -> Any:
+        """The parameters; in files of 0.1.0 gamma="auto" is a number, ``1 / n_features``."""
+        params = header["params"]
+        is_number = "choice" not in header and params.get("gamma") == "auto"
+        return params | ({"gamma": header["kernel"]["gamma"]} if is_number else {})
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

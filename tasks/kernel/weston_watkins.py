@@ -36,7 +36,8 @@ class WestonWatkinsClassifier(KernelClassifier):
 
     Attributes
     ----------
-    classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, result_, n_iter_, n_features_in_
+    classes_, support_, support_vectors_, dual_coef_, n_support_, n_kernel_, hit_rate_, C_, gamma_,
+    validation_, result_, n_iter_, n_features_in_
         As for `LaRankClassifier`.
     intercept_ : ndarray of shape (n_classes,)
         The biases b: of the optimal ones the middle, with sum zero.
@@ -54,10 +55,10 @@ class WestonWatkinsClassifier(KernelClassifier):
 
     def __init__(
         self,
-        C: float | Literal["auto"] = 1.0,
+        C: float | Literal["auto"] = "auto",
         *,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         tol: float = 1e-3,

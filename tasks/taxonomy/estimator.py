@@ -81,6 +81,11 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         parameters of its own (slack rescaling, say).
     fit_intercept : bool, default=True
         Add a feature of value 1 to every document. Without meaning where there is a kernel.
+    standardize : bool, default=True
+        Train on dense columns, those of arrays that are mostly not zero, with mean 0 and variance 1 each, so that units
+        make no difference: `coef_` and `intercept_` are of the columns as given, C and `result_` of the others. The
+        first `fit` or batch settles means and variances; with fewer than 20 rows, and where there is a kernel, columns
+        are as given.
     kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, optional
         Compare documents by this instead of having weights for their features: the joint kernel is
         ``k(x, x') <L(y), L(y')>``. `solver` must then be "larank" or a `KernelLaRank`.
@@ -120,6 +125,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Weights; rows are `nodes_` without the root (without a taxonomy: `classes_`). Sparse if `max_weights` is short.
         Neither these nor intercepts exist where there is a kernel.
     intercept_ : ndarray of shape (n_attributes,)
+    gamma_ : float
+        That of the kernel, where there is one.
     support_, support_vectors_, dual_coef_
         Where there is a kernel, as `LaRankClassifier` has them: the scores of x are ``L L' dual_coef_ @
         k(support_vectors_, x)``, L the attributes of `classes_`.
@@ -147,8 +154,9 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         C: float | Literal["auto"] | None = "auto",
         solver: str | Solver = "larank",
         fit_intercept: bool = True,
+        standardize: bool = True,
         kernel: str | collections.abc.Callable[..., Any] | None = None,
-        gamma: str | float = "scale",
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 0.0,
         class_weight: str | dict[Any, float] | None = None,
@@ -170,6 +178,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         self.C = C
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -192,6 +201,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         "attributes": (Options("ancestors", "normalized", "flat"), AnyMatrix()),
         "leaf_only": FLAG,
         "fit_intercept": FLAG,
+        "standardize": FLAG,
         "kernel": (Options("linear", "poly", "rbf", "sigmoid", None), Callable()),
         **{name: KERNEL[name] for name in ("gamma", "degree", "coef0")},
         "class_weight": CLASS_WEIGHT,
@@ -279,7 +289,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         if self.taxonomy is None and not any(isinstance(label, (set, frozenset)) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
-        model, data = kind.prepare(params, X, y, classes=classes, before=before)
+        model, data = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
         if self.class_weight is not None and model.is_open(data):
             raise ValueError("class_weight goes by the true class, and y has documents whose class is not known")
         if before is None:
@@ -392,6 +402,11 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         array = np.empty(len(nodes), dtype=object)
         array[:] = nodes
         return array
+
+    @property
+    def gamma_(self) -> float:
+        """That of the kernel: the one given, or the one chosen."""
+        return self._machine.kernel.gamma
 
     @property
     def support_(self) -> Any:

@@ -24,6 +24,7 @@ from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
+from structsvm.tasks.common.kernel_selection import KernelSearch
 from structsvm.tasks.common.solver import given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
@@ -44,7 +45,9 @@ class KernelTaxonomyModel(TaxonomyModel):
         self.machine = KernelMachine(len(labels), kernel, losses=losses, attributes=self._outputs)
 
     @classmethod
-    def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
+    def prepare(
+        cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
+    ) -> tuple[Any, Any]:
         """Return ``(model, (X, label_ids))``; see `LinearTaxonomyModel.prepare`."""
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         if sets:
@@ -76,13 +79,19 @@ class KernelTaxonomyModel(TaxonomyModel):
         other.machine = copy.copy(self.machine)
         return other
 
-    # ---- choosing C -----------------------------------------------------------------------------
+    # ---- choosing C and gamma -------------------------------------------------------------------
 
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        return self.machine.divide(data, train, test)
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> KernelSearch:
+        return KernelSearch(self, data, sample_weight, solver)
 
-    def renumber(self, rows: Any) -> None:
-        self.machine.renumber(rows)
+    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
+        return self.machine.distinct(data, sample_weight)
+
+    def adopt(self, part: Any) -> None:
+        self.machine.adopt(part)
+
+    def follow(self, choice: Any) -> None:
+        self.machine.widen(choice.gamma)
 
     def scale(self, data: Any) -> float:
         return self.machine.kernel_scale(data[0]) * self.loss_scale()

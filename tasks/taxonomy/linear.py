@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
-from structsvm.solvers import LatentSVM
+from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
@@ -18,10 +19,13 @@ from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
 from structsvm.tasks.common.solver import is_log
+from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
+# Of LaRank over standardised columns: their dual gains little after four passes, and predictions still do.
+LEAST_PASSES = 8
 WEIGHTS = {"weights": Array("f4", ("n_weights",))}
 # Where there are more than `max_weights`: the row of each feature, and the attributes of the last rows.
 ROWS = {
@@ -39,11 +43,14 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
     rows : WeightRows
     oracle : TaxonomyOracle
     weights : ndarray of shape (oracle.n_features,), float32
+    units : Units or None
+        Those of the columns in training, where these are dense.
     sets : list of ndarray
         Of the present training data: ids of labels, of which a document has one; see `known_labels`.
     """
 
     sets: Any = ()
+    units: Units | None = None
 
     def set_rows(self, rows: Any, stored: Any = None) -> None:
         """Set which weights there are, all of them 0 unless stored in arrays of a file."""
@@ -55,7 +62,9 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         )
 
     @classmethod
-    def prepare(cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None) -> tuple[Any, Any]:
+    def prepare(
+        cls, params: Any, X: Any, y: Any, *, classes: Any = None, before: Any = None, weight: Any = None
+    ) -> tuple[Any, Any]:
         """Return ``(model, (documents, label_ids))``: a model as parameters ask for it, X and y encoded.
 
         Parameters
@@ -68,6 +77,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             All labels. None: those of y.
         before : LinearTaxonomyModel, optional
             The model to go on from; ValueError if the parameters ask for another structure.
+        weight : ndarray of shape (n_documents,), optional
         """
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
         taxonomy, structure = structure_of(params, labels)
@@ -81,8 +91,12 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
                 rows = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
                 seen = np.concatenate(ids), documents.take(rows)
             model.set_rows(WeightRows.fit(seen[1], seen[0], model.targets.attributes, params.max_weights))
+            if params.standardize and model.rows.row is None:
+                model.units = Units.fit(distinct(documents, label_ids, weight)[0])
+                documents = documents if model.units is None else model.units.applied(documents)
         else:
             before.check_same(taxonomy, structure)
+            documents = encoded(X, structure["intercept"], before.units)
         model.sets = sets
         return model, (model.rows.encode(documents), label_ids)
 
@@ -99,6 +113,13 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         if len(label_ids) and label_ids.max() >= n:
             known = Candidates.of([*([k] for k in range(n)), *self.sets], label_ids)
         return self.oracle.bind(documents, known, **solver.formulation()), sample_weight
+
+    def train(self, data: Any, solver: Any, **options: Any) -> Any:
+        """As `TaxonomyModel.train`, in no less than `LEAST_PASSES` where columns are standardised."""
+        if self.units is not None and isinstance(solver, LaRank):
+            solver = copy.copy(solver)
+            solver.least_passes = LEAST_PASSES
+        return super().train(data, solver, **options)
 
     def is_open(self, data: Any) -> bool:
         return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
@@ -144,7 +165,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             super().finish(solver, run, weight, before)
 
     def encode(self, X: Any) -> Any:
-        return self.rows.encode(encoded(X, self.intercept))
+        return self.rows.encode(encoded(X, self.intercept, self.units))
 
     def blocks(self, documents: Any) -> Any:
         starts = range(0, len(documents), BLOCK)
@@ -157,11 +178,11 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         return block.scores(self.weights)
 
     def weight_matrix(self) -> Any:
-        """Weights of all attributes (rows) and features (columns); sparse if there are lists."""
+        """Weights of all attributes (rows) and features (columns) as the data are; sparse if there are lists."""
         oracle, n = self.oracle, self.oracle.attributes.n_attributes
         full = self.weights[: oracle.n_full * oracle.stride].reshape(oracle.n_full, oracle.stride)[:, :n]
         if self.rows.row is None:
-            return full.T
+            return full.T if self.units is None else self.units.undone(full).T
         from scipy.sparse import csr_array, vstack
 
         shape = (self.rows.n_rows - oracle.n_full, n)
@@ -182,6 +203,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         header, arrays = super().to_file()
         rows = self.rows
         arrays["weights"] = self.weights
+        arrays |= {} if self.units is None else self.units.to_arrays()
         if rows.row is not None:
             arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
         return header | {"n_rows": rows.n_rows}, arrays
@@ -198,11 +220,15 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             stored = checked_arrays(arrays, ROWS, n_rows=n_rows, n_attributes=n_attributes)
             rows = WeightRows(n_rows, stored["rows.row"], (stored["rows.indptr"], stored["rows.indices"]))
         model.set_rows(rows, arrays)
+        model.units = units_from(arrays, model.n_input_features)
         return model
 
 
-def encoded(X: Any, has_intercept: Any) -> Any:
-    """The rows of X as documents, with an intercept if there is one."""
+def encoded(X: Any, has_intercept: Any, units: Units | None = None) -> Any:
+    """The rows of X as documents, with an intercept if there is one, and in units if there are some."""
+    if units is not None:
+        X = X.toarray() if hasattr(X, "indptr") else X
+        return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))
     documents = DenseRows(np.ascontiguousarray(X)) if is_filled(X) else as_documents(X)
     return with_intercept(documents) if has_intercept else documents
 

@@ -131,12 +131,12 @@ def test_attributes():
 
 
 def test_rows_of_every_kind_give_the_same_model():
-    wanted = LaRankClassifier(C=5.0, random_state=0).fit(X, y)
+    wanted = LaRankClassifier(C=5.0, gamma="scale", random_state=0).fit(X, y)
     sparse = sp.csr_matrix(X)
     wide = sp.csr_array(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for data in (sparse, wide, sp.csc_array(X), np.asfortranarray(X), X.tolist(), X.astype(np.float32)):
-        model = LaRankClassifier(C=5.0, random_state=0).fit(data, y)
+        model = LaRankClassifier(C=5.0, gamma="scale", random_state=0).fit(data, y)
         assert model.result_.dual == pytest.approx(wanted.result_.dual, rel=1e-2)
         assert np.mean(model.predict(X_test) == wanted.predict(X_test)) > 0.99
         assert np.mean(model.predict(sp.csr_array(X_test)) == model.predict(X_test)) > 0.99
@@ -144,11 +144,15 @@ def test_rows_of_every_kind_give_the_same_model():
     assert LaRankClassifier().fit(X.astype(np.float32), y).support_vectors_.dtype == np.float32
 
 
+def product(A, B):
+    return np.einsum("ik,jk", A, B)
+
+
 def test_callable_and_precomputed_kernels():
     some, labels = X[:200], y[:200]
-    wanted = LaRankClassifier(kernel="linear", random_state=0, tol=1e-3).fit(some, labels)
-    called = LaRankClassifier(kernel=lambda A, B: np.einsum("ik,jk", A, B), random_state=0, tol=1e-3).fit(some, labels)
-    given_matrix = LaRankClassifier(kernel="precomputed", random_state=0, tol=1e-3).fit(some @ some.T, labels)
+    wanted = LaRankClassifier(1.0, kernel="linear", random_state=0, tol=1e-3).fit(some, labels)
+    called = LaRankClassifier(1.0, kernel=product, random_state=0, tol=1e-3).fit(some, labels)
+    given_matrix = LaRankClassifier(1.0, kernel="precomputed", random_state=0, tol=1e-3).fit(some @ some.T, labels)
     for model, test in ((called, X_test), (given_matrix, X_test @ some.T)):
         assert model.result_.dual == pytest.approx(wanted.result_.dual, rel=1e-3)
         assert np.mean(model.predict(test) == wanted.predict(X_test)) > 0.98
@@ -519,7 +523,7 @@ def test_callbacks_see_every_pass():
 def test_batch_solvers_bound_their_coefficients(kind, monkeypatch):
     monkeypatch.setattr("structsvm.solvers.kernel.base.LARGEST_MATRIX", 1000)
     with pytest.raises(ValueError, match=r"600 examples times .* classes are more than the 1000 coefficients"):
-        kind().fit(X, y)
+        kind(1.0, gamma="scale").fit(X, y)
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e4])

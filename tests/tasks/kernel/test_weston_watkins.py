@@ -101,8 +101,9 @@ def test_the_optimum_is_that_of_an_independent_solver(solver, problem):
 )
 def test_both_solvers_reach_the_optimum_with_a_cache_of_any_size(solver, n_rows):
     X, y = WINE
-    best = WestonWatkinsClassifier(tol=1e-6).fit(X, y).result_
-    model = WestonWatkinsClassifier(solver=solver, tol=1e-2, cache_size=(n_rows + 0.5) * 4 * len(y) / 2**20).fit(X, y)
+    best = WestonWatkinsClassifier(1.0, gamma="scale", tol=1e-6).fit(X, y).result_
+    size = (n_rows + 0.5) * 4 * len(y) / 2**20
+    model = WestonWatkinsClassifier(1.0, gamma="scale", solver=solver, tol=1e-2, cache_size=size).fit(X, y)
     assert model.result_.status == "converged"
     assert model.result_.relative_gap <= 1e-2
     assert model.result_.dual <= best.primal and best.dual <= model.result_.primal
@@ -202,7 +203,7 @@ def test_weights_are_factors_on_C():
 
 def test_every_kind_of_matrix_and_kernel_gives_one_machine():
     X, y = WINE
-    dense = WestonWatkinsClassifier(gamma=0.05).fit(X, y)
+    dense = WestonWatkinsClassifier(1.0, gamma=0.05).fit(X, y)
     expected = dense.decision_function(X)
     for index in (np.int32, np.int64):
         sparse = sp.csr_array(X)
@@ -212,10 +213,10 @@ def test_every_kind_of_matrix_and_kernel_gives_one_machine():
         for test in (X, sparse):
             np.testing.assert_allclose(model.decision_function(test), expected, atol=1e-4)
             np.testing.assert_allclose(dense.decision_function(test), expected, atol=1e-4)
-    by_function = WestonWatkinsClassifier(kernel=lambda a, b: rbf_kernel(a, b, gamma=0.05)).fit(X, y)
+    by_function = WestonWatkinsClassifier(1.0, kernel=lambda a, b: rbf_kernel(a, b, gamma=0.05)).fit(X, y)
     np.testing.assert_allclose(by_function.decision_function(X), expected, atol=1e-4)
     K = rbf_kernel(X, gamma=0.05)
-    precomputed = WestonWatkinsClassifier(kernel="precomputed").fit(K, y)
+    precomputed = WestonWatkinsClassifier(1.0, kernel="precomputed").fit(K, y)
     np.testing.assert_allclose(precomputed.decision_function(K[:50]), expected[:50], atol=1e-4)
     single = clone(dense).fit(X.astype(np.float32), y)
     np.testing.assert_allclose(single.decision_function(X), expected, atol=1e-3)

@@ -134,7 +134,8 @@ def test_all_forms_of_taxonomies_and_matrices_are_one():
     for matrix in (X.astype(np.float32), X.tolist(), np.asfortranarray(X)):
         model = TaxonomyClassifier(PATHS, random_state=0).fit(matrix, y.tolist())
         np.testing.assert_array_equal(model.node_scores(matrix), scores)
-    # Sums over the entries of sparse rows come in another order.
+    # Sums over the entries of sparse rows come in another order, and their columns are not standardised.
+    scores = fitted(standardize=False).node_scores(X)
     sparse = [
         TaxonomyClassifier(PATHS, random_state=0).fit(form(X), y.tolist()).node_scores(form(X))
         for form in (sp.csr_array, sp.csc_matrix)
@@ -211,7 +212,8 @@ def test_probabilities_where_inner_nodes_are_labels():
 
 def test_flat_is_crammer_and_singer():
     """Without taxonomy and intercept it is the problem that LinearSVC(multi_class="crammer_singer") solves."""
-    ours = TaxonomyClassifier(C=0.5, tol=1e-4, fit_intercept=False, random_state=0, max_iter=3000).fit(X, y)
+    given = {"fit_intercept": False, "standardize": False}
+    ours = TaxonomyClassifier(C=0.5, tol=1e-4, random_state=0, max_iter=3000, **given).fit(X, y)
     theirs = LinearSVC(
         multi_class="crammer_singer", C=0.5, fit_intercept=False, tol=1e-6, max_iter=100_000, random_state=0
     ).fit(X, y)
@@ -220,7 +222,8 @@ def test_flat_is_crammer_and_singer():
 
 
 def test_the_log_loss_is_logistic_regression(tmp_path):
-    ours = TaxonomyClassifier(loss="log", C=0.5, tol=1e-5, max_iter=3000, fit_intercept=False, random_state=0).fit(X, y)
+    given = {"fit_intercept": False, "standardize": False}
+    ours = TaxonomyClassifier(loss="log", C=0.5, tol=1e-5, max_iter=3000, random_state=0, **given).fit(X, y)
     theirs = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-8, max_iter=1000).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=5e-3)
     assert ours.temperature_ == 1.0
@@ -272,7 +275,7 @@ def test_a_linear_kernel_is_explicit_weights(params):
     given = {"C": 0.1, "tol": 1e-6, "max_iter": 20_000, "random_state": 0} | params
     models = [
         TaxonomyClassifier(None if isinstance(taxonomy, str) else taxonomy, **given, **how).fit(X[:50], y[:50])
-        for how in ({"fit_intercept": False}, {"kernel": "linear"})
+        for how in ({"fit_intercept": False, "standardize": False}, {"kernel": "linear"})
     ]
     assert models[1].result_.primal == pytest.approx(models[0].result_.primal, rel=1e-5)
     assert models[1].result_.dual == pytest.approx(models[0].result_.dual, rel=1e-5)
@@ -571,7 +574,9 @@ def clone_of_fitted(model, **params):
     return pickle.loads(pickle.dumps(model)).set_params(**params)
 
 
-@pytest.mark.parametrize("params", [{}, {"max_weights": 40}, {"kernel": "rbf", "gamma": 0.2}, {"solver": "perceptron"}])
+@pytest.mark.parametrize(
+    "params", [{}, {"max_weights": 40}, {"kernel": "rbf", "gamma": 0.2}, {"solver": "perceptron", "standardize": False}]
+)
 def test_partial_fit(params):
     model, duals = TaxonomyClassifier(PATHS, random_state=0, **params), []
     for first in range(0, 120, 20):

@@ -1,0 +1,191 @@
+"""C, and the kernel's gamma, chosen on held-out examples, for kernel machines: ``C="auto"`` and ``gamma="auto"``.
+
+Training on a part of the examples costs the square of its share. So gamma is looked for on a sample, by factors of 4
+from "scale" while that helps, with a short path of C each; then, around the best and on a larger sample, gamma by
+factors of 2 and C by factors of 3. The examples outside of a sample judge. Where there are few examples, each third is
+held out in turn. The kernel values of a sample are computed once for each gamma, whatever C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from structsvm.kernel._kernels import Kernel, Rows
+from structsvm.solvers import CrammerSinger, KernelLaRank
+from structsvm.tasks.common.kernel_machine import precise
+from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
+from structsvm.tasks.common.solver import leaves_C, leaves_gamma
+
+# The two samples: shares of all examples, and the most of them; and those that judge, for each one in the sample.
+SHARES, MOST, JUDGES = (0.25, 0.5), (1500, 4000), 3
+# LaRank with all kernel values at hand: nearly at the optimum in so many passes, where fewer leave the scores noisy.
+SCHEDULE, PASSES = (1, 10), 3
+# Powers of 2 on gamma="scale": the step of the first search, and the farthest.
+STEP, FARTHEST = 2, 8
+# The first values of C, in half decades above 2 / scale, at which about half of the margins fit into their boxes; and
+# how often the search goes on beyond its ends.
+FIRST, BEYOND = (0, 2), 3
+
+
+class KernelPart(Part):
+    """A training on a sample, with all of its kernel values at hand."""
+
+    def __init__(self, search: Any, kernel: Any, train: Any, test: Any) -> None:
+        (X, label_ids), weight = search.data, search.weight
+        self.kernel, self.X, self.rows, self.run, self.base = kernel, X, train, None, None
+        of_train, of_test = values_of(kernel, X, train, test)
+        self.model = search.model.again()
+        self.model.machine.kernel = Kernel("precomputed")
+        of_each = None if weight is None else weight[train]
+        self.problem, self.weight = self.model.bind((of_train, label_ids[train]), search.solver, of_each)
+        self.others = of_test, label_ids[test]
+        self.weight_of_others = 1.0 if weight is None else weight[test]
+        search.solver.check(self.problem)
+
+    def most_passes(self, solver: Any, is_first: bool) -> int:
+        """All of the solver's over the first value, one less over others, which go on from there."""
+        return max(1, solver.n_passes - (not is_first))
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether a greater C would change anything: a coefficient is near its bound."""
+        vectors = self.run.support_vectors
+        return bool((np.abs(vectors.beta) > 0.5 * self.run.C[vectors.members][vectors.slots]).any())
+
+
+def values_of(kernel: Any, X: Any, train: Any, test: Any) -> tuple[Any, Any]:
+    """Kernel values of examples to train on, and of others, with those to train on."""
+    if kernel.name == "precomputed":
+        return X[np.ix_(train, train)], X[np.ix_(test, train)]
+    rows = Rows(precise(kernel, X))
+    return kernel.block(rows, train, rows, train), kernel.block(rows, test, rows, train)
+
+
+class KernelSearch(Search):
+    """The choice of C, of gamma, or of both, as the model's parameters leave them; parameters as of `Search`.
+
+    Attributes
+    ----------
+    widens : bool
+        Whether gamma is to be chosen.
+    table : dict of dict
+        Rows of the present samples, by the power of 2 on the first gamma and by the index of C.
+    """
+
+    table: dict[int, dict[int, Row]]  # type: ignore[assignment]
+
+    def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
+        params = SimpleNamespace(**model.params)
+        super().__init__(model, data, weight, solver, None if leaves_C(params, solver) else [solver.C])
+        self.widens = leaves_gamma(params)
+        if isinstance(solver, (KernelLaRank, CrammerSinger)):
+            self.solver = KernelLaRank(
+                schedule=SCHEDULE, max_iter=PASSES, cache_size=solver.cache_size, random_state=self.seed
+            )
+
+    def choose_on(self, held_out: Any, monitor: Any) -> Choice:
+        self.monitor = monitor
+        self._begin(held_out[0])
+        scale = self.model.scale(self.data)
+        first = half_decades(2.0 / scale) if 0.0 < scale < np.inf else 0
+        for j in FIRST if self.values is None else (0,):
+            self._try(0, first + j)
+        self._spread(STEP, FARTHEST)
+        self._extend(2)
+        k, j = self.best
+        if len(held_out) > 1:
+            self._begin(held_out[1])
+        self._try(k, j)
+        self._spread(1, 2)
+        self._extend(1)
+        return self._choice()
+
+    def _begin(self, samples: Any) -> None:
+        """Go on with other samples: pairs of examples to train on and to judge by."""
+        self.samples, self.table = samples, {}
+        self.machines: dict[int, list[KernelPart]] = {}
+        self.bound: set[tuple[int, int]] = set()
+
+    def _spread(self, step: int, times: int) -> None:
+        """Try other gammas on both sides of the best, on the better side while that helps."""
+        for _ in range(times if self.widens else 0):
+            k, j = self.best
+            around = [near for near in (k + step, k - step) if near not in self.table and abs(near) <= FARTHEST]
+            for near in around:
+                self._try(near, j)
+            if not around:
+                break
+
+    def _extend(self, step: int) -> None:
+        """Go on beyond the values of C while the best is the least or the greatest of them."""
+        before = None
+        for _ in range(BEYOND if self.values is None else 0):
+            (k, j), rows = self.best, self.table[self.best[0]]
+            if before is not None and rows[j][1] == rows[before][1]:
+                break
+            if max(rows) == j and (k, j) not in self.bound:
+                rows[j + step] = (round_value(j + step), *rows[j][1:])  # the same machine
+            for beyond, end in ((j + step, max(rows)), (j - step, min(rows))):
+                if end == j:
+                    self._try(k, beyond)
+            before = j
+
+    def _try(self, k: int, j: int) -> None:
+        """Add a row to the table; parts of gammas that are not the best are left."""
+        if j in self.table.setdefault(k, {}):
+            return
+        if k not in self.machines:
+            best = {self.best[0]} if len(self.table) > 1 else set()
+            kept = {key: parts for key, parts in self.machines.items() if key in best}
+            self.machines = kept | {k: [KernelPart(self, self._kernel(k), *sample) for sample in self.samples]}
+        C = round_value(j) if self.values is None else self.values[0]
+        self.table[k][j] = self.tried(self.machines[k], C, self.monitor)
+        if any(part.is_bound for part in self.machines[k]):
+            self.bound.add((k, j))
+
+    def _kernel(self, k: int) -> Any:
+        kernel = self.model.machine.kernel
+        return Kernel(kernel.name, gamma=kernel.gamma * 2.0**k, degree=kernel.degree, coef0=kernel.coef0)
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """The gamma and the C of the best row; of equal ones the least C, and the gamma tried first."""
+        rows = [(*row, k, j) for k, rows in self.table.items() for j, row in rows.items()]
+        return ranking(self.metric, rows)[0][-2:]
+
+    def _choice(self) -> Choice:
+        k, j = self.best
+        choice = Choice(self.table[k][j][0], self.metric, sorted(self.table[k].values()), self.n_held_out)
+        if not self.widens:
+            return choice
+        bests = {key: ranking(self.metric, rows.values())[0] for key, rows in self.table.items()}
+        gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
+        return replace(choice, gamma=self._kernel(k).gamma, gammas=gammas)
+
+    def _divisions(self, most: int = 1) -> Iterator[Any]:
+        """Yield samples: lists of pairs of examples to train on and to judge by."""
+        turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super()._divisions(most)]
+        if len(turns) != 1:
+            yield from [turns] * bool(turns)
+            return
+        label, n = self.data[1], len(self.data[1])
+        order = np.arange(n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
+        order = np.random.default_rng(self.seed).permutation(order)
+        order = order[np.argsort(label[order], kind="stable")]
+        first = np.unique(label[order], return_index=True)[1]
+        for share, most in zip(SHARES, MOST, strict=True):
+            size = min(int(share * len(order)), most)
+            inner = np.zeros(len(order), dtype=bool)
+            inner[evenly(len(order), size)] = inner[first] = True
+            train, test = order[inner], order[~inner]
+            yield [(np.sort(train), np.sort(test[evenly(len(test), JUDGES * len(train))]))]
+
+
+def evenly(n: int, most: int) -> Any:
+    """At most so many of n places, evenly spaced."""
+    return np.arange(min(n, most)) * n // max(1, min(n, most))

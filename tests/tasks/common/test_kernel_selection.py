@@ -1,0 +1,215 @@
+"""C and gamma of kernel machines, chosen together on samples of the training data."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
+
+import structsvm
+from structsvm.kernel._kernels import Kernel
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.tasks import (
+    CrammerSingerClassifier,
+    HullerClassifier,
+    LaRankClassifier,
+    LaSVMClassifier,
+    TaxonomyClassifier,
+    WestonWatkinsClassifier,
+)
+from structsvm.tasks.common import kernel_selection, selection
+from structsvm.tasks.common.kernel_selection import KernelSearch, evenly, values_of
+
+X, y = load_digits(return_X_y=True)
+X, X_test, y, y_test = X[:500], X[500:900], y[:500], y[500:900]
+rng = np.random.default_rng(0)
+KINDS = {
+    "larank": (LaRankClassifier, {"random_state": 0}),
+    "crammer singer": (CrammerSingerClassifier, {"random_state": 0}),
+    "weston watkins": (WestonWatkinsClassifier, {}),
+    "lasvm": (LaSVMClassifier, {"random_state": 0}),
+    "taxonomy": (TaxonomyClassifier, {"kernel": "rbf", "random_state": 0}),
+}
+each = pytest.mark.parametrize("name", KINDS)
+
+
+def make(name, **params):
+    kind, given = KINDS[name]
+    return kind(**given | params)
+
+
+def labels(name, y):
+    return y > 4 if name == "lasvm" else y
+
+
+@each
+def test_both_are_chosen_and_trained_with(name, tmp_path):
+    model = make(name).fit(X, labels(name, y))
+    table = model.validation_
+    assert table["C"][np.argmax(table["score"])] == model.C_ and table["gamma"] == model.gamma_
+    (row,) = table["gammas"][table["gammas"][:, 0] == model.gamma_]
+    assert row[1] == model.C_ and row[2] == table["score"].max() == table["gammas"][:, 2].max()
+    assert len(table["gammas"]) >= 3
+    fixed = make(name, C=model.C_, gamma=model.gamma_).fit(X, labels(name, y))
+    assert fixed.result_.dual == model.result_.dual
+    np.testing.assert_array_equal(fixed.predict(X_test), model.predict(X_test))
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.gamma == "auto" and loaded.gamma_ == model.gamma_
+    np.testing.assert_array_equal(loaded.validation_["gammas"], table["gammas"])
+    assert structsvm.load(tmp_path / "m").set_params(warm_start=True).fit(X, labels(name, y)).gamma_ == model.gamma_
+
+
+def test_a_wrong_scale_is_found():
+    """An outlier makes "scale" useless: it is all of the variance."""
+    data = X.copy()
+    data[0, 0] = 1e4
+    plain = LaRankClassifier(gamma="scale", random_state=0).fit(data, y)
+    chosen = LaRankClassifier(random_state=0).fit(data, y)
+    assert chosen.score(X_test, y_test) > plain.score(X_test, y_test) + 0.02
+    assert chosen.gamma_ > plain.gamma_
+
+
+@pytest.mark.parametrize("factor", [1e-3, 100.0])
+def test_the_choice_does_not_depend_on_units(factor):
+    one, other = LaRankClassifier(random_state=0).fit(X, y), LaRankClassifier(random_state=0).fit(factor * X, y)
+    assert other.gamma_ == pytest.approx(one.gamma_ / factor**2, rel=1e-5) and other.C_ == one.C_
+    assert np.mean(other.predict(factor * X_test) == one.predict(X_test)) > 0.99
+
+
+def test_a_number_is_kept_and_the_other_one_chosen():
+    model = LaRankClassifier(3.0, random_state=0).fit(X, y)
+    assert model.C_ == 3.0 and model.gamma_ in model.validation_["gammas"][:, 0]
+    assert model.validation_["C"].tolist() == [3.0]
+    model = LaRankClassifier(gamma=1e-3, random_state=0).fit(X, y)
+    assert model.gamma_ == 1e-3 and "gamma" not in model.validation_ and len(model.validation_["C"]) >= 3
+    assert not hasattr(LaRankClassifier(1.0, gamma="scale", random_state=0).fit(X, y), "validation_")
+    # A kernel without gamma, and one that has it.
+    assert "gamma" not in LaRankClassifier(kernel="linear", random_state=0).fit(X, y).validation_
+    assert "gamma" in LaRankClassifier(kernel="poly", coef0=1.0, random_state=0).fit(X, y).validation_
+
+
+def test_kernels_without_choice():
+    with pytest.raises(ValueError, match=r"'gamma' parameter of HullerClassifier must be 'scale' or a float"):
+        HullerClassifier(gamma="auto").fit(X, y > 4)
+    few = LaRankClassifier(random_state=0).fit(X[:19], y[:19])
+    assert (few.C_, few.gamma_) == (1.0, pytest.approx(1.0 / (64 * X[:19].var())))
+    stream = LaRankClassifier(random_state=0).partial_fit(X, y)
+    assert (stream.C_, stream.gamma_) == (1.0, pytest.approx(1.0 / (64 * X.var())))
+    assert stream.partial_fit(X_test, y_test).gamma_ == stream.gamma_
+
+
+@pytest.mark.parametrize("layout", ["array", "csr", "float32", "precomputed", "callable"])
+def test_every_kind_of_rows(layout):
+    data, test, kernel = X, X_test, {}
+    if layout == "csr":
+        data, test = csr_array(X), csr_array(X_test)
+    elif layout == "float32":
+        data, test = X.astype(np.float32), X_test.astype(np.float32)
+    elif layout == "precomputed":
+        data, test, kernel = rbf_kernel(X, gamma=1e-3), rbf_kernel(X_test, X, gamma=1e-3), {"kernel": "precomputed"}
+    elif layout == "callable":
+        kernel = {"kernel": lambda a, b: rbf_kernel(a, b, gamma=1e-3)}
+    model = LaRankClassifier(random_state=0, **kernel).fit(data, y)
+    assert model.score(test, y_test) > 0.88
+    assert model.validation_["n_held_out"] in (245, 250)
+
+
+def test_the_work_is_bounded(monkeypatch):
+    """Samples, passes over them, and kernel values: all together a few trainings."""
+    work, passes = [], []
+    block, train = kernel_selection.values_of, kernel_selection.KernelPart.train
+
+    def counted(kernel, data, train, test):
+        of_train, of_test = block(kernel, data, train, test)
+        work.append((len(train), of_train.size + of_test.size))
+        return of_train, of_test
+
+    def timed(self, solver, monitor):
+        n = train(self, solver, monitor)
+        passes.append(n * len(self.rows))
+        return n
+
+    monkeypatch.setattr(kernel_selection, "values_of", counted)
+    monkeypatch.setattr(kernel_selection.KernelPart, "train", timed)
+    LaRankClassifier(random_state=0).fit(X, y)
+    assert sorted({size // 10 for size, _ in work}) == [13, 25]
+    assert sum(values for _, values in work) < 4 * len(X) ** 2
+    assert sum(passes) <= 12 * len(X)
+
+
+def test_a_C_that_binds_nothing_is_not_raised():
+    model = LaRankClassifier(gamma=1e-3, random_state=0).fit(X, y)
+    table = model.validation_
+    assert table["C"][-1] <= 1000.0
+    unbound = LaRankClassifier(1e5, gamma=1e-3, random_state=0).fit(X, y)
+    assert np.abs(unbound.dual_coef_.toarray()).max() < table["C"][-1]
+
+
+def test_samples():
+    model = LaRankClassifier(random_state=0)
+    labels = np.repeat(["often", "rarely", "once"], [359, 40, 1])
+    model.model_ = prepared = model._prepare(rng.normal(size=(400, 3)), labels, None, None)[0]
+    prepared.params = model.get_params()
+    data = model._prepare(rng.normal(size=(400, 3)), labels, None, None)[1]
+    search = KernelSearch(prepared, data, None, model._make_solver())
+    (first,), (second,) = search._divisions()
+    for (train, test), size in ((first, 100), (second, 200)):
+        names = prepared.labels[search.data[1]]
+        assert abs(len(train) - size) <= 2 and not set(train) & set(test) and len(train) + len(test) == 400
+        assert "once" in names[train] and (names[train] == "rarely").sum() == pytest.approx(size / 10, abs=1)
+    few = KernelSearch(prepared, (data[0][:60], data[1][:60]), None, model._make_solver())
+    (turns,) = few._divisions()
+    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in turns])), np.arange(60))
+    assert evenly(10, 4).tolist() == [0, 2, 5, 7] and evenly(3, 9).tolist() == [0, 1, 2] and evenly(0, 4).size == 0
+
+
+def test_copies_are_weights():
+    again = rng.integers(0, len(X), 200)
+    weight = 1.0 + np.bincount(again, minlength=len(X))
+    models = [
+        LaRankClassifier(gamma=1e-3, random_state=0).fit(np.concatenate([X, X[again]]), np.concatenate([y, y[again]])),
+        LaRankClassifier(gamma=1e-3, random_state=0).fit(X, y, sample_weight=weight),
+    ]
+    np.testing.assert_array_equal(models[0].validation_["score"], models[1].validation_["score"])
+    np.testing.assert_array_equal(models[0].validation_["n_held_out"], models[1].validation_["n_held_out"])
+
+
+def test_values_of_a_sample():
+    kernel, train, test = Kernel("rbf", gamma=1e-3), np.array([3, 1, 4]), np.array([0, 2])
+    of_train, of_test = values_of(kernel, X, train, test)
+    np.testing.assert_allclose(of_train, rbf_kernel(X[train], gamma=1e-3), rtol=1e-5)
+    np.testing.assert_allclose(of_test, rbf_kernel(X[test], X[train], gamma=1e-3), rtol=1e-5)
+
+
+def test_files_of_old_versions(tmp_path):
+    """There gamma="auto" was 1 / n_features."""
+    model = HullerClassifier(gamma=1.0 / 64, random_state=0).fit(X, y > 4)
+    model.model_.params = model.get_params() | {"gamma": "auto"}
+    for name in ("old", "new"):
+        model.model_.save(tmp_path / name)
+        file = read_model(tmp_path / name, kind="binary")
+        header = {k: v for k, v in file.meta.items() if name == "new" or k not in ("choice", "C")}
+        write_model(tmp_path / name, "binary", header, file.arrays)
+    assert structsvm.load(tmp_path / "old").gamma == 1.0 / 64
+    with pytest.raises(ModelFileError, match="'gamma' parameter"):
+        structsvm.load(tmp_path / "new")
+
+
+@each
+def test_ctrl_c_leaves_a_machine_of_the_sample(name, monkeypatch):
+    judged, n = selection.Part.judged, [0]
+
+    def interrupt(self):
+        n[0] += 1
+        if n[0] == 3:
+            raise KeyboardInterrupt
+        return judged(self)
+
+    monkeypatch.setattr(selection.Part, "judged", interrupt)
+    model = make(name)
+    with pytest.raises(KeyboardInterrupt, match="holds the model as it was then"):
+        model.fit(X, labels(name, y))
+    machine = model.model_.machine
+    np.testing.assert_array_equal(machine.vectors, X.astype(machine.vectors.dtype)[machine.support])
+    assert machine.kernel.name == "rbf" and model.score(X_test, labels(name, y_test)) > 0.7

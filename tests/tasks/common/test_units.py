@@ -1,0 +1,108 @@
+"""Dense columns in units of their own: the same model whatever the columns' units."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import structsvm
+from structsvm import LaRank
+from structsvm.features.dense import DenseRows
+from structsvm.tasks import TaxonomyClassifier
+from structsvm.tasks.common.selection import LEAST
+from structsvm.tasks.common.units import Units, units_from
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 6)).astype(np.float32)
+y = np.argmax(X[:, :3] + 0.5 * rng.normal(size=(300, 3)), axis=1)
+X_test = rng.normal(size=(200, 6)).astype(np.float32)
+FACTORS = 10.0 ** rng.uniform(-3.0, 3.0, 6)
+
+
+def fit(X=X, y=y, **params):
+    return TaxonomyClassifier(random_state=0, **params).fit(X, y)
+
+
+def test_units():
+    rows = DenseRows(np.column_stack([X, np.full(300, 7.0, np.float32)]), has_intercept=True)
+    units = Units.fit(rows)
+    values = units.applied(rows).values
+    np.testing.assert_allclose(values[:, :6].mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(values[:, :6].std(axis=0), 1.0, rtol=1e-5)
+    assert (values[:, 6] == 0.0).all() and units.factor[6] == 1.0 and values.dtype == np.float32
+    alone = Units.fit(DenseRows(X))
+    assert not alone.shift.any() and (alone.factor != 1.0).all()
+    assert Units.fit(rows[: LEAST - 1]) is None and Units.fit(rows.tokens()) is None
+    table = rng.normal(size=(8, 3))
+    scores = np.column_stack([values, np.ones(300)]) @ table
+    np.testing.assert_allclose(np.column_stack([rows.values, np.ones(300)]) @ units.undone(table), scores, atol=1e-4)
+    again = units_from(units.to_arrays(), 7)
+    np.testing.assert_array_equal(again, units)
+    assert units_from({}, 7) is None
+    for name, wrong in (("units.factor", -units.factor), ("units.shift", units.shift[:6])):
+        with pytest.raises(ValueError, match="units"):
+            units_from(units.to_arrays() | {name: wrong}, 7)
+
+
+@pytest.mark.parametrize("params", [{}, {"loss": "log"}, {"fit_intercept": False}], ids=str)
+def test_units_make_no_difference(params):
+    one, other = fit(**params), fit(X * FACTORS, **params)
+    assert np.mean(other.predict(X_test * FACTORS) == one.predict(X_test)) > 0.93
+    params |= {"C": 0.1, "tol": 1e-4, "max_iter": 1000}
+    one, other = fit(**params), fit(X * FACTORS, **params)
+    np.testing.assert_allclose(other.decision_function(X_test * FACTORS), one.decision_function(X_test), atol=0.05)
+    np.testing.assert_allclose(other.coef_ * FACTORS, one.coef_, atol=0.05)
+    if "fit_intercept" not in params:
+        far = fit(X * FACTORS + 100.0 * FACTORS, **params)
+        assert np.mean(far.predict(X_test * FACTORS + 100.0 * FACTORS) == one.predict(X_test)) > 0.98
+    raw = fit(X * FACTORS, standardize=False, C=0.1, max_iter=20)  # this is what the parameter is for
+    assert raw.score(X * FACTORS, y) < other.score(X * FACTORS, y) - 0.1
+
+
+def test_coefficients_are_of_the_columns_as_given(tmp_path):
+    model = fit(X * FACTORS + 5.0)
+    scores = (X_test * FACTORS + 5.0) @ model.coef_.T.astype(float) + model.intercept_
+    np.testing.assert_allclose(model.decision_function(X_test * FACTORS + 5.0), scores, rtol=1e-3, atol=1e-3)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.standardize is True
+    for rows in (X_test, csr_array(X_test), np.where(rng.random(X_test.shape) < 0.9, 0.0, X_test)):
+        np.testing.assert_array_equal(loaded.decision_function(rows), model.decision_function(rows))
+    resumed = loaded.set_params(warm_start=True, max_iter=1).fit(X * FACTORS + 5.0, y)
+    assert resumed.n_iter_ == model.n_iter_ + 1
+
+
+def test_the_first_batch_settles_them():
+    model = TaxonomyClassifier(random_state=0).partial_fit(X[:100], y[:100])
+    units = model.model_.units
+    model.partial_fit(1e3 * X[100:], y[100:])
+    assert model.model_.units is units
+    np.testing.assert_allclose(units.factor, Units.fit(DenseRows(X[:100])).factor)
+
+
+def test_copies_weights_and_order_make_no_difference():
+    again = rng.integers(0, len(X), 150)
+    order = rng.permutation(len(X) + 150)
+    weight = 1.0 + np.bincount(again, minlength=len(X))
+    copies = np.concatenate([X, X[again]])[order], np.concatenate([y, y[again]])[order]
+    model = TaxonomyClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(fit(*copies).coef_, model.coef_)
+    none = np.concatenate([np.ones(300), np.zeros(50)])
+    data = np.concatenate([X, 1e6 * X[:50]]), np.concatenate([y, y[:50]])
+    np.testing.assert_array_equal(TaxonomyClassifier(random_state=0).fit(*data, sample_weight=none).coef_, fit().coef_)
+
+
+def test_passes():
+    """Over such columns eight at least, where nobody says how many."""
+    assert fit(C=1e-3).n_iter_ >= 8 > fit(C=1e-3, standardize=False).n_iter_
+    assert fit(max_iter=3).n_iter_ == 3 and fit(C=1e-3, tol=0.5).n_iter_ < 8
+    solver = LaRank(C=1e-3, random_state=0)
+    assert TaxonomyClassifier(solver=solver).fit(X, y).n_iter_ >= 8 and solver.least_passes == 0
+
+
+def test_where_columns_are_as_given():
+    few = {"max_weights": 8}
+    sparse, kernel, short = fit(csr_array(X)), fit(kernel="linear", C=1.0), fit(**few)
+    assert sparse.model_.units is None and short.model_.units is None and not hasattr(kernel.model_, "units")
+    np.testing.assert_array_equal(fit(standardize=False, **few).coef_.toarray(), short.coef_.toarray())
+    assert fit(standardize=False).model_.units is None
+    assert fit(X[: LEAST - 1], y[: LEAST - 1]).model_.units is None
