@@ -46,6 +46,19 @@ def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tup
         raise error(f"{place.format(name, line)}: bytes that are not UTF-8") from None
 
 
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their numbers from 1, those of blanks left out."""
+    k, first = 0, 0
+    while first < len(text):
+        k += 1
+        end = text.find("\n", first)
+        end = len(text) if end < 0 else end
+        line = text[first:end]
+        if line and not line.isspace():
+            yield k, line
+        first = end + 1
+
+
 # Kind by suffix, and by the first bytes (which practically no UTF-8 text begins with); the module.
 _COMPRESSION = {
     "gzip": (".gz", re.compile(rb"\x1f\x8b"), "gzip"),
@@ -55,7 +68,7 @@ _COMPRESSION = {
 
 # Text unfolds to 3 to 20 times its compressed size, and a bomb to 1000 times or more.
 LIMIT = "STRUCTSVM_MAX_UNFOLDED"
-RATIO, FLOOR, CEILING = 25, 2**26, 2**34
+RATIO, FLOOR, CEILING = 25, 2**25, 2**34
 BLOCK = 2**20
 
 
@@ -63,7 +76,7 @@ def decompress(data: bytes, name: str) -> bytes:
     """Unfold data that are compressed with gzip, xz or bzip2; others are returned as they are.
 
     They may unfold to at most as many bytes as the environment variable STRUCTSVM_MAX_UNFOLDED says; by default to 25
-    times their size, but in any case to 64 MiB, and never to more than 16 GiB. What is beyond 64 MiB is counted before
+    times their size, but in any case to 32 MiB, and never to more than 16 GiB. What is beyond 32 MiB is counted before
     it is held: refused data have never taken more.
 
     Raises

@@ -64,7 +64,7 @@ def test_what_is_not_compressed_has_no_limit(monkeypatch):
 
 def test_the_default_limit(monkeypatch):
     monkeypatch.delenv(LIMIT, raising=False)
-    assert _limit(1) == FLOOR == _limit(FLOOR // RATIO) == 2**26
+    assert _limit(1) == FLOOR == _limit(FLOOR // RATIO) == 2**25
     assert _limit(10**7) == 25 * 10**7
     assert _limit(10**12) == CEILING == 2**34
 
