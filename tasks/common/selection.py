@@ -192,9 +192,10 @@ class Part:
 
     def train(self, solver: Any, monitor: Any) -> int:
         """Go on with another C until a pass gains little; returns the number of passes."""
-        before, self.run = self.run, solver.start(self.problem, sample_weight=self.weight, base=self.base)
-        if before is not None:
-            self.run.set_state(before.get_state(), adapt=True)
+        run = solver.start(self.problem, sample_weight=self.weight, base=self.base)
+        if self.run is not None:
+            run.set_state(self.run.get_state(), adapt=True)
+        self.run = run  # only now: what Ctrl-C leaves is what was learnt
         first = self.run.n_iter
         while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first):
             while not self.run.advance():
