@@ -26,7 +26,7 @@ from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
 from structsvm._random cimport random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
-from structsvm.execution._stop cimport poll
+from structsvm.execution._stop cimport look
 
 from structsvm.dual._rounds import violations
 from structsvm.dual._weights import checked_array, checked_cost, half_norm
@@ -718,7 +718,7 @@ cdef class DualState(WeightState):
             if not (adapt or total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"array 'cut_numbers' of the training state: the alphas of example {i} exceed its box "
                                  f"of {self.box[i]:g}")
-            poll(cut.n_words)
+            look()
         if products > MANY_PRODUCTS + 1000 * n_cuts:
             raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
                              "memory")
@@ -740,7 +740,7 @@ cdef class DualState(WeightState):
                 k = self.insert(i, &cut)
                 self.sets[i].cuts[k].alpha = alpha
                 self.sets[i].cuts[k].idle = idle[c]
-                poll((k + 2) * cut.n_words)
+                look()
         except BaseException:   # Ctrl-C, or no memory: none is left rather than some
             self.clear()
             raise
