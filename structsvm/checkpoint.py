@@ -299,7 +299,8 @@ STATES: dict[str, Table] = {
     },
     "expectations": _counters(4) | _AROUND | {
         "moments": Array("f4", ("n_moments",)),
-        "entropy": Array("f8", ("n_samples",), within=POSITIVE),
+        "entropy": Array("f8", ("n_samples",)),
+        "least": Array("f8", ("n_samples",), within=POSITIVE, needed=False),
         "C": Array("f8", ("n_samples",), within=POSITIVE),
     },
     "kernel_dual": {

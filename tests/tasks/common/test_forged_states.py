@@ -34,8 +34,9 @@ SEEDED = {"max_iter": 2, "random_state": 0}
 
 # Of every kind of training state: what trains, and on what.
 TRAINED = {
-    "dual": (SequenceLabeler(C=0.1, **SEEDED), X, Y),
-    "dual, latent": (SequenceLabeler(C=0.1, **SEEDED), X, PARTLY),
+    "dual": (SequenceLabeler(C=0.1, loss="hamming", **SEEDED), X, Y),
+    "dual, latent": (SequenceLabeler(C=0.1, loss="hamming", **SEEDED), X, PARTLY),
+    "expectations, latent": (SequenceLabeler(C=0.1, loss="log", **SEEDED), X, PARTLY),
     "dual, bags": (AmbiguousClassifier(C=0.1, loss="max", **SEEDED), POINTS, BAGS),
     "one_slack": (SequenceLabeler(solver=CuttingPlane(C=0.1, form="one_slack", max_iter=3)), X, Y),
     "weights": (SequenceLabeler(solver="perceptron", **SEEDED), X, Y),
