@@ -464,7 +464,7 @@ cdef class TreeProblem(Problem):
     cdef bint in_sums
     cdef int32_t[::1] cut_words
     cdef double[::1] aligned
-    cdef int32_t[::1] n_moments         # features that the trees of each sentence can have
+    cdef int32_t[::1] n_moments         # features that the trees of each sentence can have; -1: nobody has asked
     cdef int32_t[::1] support           # those features, of the sentence `at_hand`, -1: of none
     cdef int32_t[::1] mark
     cdef int32_t stamp
@@ -501,7 +501,9 @@ cdef class TreeProblem(Problem):
         most = self.parser.features.shape[0]
         self.aligned = np.empty(most + (most + 1) // 2)
         self.cut_words = np.asarray(self.aligned).view(np.int32)
-        self.count_moments()
+        self.at_hand, self.stamp = -1, 0
+        self.n_moments = np.full(n, -1, dtype=np.int32)
+        self.mark, self.support = np.zeros(self.n_features, dtype=np.int32), np.empty(self.n_features, dtype=np.int32)
         if twins is None:
             self.twins = np.ones(n, dtype=np.uint8)
             if self.loss != ZERO_ONE:
@@ -529,35 +531,22 @@ cdef class TreeProblem(Problem):
             )
         return int(cells.max())
 
-    def count_moments(self):
-        cdef const double[::1] zero = np.zeros(self.n_features)
-        cdef Py_ssize_t i
-        cdef int32_t most = 1
-        self.at_hand, self.stamp = -1, 0
-        self.mark = np.zeros(self.n_features, dtype=np.int32)
-        self.n_moments = np.empty(self.n_samples, dtype=np.int32)
-        self.support = np.empty(0, dtype=np.int32)
-        with nogil:
-            for i in range(self.n_samples):
-                self.n_moments[i] = self.look(i, &zero[0], NULL)
-                most = max(most, self.n_moments[i])
-        self.support = np.empty(most, dtype=np.int32)
+    cdef void look(self, Py_ssize_t i, const double* w) noexcept nogil:
+        """Select the symbols of a sentence."""
+        cky_look(&self.parser.chart, &self.words_all[self.offsets[i]], self.offsets[i + 1] - self.offsets[i], w)
 
-    cdef int32_t look(self, Py_ssize_t i, const double* w, int32_t* support) except -1 nogil:
-        """List the features that the trees of a sentence can have; returns how many there are."""
-        cdef cky_chart* h = &self.parser.chart
-        cky_look(h, &self.words_all[self.offsets[i]], self.offsets[i + 1] - self.offsets[i], w)
-        return self.list_features(support)
-
-    cdef int32_t list_features(self, int32_t* support) except -1 nogil:
-        """As `look`, of the sentence whose symbols are selected."""
-        cdef cky_chart* h = &self.parser.chart
+    cdef int32_t list_features(self, int32_t* support) noexcept nogil:
+        """List the features that the trees of the sentence looked at can have; returns how many there are."""
         if self.stamp == INT32_MAX:
             self.mark[:] = 0
             self.stamp = 0
         self.stamp += 1
-        poll(h.m + h.n_rules + h.n * h.n_nodes)
-        return <int32_t>cky_support(h, &self.mark[0], self.stamp, support)
+        return <int32_t>cky_support(&self.parser.chart, &self.mark[0], self.stamp, support)
+
+    cdef int poll_list(self) except -1 nogil:
+        """Count the work of a list."""
+        cdef cky_chart* h = &self.parser.chart
+        return poll(h.m + h.n_rules + h.n * h.n_nodes)
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -832,6 +821,9 @@ cdef class TreeProblem(Problem):
     # ---- expectations: moments are the expected features less the true ones, of those that can be there ----------
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
+        if self.n_moments[i] < 0:
+            self.look(i, &self.sums[0])
+            self.n_moments[i] = self.list_features(NULL)
         return self.n_moments[i]
 
     cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
@@ -853,7 +845,7 @@ cdef class TreeProblem(Problem):
         count = cky_features(&self.parser.grammar, words, n, gold, size, &self.parser.features[0])
         for k in range(count):
             self.sums[self.parser.features[k]] -= 1.0
-        self.list_features(&self.support[0])
+        self.n_moments[i] = self.list_features(&self.support[0])
         self.at_hand = i
         for k in range(self.n_moments[i]):
             mean += w[self.support[k]] * self.sums[self.support[k]]
@@ -883,7 +875,9 @@ cdef class TreeProblem(Problem):
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
         cdef Py_ssize_t k
         if self.at_hand != i:
-            self.look(i, w, &self.support[0])
+            self.look(i, w)
+            self.poll_list()
+            self.list_features(&self.support[0])
             self.at_hand = i
         for k in range(self.n_moments[i]):
             w[self.support[k]] += coef * m[k]

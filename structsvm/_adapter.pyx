@@ -252,11 +252,14 @@ cdef class PythonProblem(Problem):
             try:
                 self.ask(i, w, cut, violation)
                 return look()
-            except OracleError:
-                raise
             except Exception as error:
-                error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
+                self.note(error, i)
                 raise
+
+    cdef note(self, error, Py_ssize_t i):
+        """Add the example to an error of the user's code; those of the protocol name it themselves."""
+        if not isinstance(error, OracleError):
+            error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
 
     cdef int look_at(self, const void* w) except -1:
         if self.viewed != w:
@@ -310,10 +313,8 @@ cdef class PythonProblem(Problem):
             try:
                 self.ask_expect(i, w, m, loss, entropy)
                 return look()
-            except OracleError:
-                raise
             except Exception as error:
-                error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
+                self.note(error, i)
                 raise
 
     cdef int ask_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1:
@@ -346,10 +347,8 @@ cdef class PythonProblem(Problem):
                 target.words = &self.word
                 target.n_words = 1
                 return look()
-            except OracleError:
-                raise
             except Exception as error:
-                error.add_note(f"while {type(self.oracle).__name__} was asked about example {self.first + i}")
+                self.note(error, i)
                 raise
 
     cdef int ask_complete(self, Py_ssize_t i, const void* w) except -1:

@@ -8,6 +8,7 @@ RESCALINGS: Mapping[str | None, int]
 PENALTIES: Mapping[str | None, int]
 
 class BoundProblem:
+    n_before: int
     @property
     def n_samples(self) -> int: ...
     @property

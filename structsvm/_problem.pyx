@@ -94,9 +94,12 @@ cdef class BoundProblem:
         ``"feature rows"`` (rows of features and labels; ``"dense rows"``: as a float64 array), and, with labels,
         ``"two classes"``, ``"zero-one loss"``, ``"independent labels"``; or what a task's own solver knows. A
         solver's ``needs`` must be among them.
+    n_before : int
+        How many of the examples, the first ones, stand for earlier batches of a stream.
     """
 
     offers = frozenset()
+    n_before = 0
 
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, is_exact=True):
         self.n_samples, self.n_features, self.is_exact = n_samples, n_features, is_exact

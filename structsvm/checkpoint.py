@@ -20,6 +20,7 @@ from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.new_file import check_new_file
 from structsvm.parameters import plain
 from structsvm.progress import Monitor
+from structsvm.stored_values import Array, Table, checked_arrays, optional
 
 # What may differ between the run that wrote a checkpoint and the one that resumes from it.
 FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "checkpoint_every"}
@@ -172,15 +173,38 @@ def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
     return array.tobytes().decode(errors="replace")
 
 
-# The kinds of training states in files of version 0.1.0, by an array that only they have.
-FIRST_KINDS = {"cache_terms": "one_slack", "cut_example": "dual", "vector_slot": "kernel_dual"}
+# The kinds of training states that do not say theirs, by an array that only they have: those of version 0.1.0, and what
+# is kept of a batch.
+SILENT_KINDS = {
+    "cache_terms": "one_slack",
+    "cut_example": "dual",
+    "vector_slot": "kernel_dual",
+    "curvature": "descent",
+    "gains": "tracking",
+}
 
 
 def kind_of(arrays: Mapping[str, NDArray[Any]]) -> str:
     """The kind of training state that these arrays are of: `kind` of the class that wrote them."""
     if "kind" in arrays:
         return as_text(arrays, "kind")
-    return next((kind for name, kind in FIRST_KINDS.items() if name in arrays), "weights")
+    return next((kind for name, kind in SILENT_KINDS.items() if name in arrays), "weights")
+
+
+def check_state(arrays: Mapping[str, NDArray[Any]], **sizes: int) -> None:
+    """Raise ValueError, naming the array, unless the arrays of a training state fit one another.
+
+    `sizes` are those of the model, by the names that the tables have for them. Whether the arrays fit a problem is for
+    `Run.set_state` to say. Of a kind of states that is not in `STATES`, another project's say, those of the run alone
+    are checked.
+    """
+    kind = kind_of(arrays)
+    try:
+        checked_arrays(arrays, (RUN if "run" in arrays else {}) | STATES.get(kind, {}), **sizes)
+    except KeyError as error:
+        raise ValueError(f"a training state of kind {kind!r:.40}, which has {error}, unlike the model") from None
+    except ValueError as error:
+        raise ValueError(f"training state: {error}") from None
 
 
 def formulation_array(problem: Any) -> Any:
@@ -214,3 +238,115 @@ def check_formulation(arrays: dict[str, NDArray[Any]], problem: Any) -> None:
             f"training cannot go on with another formulation ({'; '.join(changes)}); set it back, or train afresh "
             "(warm_start=False)"
         )
+
+
+# ---- what the arrays of training states may contain --------------------------------------------------
+
+COUNTS = (0, 2**62)
+POSITIVE = (0.0, None)
+
+
+def _counters(n: int) -> Table:
+    return {"random": Array("u8", (4,)), "counters": Array("i8", (n,), within=COUNTS)}
+
+
+# What `Run` adds; the last arrays are those of `LatentSVM` and of bags.
+RUN: Table = {
+    "run": Array("f8", (4,), finite=False),
+    "formulation": Array("u1", ("bytes of formulation",)),
+    "schedule": Array("f8", ("schedule",)),
+    **optional({
+        "kind": Array("u1", ("bytes of kind",)),
+        "structure": Array("i8", (1,)),
+        "latent": Array("f8", (4,), finite=False),
+        "latent_seed": Array("u8", (1,)),
+        "latent_under": Array("f4 f8", ("n_under",)),
+        "latent_chosen": Array("u1", ("n_chosen",), within=(0, 2)),
+        "latent_targets": Array("i8", (1,)),
+    }),
+}  # fmt: skip
+# What w is solved around; of bags, the weights of their shares, and C.
+_AROUND: Table = optional({
+    "base": Array("f8", ("n_features",)),
+    "completed": Array("f8", ("n_features",)),
+    "C": Array("f8", ("n_samples",), within=POSITIVE),
+})  # fmt: skip
+_CUTS: Table = _counters(4) | _AROUND | {
+    "cost": Array("f8", (1,), within=POSITIVE),
+    "cut_bounds": Array("i8", ("n_cuts+1",), rises_to="words of cuts"),
+    "cut_words": Array("i4", ("words of cuts",)),
+    "cut_example": Array("i8", ("n_cuts",), within=COUNTS),
+    "cut_numbers": Array("f8", ("n_cuts", 3), within=POSITIVE),
+}  # fmt: skip
+_VECTORS: Table = {
+    "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+    "vector_slot": Array("i8", ("n_vectors",), within=(0, "n_support")),
+    "vector_label": Array("i4", ("n_vectors",), within=(0, "n_labels")),
+    "vector_numbers": Array("f8", (2, "n_vectors")),
+}
+STATES: dict[str, Table] = {
+    "weights": _counters(4) | {
+        "weights": Array("f4 f8", ("n_features",)),
+        "average_sum": Array("f4 f8", ("n_features",), needed=False),
+    },
+    "dual": _CUTS,
+    "one_slack": _CUTS | {
+        "cut_idle": Array("i8", ("n_cuts",), within=COUNTS),
+        "cache_terms": Array("f8", ("n_rounds", "n_samples", 2)),
+        "cache_bounds": Array("i8", ("n_rounds", "n_samples+1"), within=COUNTS),
+        "cache_words": Array("i4", ("words of cache",)),
+        **optional({"cache_C": Array("f8", ("n_samples",), within=POSITIVE)}),
+    },
+    "expectations": _counters(4) | _AROUND | {
+        "moments": Array("f4", ("n_moments",)),
+        "entropy": Array("f8", ("n_samples",)),
+        "least": Array("f8", ("n_samples",), within=POSITIVE, needed=False),
+        "C": Array("f8", ("n_samples",), within=POSITIVE),
+    },
+    "kernel_dual": {
+        "random": Array("u8", (4,)),
+        "counters": Array("i8", (8,), within=(-1, COUNTS[1])),
+        "cost": Array("f8", (1,), within=POSITIVE),
+        **optional({"dual": Array("f8", (1,))}),
+        **_VECTORS,
+    },
+    "kernel_perceptron": _counters(5) | _VECTORS,
+    "full_gradient": _counters(5) | {
+        "beta": Array("f8", ("n_labels", "n_samples")),
+        "gradient": Array("f8", ("n_labels", "n_samples")),
+    },
+    "weston_watkins": {
+        "counters": Array("i8", (3,), within=COUNTS),
+        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+        "beta": Array("f8", ("n_labels", "n_support")),
+        "scores": Array("f8", ("n_labels", "n_support")),
+        "biases": Array("f8", ("n_labels",)),
+    },
+    "lasvm": _counters(6) | {
+        "cost": Array("f8", (1,), within=POSITIVE),
+        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+        "alpha": Array("f8", ("n_support",)),
+        "gradient": Array("f8", ("n_support",)),
+        "numbers": Array("f8", (3,)),
+    },
+    "huller": _counters(7) | {
+        "cost": Array("f8", (1,), within=POSITIVE),
+        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+        "part": Array("f8", ("n_support",), within=POSITIVE),
+        "numbers": Array("f8", (6,)),
+    },
+    "descent": {
+        "weights": Array("f4 f8", ("n_machines", "n_columns")),
+        "curvature": Array("f4 f8", ("n_machines", "n_columns"), within=POSITIVE),
+        "rescaling": Array("f4 f8", ("n_machines", "n_columns"), within=POSITIVE),
+        "numbers": Array("f8", (4,), within=POSITIVE),
+        **optional(_counters(3) | {"descent": Array("f8", (2,), within=POSITIVE)}),  # 0.1.0 had none after a batch
+    },
+    "tracking": {
+        "random": Array("u8", (4,)),
+        "numbers": Array("f8", (3, "n_seen"), within=POSITIVE),
+        "weights": Array("f8", (2, "n_columns")),
+        "steps": Array("i8", ("n_steps",), within=COUNTS),
+        "gains": Array("f8", (2,)),
+    },
+}  # fmt: skip

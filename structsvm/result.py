@@ -130,7 +130,7 @@ def result_arrays(result: Result | None, state: Arrays | None = None) -> dict[st
 def read_result(file: ModelFile) -> tuple[Result, dict[str, NDArray[Any]] | None]:
     """The `Result` of a model file, and the arrays for `Run.set_state` (None if the file has none).
 
-    The arrays of the state are checked where they are used: most loaded models only predict.
+    `structsvm.checkpoint.check_state` checks the arrays of the state.
     """
     result = Result.from_dict(file.meta["result"], file.under("history."))
     state = file.under("state.") or None

@@ -16,7 +16,7 @@ arrays must have the same. ``"n+1"`` is one more than n.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from structsvm.parameters import MAX_COUNT
 
-__all__ = ["Array", "checked_arrays", "csr", "stored_count", "stored_flag", "stored_names", "strings"]
+__all__ = ["Array", "checked_arrays", "csr", "optional", "stored_count", "stored_flag", "stored_names", "strings"]
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """What an array may contain. Floats are finite.
+    """What an array may contain.
 
     Attributes
     ----------
@@ -46,7 +46,8 @@ class Array:
         Whether no value occurs twice.
     needed : bool
         Whether the array must be there.
-    may_be_nan : bool
+    finite : bool
+        Whether floats must be.
     """
 
     dtype: str
@@ -56,7 +57,7 @@ class Array:
     ascends_by: str | None = None
     once: bool = False
     needed: bool = True
-    may_be_nan: bool = False
+    finite: bool = True
 
 
 Table = dict[str, Array]
@@ -77,6 +78,11 @@ def strings(data: str, starts: str, count: int | str) -> Table:
     """The entries of strings: all their bytes, and where each begins."""
     size = f"bytes of {data}"
     return {starts: Array("i8", (f"{count}+1",), rises_to=size), data: Array("u1", (size,))}
+
+
+def optional(table: Table) -> Table:
+    """A table whose arrays may be missing."""
+    return {name: replace(array, needed=False) for name, array in table.items()}
 
 
 def checked_arrays(arrays: Mapping[str, NDArray[Any]], table: Table, **sizes: int) -> dict[str, NDArray[Any]]:
@@ -109,7 +115,7 @@ def _problem(array: Any, wanted: Array, sizes: dict[str, int], others: Mapping[s
         expected = _size(size, sizes, length)
         if length != expected:
             return f"has shape {array.shape}, expected {length} to be {expected} ({size})"
-    if array.dtype.kind in "fc" and not np.isfinite(array[~np.isnan(array)] if wanted.may_be_nan else array).all():
+    if wanted.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
         return "has values that are not finite"
     if wanted.rises_to is not None:
         if array[0] != 0 or (array[1:] < array[:-1]).any():

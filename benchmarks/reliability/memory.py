@@ -9,6 +9,18 @@ from textwrap import dedent, indent
 
 from common.report import Table, notes
 
+# The shortest lines of each kind of text, and one that is none: below the limit of what files may unfold to.
+SHORTEST = [
+    ("columns", "read_columns", "a b\n\n", "a b c\n", 33),
+    ("svmlight", "read_svmlight", "1 \n", "1 a\n", 33),
+    ("documents", "read_documents", "ab\n", "a\tb\n", 33),
+    ("labelled documents", "read_documents", "ab\tcd\n", "ab\n", 33),
+    ("trees", "read_trees", "(a b)\n", "(\n", 33),
+    ("deep trees", "read_trees", "(a", "\n", 33),
+    ("bags", "read_bags", '{"sentence":"a","bag":"b"}\n', "{}\n", 33),
+    ("alignments", "read_alignments", ">ab\nAC\n", ">ab\n\n", 33),
+]
+
 # Each makes a hostile file and reads it; the size in MB is a tenth with --quick.
 CASES = {
     "model file, header of 16 MB of brackets": """
@@ -29,6 +41,22 @@ CASES = {
                 file.write(b"a" * (1 << 20))
         read_columns(path + ".gz")
         """,
+    "columns, compressed: 25 times 22 MB, of one letter but for 44 MB; a line of 3 columns": """
+        with gzip.open(path + ".gz", "wb", 1) as file:
+            file.write(b"w " + np.random.default_rng(0).bytes(22 * mega).hex().encode() + b"\\nw ")
+            for _ in range(450 * mega >> 20):
+                file.write(b"a" * (1 << 20))
+            file.write(b"\\nw a b\\n")
+        read_columns(path + ".gz")
+        """,
+    **{
+        f"{name}, compressed: {unfolded} MB of the shortest lines, and a bad one": f"""
+        with gzip.open(path + ".gz", "wb", 1) as file:
+            file.write({line!r}.encode() * ({unfolded} * mega // {len(line)}) + {bad!r}.encode())
+        {reader}(path + ".gz")
+        """
+        for name, reader, line, bad, unfolded in SHORTEST
+    },
     "columns, a line of 100 MB without a label": """
         write(b"a" * (100 * mega))
         read_columns(path)
@@ -48,12 +76,16 @@ CASES = {
 }
 CHILD = """
 import gzip, json, resource, struct, sys, tempfile, zlib
+import numpy as np
 from structsvm import load
 from structsvm.features.columns import read_columns
 from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import MAGIC
 from structsvm.oracles.cky import CKYOracle
+from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.trees import read_trees
+from structsvm.tasks.alignment.files import read_alignments
+from structsvm.tasks.taxonomy.documents import read_documents
 folder, mega = sys.argv[1], int(sys.argv[2])
 path = folder + "/file"
 def write(data):

@@ -26,6 +26,7 @@ from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
 from structsvm._random cimport random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
+from structsvm.execution._stop cimport look
 
 from structsvm.dual._rounds import violations
 from structsvm.dual._weights import checked_array, checked_cost, half_norm
@@ -717,6 +718,7 @@ cdef class DualState(WeightState):
             if not (adapt or total[i] <= self.box[i] * (1.0 + 1e-9)):
                 raise ValueError(f"array 'cut_numbers' of the training state: the alphas of example {i} exceed its box "
                                  f"of {self.box[i]:g}")
+            look()
         if products > MANY_PRODUCTS + 1000 * n_cuts:
             raise ValueError(f"the training state has {max(count)} constraints for one example: more than fit in "
                              "memory")
@@ -724,20 +726,26 @@ cdef class DualState(WeightState):
         self.base = base
         self.cost = cost
         self.clear()
-        for c in range(n_cuts):
-            i = example[c]
-            alpha = numbers[c, 0]
-            if total[i] > self.box[i] * (1.0 + 1e-9):
-                alpha *= self.box[i] / total[i]
-            if alpha == 0.0 and (self.patience == 0 or self.box[i] == 0.0):
-                continue
-            cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
-            cut.n_words = bounds[c + 1] - bounds[c]
-            cut.words = first + bounds[c]
-            k = self.insert(i, &cut)
-            self.sets[i].cuts[k].alpha = alpha
-            self.sets[i].cuts[k].idle = idle[c]
-        self.settle()
+        try:
+            for c in range(n_cuts):
+                i = example[c]
+                alpha = numbers[c, 0]
+                if total[i] > self.box[i] * (1.0 + 1e-9):
+                    alpha *= self.box[i] / total[i]
+                if alpha == 0.0 and (self.patience == 0 or self.box[i] == 0.0):
+                    continue
+                cut.b, cut.scale = numbers[c, 1], numbers[c, 2]
+                cut.n_words = bounds[c + 1] - bounds[c]
+                cut.words = first + bounds[c]
+                k = self.insert(i, &cut)
+                self.sets[i].cuts[k].alpha = alpha
+                self.sets[i].cuts[k].idle = idle[c]
+                look()
+        except BaseException:   # Ctrl-C, or no memory: none is left rather than some
+            self.clear()
+            raise
+        finally:
+            self.settle()
 
     cdef void clear(self) noexcept nogil:
         cdef Py_ssize_t i, k

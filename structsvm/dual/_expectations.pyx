@@ -75,6 +75,7 @@ cdef class ExpectationState(WeightState):
         self.offsets = np.zeros(problem.n_samples + 1, dtype=np.int64)
         for i in range(problem.n_samples):
             self.offsets[i + 1] = self.offsets[i] + problem.c_moments(i)
+            poll(self.offsets[i + 1] - self.offsets[i])
         size = 4 * int(self.offsets[problem.n_samples])
         if size > MAX_BYTES:
             raise ValueError(f"the moments of {problem.n_samples} examples of this {type(problem).__name__} would take "

@@ -7,6 +7,9 @@ from structsvm._random cimport random_seed
 from structsvm._arrays cimport array_data
 from structsvm._typedefs cimport int64_t, uint64_t
 from structsvm.dual._state cimport State
+from structsvm.execution._stop cimport poll
+
+PIECE = 1 << 16     # weights that stay in the cache
 
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 
@@ -30,11 +33,12 @@ cdef double sum_of_products(const double[::1] a, const double[::1] b) noexcept:
 def half_norm(weights, base=None):
     """1/2 |w - base|^2 in float64; base None: 0."""
     total = 0.0
-    for start in range(0, len(weights), 65536):  # pieces that stay in the cache
-        piece = weights[start:start + 65536].astype(np.float64)
+    for start in range(0, len(weights), PIECE):
+        piece = weights[start:start + PIECE].astype(np.float64)
         if base is not None:
-            piece -= base[start:start + 65536]
+            piece -= base[start:start + PIECE]
         total += sum_of_products(piece, piece)
+        poll(4 * PIECE)
     return 0.5 * total
 
 
@@ -125,8 +129,11 @@ cdef class WeightState(State):
             return self.weights.copy()
         if self.averaging == AVERAGE_LINEAR:
             t *= 0.5 * (t + 1.0)
-        average = self.average_sum / -t
-        average += self.weights
+        average = np.empty_like(self.weights)
+        for start in range(0, len(average), PIECE):
+            piece = slice(start, start + PIECE)
+            np.divide(self.average_sum[piece], -t, out=average[piece])
+            average[piece] += self.weights[piece]
         return average
 
     def get_state(self):

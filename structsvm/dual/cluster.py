@@ -117,11 +117,12 @@ MOST_HELD = 256
 
 def answer(name: Any, data: Any, function: Any, w: Any, *rest: Any) -> Any:
     """On a worker: a shard's answer. The shard is unpickled when it is first asked."""
-    if name not in HELD:
-        HELD[name] = threading.Lock(), pickle.loads(data)
+    held = HELD.get(name)
+    if held is None:
+        held = HELD[name] = threading.Lock(), pickle.loads(data)
         while len(HELD) > MOST_HELD:
             HELD.popitem(last=False)
-    lock, shard = HELD[name]
+    lock, shard = held  # which another thread may have let go of by now
     with lock:
         return function(shard, *(aligned(item) for item in (w, *rest)))
 

@@ -6,6 +6,7 @@ import importlib
 import io
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,42 +46,56 @@ def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tup
         raise error(f"{place.format(name, line)}: bytes that are not UTF-8") from None
 
 
-# Kind by suffix, and by the first bytes (which practically no UTF-8 text begins with); the module and its file class.
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a text with their numbers from 1, those of blanks left out."""
+    k, first = 0, 0
+    while first < len(text):
+        k += 1
+        end = text.find("\n", first)
+        end = len(text) if end < 0 else end
+        line = text[first:end]
+        if line and not line.isspace():
+            yield k, line
+        first = end + 1
+
+
+# Kind by suffix, and by the first bytes (which practically no UTF-8 text begins with); the module.
 _COMPRESSION = {
-    "gzip": (".gz", re.compile(rb"\x1f\x8b"), "gzip", "GzipFile"),
-    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00"), "lzma", "LZMAFile"),
-    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2", "BZ2File"),
+    "gzip": (".gz", re.compile(rb"\x1f\x8b"), "gzip"),
+    "xz": (".xz", re.compile(rb"\xfd7zXZ\x00"), "lzma"),
+    "bzip2": (".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), "bz2"),
 }
 
-# Text unfolds to 3 to 30 times its compressed size, and a bomb to 1000 times or more.
+# Text unfolds to 3 to 20 times its compressed size, and a bomb to 1000 times or more.
 LIMIT = "STRUCTSVM_MAX_UNFOLDED"
-RATIO, FLOOR, CEILING = 200, 2**28, 2**34
+RATIO, FLOOR, CEILING = 25, 2**25, 2**34
 BLOCK = 2**20
 
 
 def decompress(data: bytes, name: str) -> bytes:
     """Unfold data that are compressed with gzip, xz or bzip2; others are returned as they are.
 
-    They may unfold to at most as many bytes as the environment variable STRUCTSVM_MAX_UNFOLDED says; by default to 200
-    times their size, but in any case to 256 MiB, and never to more than 16 GiB.
+    They may unfold to at most as many bytes as the environment variable STRUCTSVM_MAX_UNFOLDED says; by default to 25
+    times their size, but in any case to 32 MiB, and never to more than 16 GiB. What is beyond 32 MiB is counted before
+    it is held: refused data have never taken more.
 
     Raises
     ------
     DamagedFileError
         If they are damaged, or would unfold to more; the message names the file.
     """
-    for kind, (suffix, magic, module, reader) in _COMPRESSION.items():
+    for kind, (suffix, magic, module) in _COMPRESSION.items():
         if not (name.lower().endswith(suffix) or magic.match(data)):
             continue
-        opened, limit = getattr(importlib.import_module(module), reader), _limit(len(data))
-        blocks, size = [], 0
+        unfold, limit = importlib.import_module(module).open, _limit(len(data))
+        held, size = io.BytesIO(), 0
         try:
-            with opened(io.BytesIO(data)) if kind != "gzip" else opened(fileobj=io.BytesIO(data)) as file:
-                while block := file.read(BLOCK):
-                    blocks.append(block)
-                    size += len(block)
-                    if size > limit:
-                        break
+            for block in _blocks(unfold, data):
+                size += len(block)
+                if size > limit:
+                    break
+                if size <= FLOOR:
+                    held.write(block)
         except MemoryError:
             raise
         except Exception as error:  # EOFError, OSError, zlib.error, LZMAError, ValueError
@@ -90,8 +105,18 @@ def decompress(data: bytes, name: str) -> bytes:
                 f"{name}: {len(data)} bytes of {kind} data unfold to more than {limit}; unpack the file first, or set "
                 f"the environment variable {LIMIT} to the bytes that it may take"
             )
-        return b"".join(blocks)
+        if size > FLOOR:
+            held = io.BytesIO()
+            held.writelines(_blocks(unfold, data))
+        return held.getvalue()
     return data
+
+
+def _blocks(unfold: Any, data: bytes) -> Iterator[bytes]:
+    """What compressed data unfold to, a piece at a time."""
+    with unfold(io.BytesIO(data)) as file:
+        while block := file.read(BLOCK):
+            yield block
 
 
 def _limit(size: int) -> int:

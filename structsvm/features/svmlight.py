@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.sources import load_text
+from structsvm.features.sources import load_text, numbered_lines
 from structsvm.new_file import new_file
 
 
@@ -39,10 +40,9 @@ def read_svmlight(source: str | os.PathLike[str] | BinaryIO) -> tuple[Any, NDArr
         For a malformed line, a value that is not finite, an index below 1 or repeated, no examples.
     """
     text, name = load_text(source, SvmlightFileError, "{}, line {}")
-    rows = [(k, line) for k, line in enumerate(text.split("\n"), start=1) if line.partition("#")[0].strip()]
-    if not rows:
+    X, labels = parse_svmlight(numbered_lines(text), name)
+    if not labels:
         raise SvmlightFileError(f"{name}: contains no examples")
-    X, labels = parse_svmlight(rows, name)
     try:
         numbers = [float(label) for label in labels]
         if all(number.is_integer() and abs(number) < 2**53 for number in numbers):
@@ -52,18 +52,22 @@ def read_svmlight(source: str | os.PathLike[str] | BinaryIO) -> tuple[Any, NDArr
     return X, np.array(labels)
 
 
-def parse_svmlight(rows: Sequence[tuple[int, str]], name: str) -> tuple[Any, list[str]]:
+def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, list[str]]:
     """Return ``(X, labels)`` of the lines of a file, pairs of line number and line; labels are strings."""
     from scipy.sparse import csr_array
 
     labels: list[str] = []
-    counts, indices, values = [0], [], []
+    seen: dict[str, str] = {}  # equal labels are one string
+    places, counts, indices, values = array("q"), array("q", [0]), array("i"), array("d")
     for k, line in rows:
-        label, *pairs = line.partition("#")[0].split()
+        fields = line.partition("#")[0].split()
+        if not fields:
+            continue
+        label, *pairs = fields
         try:
             split = [pair.split(":") for pair in pairs]
             new = [int(index) for index, _ in split]
-            values += [float(value) for _, value in split]
+            values.extend([float(value) for _, value in split])
         except ValueError:
             raise SvmlightFileError(
                 f"{name}, line {k}: expected a label and index:value pairs, found {line!r:.80}"
@@ -72,14 +76,15 @@ def parse_svmlight(rows: Sequence[tuple[int, str]], name: str) -> tuple[Any, lis
             raise SvmlightFileError(f"{name}, line {k}: an index that is not in 1 .. 2**31 - 1")
         if len(set(new)) != len(new):
             raise SvmlightFileError(f"{name}, line {k}: a repeated index")
-        indices += new
-        labels.append(label)
+        indices.extend(new)
+        places.append(k)
+        labels.append(seen.setdefault(label, label))
         counts.append(len(indices))
     with np.errstate(over="ignore"):  # infinite values are reported below, with their lines
         numbers = np.array(values, dtype=np.float32)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if len(bad):
-        k, _ = rows[int(np.searchsorted(counts, bad[0], side="right")) - 1]
+        k = places[int(np.searchsorted(counts, bad[0], side="right")) - 1]
         raise SvmlightFileError(f"{name}, line {k}: a value that is not a finite float32 number")
     columns = np.array(indices, dtype=np.int32) - 1
     shape = (len(labels), int(columns.max(initial=-1)) + 1)

@@ -38,7 +38,7 @@ class KernelProblem(BoundProblem):
     def __init__(self, gram: Gram, y: Any, n_labels: int, *, loss: Any = None, attributes: Any = None) -> None:
         super().__init__(gram.n_rows, gram.rows.n_features)
         self.gram, self.y, self.n_labels, self.loss = gram, np.asarray(y, dtype=np.int32), n_labels, loss
-        self.similarity, self.n_before = None, 0
+        self.similarity = None
         if attributes is not None:
             from scipy.sparse import csr_array
 

@@ -42,12 +42,6 @@ ROUNDING = 1e-6
 UNCOMPLETED = frozenset({"constraints"})
 
 
-# How the text of a contradiction ends.
-WHICH = (
-    "structsvm.testing.check_oracle finds which. Or training went on from a checkpoint or model file that was changed"
-)
-
-
 class Run:
     """A training run that can be left between any two examples and resumed.
 
@@ -66,8 +60,14 @@ class Run:
         As in `Result`; "running" before the end.
     dual_before : float
         The dual objective at the beginning of the last pass.
+    causes : str
+        What in an oracle leads to a dual above the primal.
     """
 
+    causes = (
+        "argmax misses the most violated output (then set is_exact = False), the loss of the true output itself is "
+        "not 0, or loss or joint_feature return something else for the same input and output at another time"
+    )
     has_dual = False
     dual_before = 0.0
     least_passes = 0  # over each C on the path to one
@@ -120,9 +120,8 @@ class Run:
         """The error for two objectives that cannot both be true, with the likely causes."""
         return OracleError(
             f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
-            "protocol leads to. Likely causes: argmax misses the most violated output (then set is_exact = False), the "
-            "loss of the true output itself is not 0, or loss or joint_feature return something else for the same "
-            f"input and output at another time. {WHICH}"
+            f"protocol leads to. Likely causes: {self.causes}. structsvm.testing.check_oracle finds which. Or training "
+            "went on from a checkpoint or model file that was changed"
         )
 
     @property

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from structsvm.dual._expectations import ExpectationState
 from structsvm.dual._schedules import FrankWolfeSchedule
 from structsvm.parameters import N_JOBS, POSITIVE, Interval, Options, seed_from
-from structsvm.protocol import OracleError
 from structsvm.result import Result
-from structsvm.solvers.base import SLICE_SECONDS, WHICH, DualRun, DualSolver, Solver
+from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
 
 
 class LikelihoodRun(DualRun):
     """A run on distributions over the outputs of each example."""
 
+    causes = "expect returns a sum over some of the outputs only, or an expectation that is not the log-sum's gradient"
     n_support = 0  # every output has a part in the weights
 
     def primal_at(self, w: Any) -> Any:
@@ -34,13 +34,6 @@ class LikelihoodRun(DualRun):
         if adapt and not np.array_equal(np.asarray(arrays.get("C")), self.C):
             # What examples added to the gap under another C says nothing: the next pass visits each once.
             self.schedule.set_state(np.zeros(self.schedule.n_samples))
-
-    def contradiction(self, what: str) -> Exception:
-        return OracleError(
-            f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
-            "protocol leads to. Likely causes: expect returns a sum over some of the outputs only, or an expectation "
-            f"that is not the log-sum's gradient. {WHICH}"
-        )
 
 
 class MarginalRun(LikelihoodRun):

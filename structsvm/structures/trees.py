@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -318,34 +319,39 @@ def parse_trees(text: str, name: str = "<text>") -> Iterator[Tree]:
     def fail(position: int, what: str) -> TreeFileError:
         return TreeFileError(f"{name}:{text.count(chr(10), 0, position) + 1}: {what}")
 
-    open_nodes: list[tuple[int, str, list[Any]]] = []  # position, label, children so far
+    # Of the open nodes: where they begin, their labels, and where in `parts` their children so far begin.
+    positions, labels, firsts = array("q"), [], array("q")
+    parts: list[Any] = []
     after_bracket = False
     for match in _TOKEN.finditer(text):
         piece = match[0]
         if piece == "(":
-            open_nodes.append((match.start(), "", []))
+            positions.append(match.start())
+            labels.append("")
+            firsts.append(len(parts))
             after_bracket = True
             continue
-        if not open_nodes:
+        if not positions:
             what = "a closing bracket without an opening one" if piece == ")" else f"{piece!r:.80} outside of brackets"
             raise fail(match.start(), what)
         if piece == ")":
-            position, label, children = open_nodes.pop()
+            position, label, first = positions.pop(), labels.pop(), firsts.pop()
+            children = parts[first:]
             if not children:
                 raise fail(position, f"a node without children, ({label})" if label else "an empty tree, ()")
+            del parts[first:]
             node = Tree(label, children)
-            if open_nodes:
-                open_nodes[-1][2].append(node)
+            if positions:
+                parts.append(node)
             else:
                 yield node
         elif after_bracket:
-            position, _, children = open_nodes[-1]
-            open_nodes[-1] = (position, piece, children)
+            labels[-1] = piece
         else:
-            open_nodes[-1][2].append(piece)
+            parts.append(piece)
         after_bracket = False
-    if open_nodes:
-        raise fail(open_nodes[0][0], f"the tree that begins here lacks {len(open_nodes)} closing brackets")
+    if positions:
+        raise fail(positions[0], f"the tree that begins here lacks {len(positions)} closing brackets")
 
 
 # ---- treebanks ----------------------------------------------------------------------------------

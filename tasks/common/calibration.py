@@ -167,7 +167,7 @@ class Calibrated(TaskModel):
             if before is None:
                 turns = [(self.without(chosen, solver, run, weight), chosen) for chosen in self.held_out(problem)]
             else:
-                turns = [(before, np.arange(getattr(problem, "n_before", 0), problem.n_samples))]
+                turns = [(before, np.arange(problem.n_before, problem.n_samples))]
             n = sum(len(chosen) for _, chosen in turns)
             temperature = self.temperature_of(turns, problem, weight)
         except KeyboardInterrupt:
@@ -188,7 +188,7 @@ class Calibrated(TaskModel):
         return fit_temperature(softmax_loss(scores, known, weights)) if weights.any() else None
 
     def held_out(self, problem: Any) -> Iterator[Any]:
-        first = getattr(problem, "n_before", 0)
+        first = problem.n_before
         return (first + chosen for chosen in held_out(problem.n_samples - first, len(self.labels)))
 
     def _scored(self, model: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:

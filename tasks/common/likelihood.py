@@ -47,7 +47,7 @@ class CalibratedStructures(Calibrated):
             super().finish(solver, run, weight, before)
 
     def held_out(self, problem: Any) -> Iterator[Any]:
-        first = getattr(problem, "n_before", 0)
+        first = problem.n_before
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
     def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:

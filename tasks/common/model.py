@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
-from structsvm.checkpoint import resumed
+from structsvm.checkpoint import check_state, resumed
 from structsvm.model_file import ModelFileError, read_model, unsound, write_model
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
@@ -299,6 +299,10 @@ class TaskModel:
         """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
         raise NotImplementedError
 
+    def state_sizes(self) -> dict[str, int]:
+        """Sizes of the model by the names that the tables of its training states have for them."""
+        return {}
+
     @staticmethod
     def params_header(header: dict[str, Any]) -> Any:
         """The part of a file's header that `params_to_json` made."""
@@ -372,6 +376,7 @@ class TaskModel:
             else:
                 model.result, model.state = read_result(file)
             if model.state is not None:
+                check_state(model.state, **model.state_sizes())
                 model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
         return model
 

@@ -212,10 +212,11 @@ class Part:
 
     def train(self, solver: Any, monitor: Any) -> int:
         """Go on with another C until a pass gains little; returns the number of passes."""
-        before, self.run = self.run, solver.start(self.problem, sample_weight=self.weight, base=self.base)
-        if before is not None:
-            self.run.set_state(before.get_state(), adapt=True)
-        first, most = self.run.n_iter, self.most_passes(solver, before is None)
+        run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
+        if not is_first:
+            run.set_state(self.run.get_state(), adapt=True)
+        self.run = run  # only now: what Ctrl-C leaves is what was learnt
+        first, most = run.n_iter, self.most_passes(solver, is_first)
         while self.run.n_iter == first or not self._is_enough(self.run.n_iter - first, most):
             while not self.run.advance():
                 monitor.tick(self.run)
@@ -458,6 +459,9 @@ def ratio(a: Any, b: Any) -> tuple[float, float]:
     return r, math.sqrt(n / max(n - 1, 1) * float(((a - r * b) ** 2).sum())) / total
 
 
+PIECE = 1 << 22  # entries between which Ctrl-C is heard
+
+
 def total_variance(rows: Any) -> float:
     """The mean squared distance of rows from their mean; for rows that are all the same, their mean square.
 
@@ -467,10 +471,12 @@ def total_variance(rows: Any) -> float:
         square = float(np.einsum("ij,ij->i", rows.values, rows.values, dtype=np.float64).mean())
         variance = float(rows.values.var(axis=0, dtype=np.float64).sum())
         return variance if variance > 1e-9 * square else square + rows.has_intercept
-    values = np.ones(len(rows.indices)) if rows.values is None else rows.values.astype(np.float64)
-    n = max(len(rows.indptr) - 1, 1)
-    square = float(values @ values) / n
-    mean = np.bincount(rows.indices, weights=values, minlength=1) / n
+    n, square, mean = max(len(rows.indptr) - 1, 1), 0.0, np.zeros(rows.n_features)
+    for first in range(0, len(rows.indices), PIECE):
+        indices = rows.indices[first : first + PIECE]
+        values = np.ones(len(indices)) if rows.values is None else rows.values[first : first + PIECE].astype(np.float64)
+        square += float(values @ values) / n
+        mean += np.bincount(indices, weights=values, minlength=rows.n_features) / n
     variance = square - float(mean @ mean)
     return variance if variance > 1e-9 * square else square
 

@@ -73,6 +73,9 @@ class KernelModel(KernelMachine, Calibrated):
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 
+    def state_sizes(self) -> dict[str, int]:
+        return {"n_labels": self.n_labels}
+
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         machine, arrays = KernelMachine.to_file(self)
         return {"labels": [label_to_json(label) for label in self.labels.tolist()], **machine}, arrays

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
-from structsvm.features.sources import load_text
+from structsvm.features.sources import load_text, numbered_lines
 from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 
 _SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
@@ -43,10 +44,10 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
         documents.
     """
     text, name = load_text(source, DocumentFileError, "{}, line {}")
-    rows = [(k, line.rstrip("\r")) for k, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    if not rows:
+    first = [line.rstrip("\r") for _, line in islice(numbered_lines(text), LOOK)]
+    if not first:
         raise DocumentFileError(f"{name}: holds no documents")
-    first = [line for _, line in rows[:LOOK]]
+    rows = ((k, line.rstrip("\r")) for k, line in numbered_lines(text))
     if texts is None:
         texts = not (all(map(_SVMLIGHT.fullmatch, first)) and any(":" in line for line in first))
     if not texts:
@@ -56,18 +57,21 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
             raise DocumentFileError(str(error)) from None
     if "\t" in first[0]:
         return _labelled_texts(rows, name)
+    found = []
     for k, line in rows:
         if "\t" in line:
             raise DocumentFileError(f"{name}, line {k}: has a tab, and the first line has none: a label there or not?")
-    return [line for _, line in rows], None
+        found.append(line)
+    return found, None
 
 
 def _labelled_texts(rows: Any, name: Any) -> tuple[Any, Any]:
     labels, texts = [], []
+    seen: dict[str, str] = {}  # equal labels are one string
     for k, line in rows:
         label, tab, text = line.partition("\t")
         if not tab or not label.strip():
             raise DocumentFileError(f"{name}, line {k}: expected label<TAB>text, found {line!r:.80}")
-        labels.append(label)
+        labels.append(seen.setdefault(label, label))
         texts.append(text)
     return texts, labels

@@ -117,6 +117,9 @@ class KernelTaxonomyModel(TaxonomyModel):
         """Columns of X."""
         return self.machine.n_features
 
+    def state_sizes(self) -> dict[str, int]:
+        return {"n_labels": self.machine.n_labels}
+
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()
         machine, more = self.machine.to_file()

@@ -14,6 +14,7 @@ import structsvm
 from structsvm import LaRank, PassiveAggressive
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import WeightState
+from structsvm.execution._stop import look_every
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 
@@ -340,3 +341,34 @@ def test_a_state_with_too_many_constraints_of_one_example():
     }
     with pytest.raises(ValueError, match="100000 constraints for one example: more than fit in memory"):
         solver.start(oracle.bind(X, Y)).set_state(state)
+
+
+@pytest.mark.parametrize("form", ["n_slack", "one_slack"])
+def test_a_state_that_is_interrupted_while_it_is_restored(form):
+    """Nothing of it is left, or none of its constraints; afterwards it is restored as ever."""
+    oracle, X, Y = chains()
+    solver = structsvm.CuttingPlane(C=1.0, form=form, max_iter=4, tol=None)
+    run = solver.solve(oracle.bind(X, Y))
+    saved, found = run.get_state(), []
+
+    def stop():
+        found.append(0)
+        if len(found) == n:
+            raise KeyboardInterrupt
+
+    n, again = 0, solver.start(oracle.bind(X, Y))
+    look_every(1, stop)
+    try:
+        again.set_state(saved)
+        total, n_cuts = len(found), again.state.n_cuts
+        assert total >= 2 * n_cuts > 0  # at each constraint twice: checked, put in
+        for n in range(1, total + 1):
+            found.clear()
+            with pytest.raises(KeyboardInterrupt):
+                again.set_state(saved)
+            assert again.state.n_cuts in (0, n_cuts) and (n < total or again.state.n_cuts == 0)
+            assert again.state.dual == again.state.settle() and np.any(again.state.weights) == (again.state.n_cuts > 0)
+    finally:
+        look_every()
+    again.set_state(saved)
+    assert all(np.array_equal(array, saved[name], equal_nan=True) for name, array in again.get_state().items())

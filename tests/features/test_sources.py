@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from structsvm.datasets import _fetch
+from structsvm.features import sources
 from structsvm.features.columns import ColumnFileError, read_columns
 from structsvm.features.sources import CEILING, FLOOR, LIMIT, RATIO, DamagedFileError, _limit, decompress
 from structsvm.features.svmlight import read_svmlight
@@ -63,9 +64,26 @@ def test_what_is_not_compressed_has_no_limit(monkeypatch):
 
 def test_the_default_limit(monkeypatch):
     monkeypatch.delenv(LIMIT, raising=False)
-    assert _limit(1) == FLOOR == _limit(FLOOR // RATIO) == 2**28
-    assert _limit(10**7) == 200 * 10**7
+    assert _limit(1) == FLOOR == _limit(FLOOR // RATIO) == 2**25
+    assert _limit(10**7) == 25 * 10**7
     assert _limit(10**12) == CEILING == 2**34
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_what_is_beyond_the_floor_is_counted_before_it_is_held(monkeypatch, suffix):
+    monkeypatch.setattr(sources, "FLOOR", 2**21)
+    monkeypatch.setattr(sources, "RATIO", 1)
+    monkeypatch.delenv(LIMIT, raising=False)
+    tracemalloc.start()
+    with pytest.raises(DamagedFileError, match="unfold to more than 2097152"):
+        decompress(bomb(suffix), "d")
+    monkeypatch.setenv(LIMIT, str(SIZE - 1))
+    with pytest.raises(DamagedFileError, match=f"unfold to more than {SIZE - 1}"):
+        decompress(bomb(suffix), "d")
+    assert tracemalloc.get_traced_memory()[1] < SIZE // 2  # xz has a dictionary of 8 MB
+    tracemalloc.stop()
+    monkeypatch.setenv(LIMIT, str(SIZE))
+    assert decompress(bomb(suffix), "d") == b"a b\n" * (SIZE // 4)
 
 
 @pytest.mark.parametrize("text", ["", "much", "-1", "1e9", "9" * 19, "٣"])

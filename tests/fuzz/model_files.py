@@ -142,7 +142,7 @@ def mutate(rng: random.Random, seed: Original) -> bytes:
     if rng.random() < 0.03:
         return damaged(rng, seed.data)
     header, arrays = json.loads(seed.header), dict(seed.arrays)
-    if rng.random() < 0.7:  # training states are read when training goes on
+    if rng.random() < 0.7:  # training states have mutants of their own
         arrays = {name: array for name, array in arrays.items() if not name.startswith("state.")} or arrays
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         if rng.random() < 0.55:

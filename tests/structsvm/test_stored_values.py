@@ -9,7 +9,7 @@ TABLE = {
     "support": Array("i8", ("n",), within=(-1, None), once=True),
     "labels": Array("i4", ("n",), within=(0, "n_labels")),
     "box": Array("f4 f8", ("n",), within=(0.0, None)),
-    "history": Array("f8", ("rows",), may_be_nan=True, needed=False),
+    "history": Array("f8", ("rows",), finite=False, needed=False),
     **csr("coef", "n_labels", "n", ascends=True),
     **strings("names", "starts", "n"),
 }
@@ -26,7 +26,7 @@ SOUND = {
 
 
 def test_sound_arrays_are_returned():
-    extra = {"history": np.array([np.nan, 1.0]), "unknown": np.zeros(3)}
+    extra = {"history": np.array([np.nan, np.inf]), "unknown": np.zeros(3)}
     found = checked_arrays(SOUND | extra, TABLE, n_labels=2)
     assert list(found) == list(TABLE)
     assert all(found[name] is array for name, array in SOUND.items())
@@ -45,7 +45,7 @@ def test_sound_arrays_are_returned():
         ("box", np.array([1.0, np.nan, 1.0]), "not finite"),
         ("box", np.array([1.0, np.inf, 1.0]), "not finite"),
         ("box", np.array([1.0, -1.0, 1.0]), r"from -1.0 to 1.0, expected from 0.0 up to"),
-        ("history", np.array([np.inf]), "not finite"),
+        ("history", np.array([1], dtype=np.int64), "has dtype int64, expected f8"),
         ("support", np.array([4, -2, 2]), "from -2 to 4"),
         ("support", np.array([4, 2, 2]), "a value twice"),
         ("labels", np.array([0, 2, 1], dtype=np.int32), "from 0 to 2"),

@@ -199,9 +199,11 @@ class WestonWatkinsState:
         self.programme.centre(self.F)
 
     def add_scores(self, rows: Any, change: Any) -> None:
-        """F += change K, for the rows of K where beta has changed."""
+        """F += change K, for some rows of K and the change of beta there, in strips between which Ctrl-C is heard."""
+        moved = np.flatnonzero(change.any(axis=0))
+        change = change[:, moved]
         for first in range(0, self.F.shape[1], STRIP):
-            self.F[:, first : first + STRIP] += change @ rows[:, first : first + STRIP].astype(np.float64)
+            self.F[:, first : first + STRIP] += change @ rows[moved, first : first + STRIP].astype(np.float64)
 
     def get_state(self) -> dict[str, Any]:
         """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
@@ -320,9 +322,8 @@ class Decomposition:
         beta, F = state.beta.take(chosen, axis=1), state.F.take(chosen, axis=1)
         self.improve(start, state.C[chosen], beta, F, rows.take(chosen, axis=1).astype(np.float64), slope)
         change = beta - state.beta.take(chosen, axis=1)
-        moved = np.flatnonzero(change.any(axis=0))
         state.beta[:, chosen] = beta
-        state.add_scores(rows[moved], change[:, moved])
+        state.add_scores(rows, change)
         self.next = self.n_samples
         return True
 

@@ -35,7 +35,7 @@ def test_every_array_is_checked(source, tmp_path):
     """Of another type, shape or length, missing, or with values that no such array has: an error that names it."""
     file = read_model(source)
     for name, array in file.arrays.items():
-        # The training state is checked where training goes on; so is what only that reads.
+        # See test_forged_states.py.
         if name.startswith(("state.", "history.")):
             continue
         forgeries = [array[None], array.astype("<c16")]

@@ -14,6 +14,7 @@ from structsvm import AdviceWarning, LaRank, tasks
 from structsvm.callbacks import CallbackMonitor
 from structsvm.datasets import make_alignment, make_dependency_trees, make_sequences, make_taxonomy, make_treebank
 from structsvm.solvers import ConditionalLikelihood
+from structsvm.solvers.base import DualRun
 from structsvm.tasks.common import selection
 from structsvm.tasks.common.selection import (
     Choice,
@@ -166,6 +167,17 @@ def test_ctrl_c_in_the_search_leaves_a_partial_model(case, monkeypatch):
     assert model.result_.status == "interrupted"
     assert model.C_ > 0.0
     assert len([*model.predict(case[4])]) == len(case[4])
+
+
+def test_ctrl_c_while_a_run_takes_over_keeps_what_was_learnt(monkeypatch):
+    def interrupt(self, arrays, *, adapt=False):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DualRun, "set_state", interrupt)
+    model = tasks.SequenceLabeler(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(WORDS, TAGS)
+    assert model.result_.n_iter > 0 and np.any(model.model_.weights)
 
 
 def test_a_solver_object_or_a_number_rules():

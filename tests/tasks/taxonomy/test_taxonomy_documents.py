@@ -22,6 +22,11 @@ def test_texts_alone():
     assert read_documents(io.BytesIO(b"one text\nanother: 1:2\n")) == (["one text", "another: 1:2"], None)
 
 
+def test_comments_below_the_lines_that_tell_the_form():
+    X, labels = read_documents(io.BytesIO(b"a 1:1\n" * 30 + b"# no document\nb 2:1\n"))
+    assert X.shape == (31, 2) and labels[-2:] == ["a", "b"]
+
+
 def test_svmlight():
     X, labels = read_documents(io.BytesIO(b"mac\n126 1:0.5 7:-2 # why\ncomp/pc 3:1e-2\n"))
     assert labels == ["mac", "126", "comp/pc"]
