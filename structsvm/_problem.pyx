@@ -89,8 +89,8 @@ cdef class BoundProblem:
         The ``rescaling`` and the ``penalty`` of the constraints.
     offers : frozenset of str
         What a solver can build on, of ``"constraints"`` (`Problem.separate`), ``"expectations"`` (`Problem.expect`),
-        ``"completions"`` (`Problem.complete`), ``"marginals"`` (of outputs known in part `expect` tells the likelihood of
-        what is known), ``"kernel"`` (a kernel and labels),
+        ``"completions"`` (`Problem.complete`), ``"marginals"`` (of outputs known in part `expect` tells the likelihood
+        of what is known), ``"kernel"`` (a kernel and labels),
         ``"feature rows"`` (rows of features and labels; ``"dense rows"``: as a float64 array), and, with labels,
         ``"two classes"``, ``"zero-one loss"``, ``"independent labels"``; or what a task's own solver knows. A
         solver's ``needs`` must be among them.

@@ -9,7 +9,7 @@ from structsvm._typedefs cimport int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.execution._stop cimport poll
 
-PIECE = 1 << 16     # weights that stay in the cache
+cdef Py_ssize_t PIECE = 1 << 16     # weights that stay in the cache
 
 AVERAGINGS = {None: AVERAGE_NONE, "uniform": AVERAGE_UNIFORM, "linear": AVERAGE_LINEAR}
 

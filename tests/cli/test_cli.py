@@ -235,7 +235,8 @@ def test_warm_start_goes_on(work):
 
 
 def test_not_converged_is_a_line_not_a_warning_of_python(work):
-    out, err = run_process(work, "train", "sequence", "train.txt", "-m", "m", "--tol", "1e-9", "--max-iter", "2")
+    options = ["--loss", "hamming", "--tol", "1e-9", "--max-iter", "2"]
+    out, err = run_process(work, "train", "sequence", "train.txt", "-m", "m", *options)
     assert err.startswith("warning: LaRank stopped after 2 passes") and err.count("\n") == 1
     assert "model: m" in out
 

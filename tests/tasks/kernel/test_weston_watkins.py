@@ -191,13 +191,13 @@ def test_weights_are_factors_on_C():
     X, y = WINE
     copies = np.arange(len(y)) % 3
     repeated = np.repeat(np.arange(len(y)), copies)
-    weighted = WestonWatkinsClassifier(tol=1e-6).fit(X, y, copies.astype(float))
-    plain = WestonWatkinsClassifier(tol=1e-6, gamma=weighted.model_.kernel.gamma).fit(X[repeated], y[repeated])
+    weighted = WestonWatkinsClassifier(1.0, gamma="scale", tol=1e-6).fit(X, y, copies.astype(float))
+    plain = WestonWatkinsClassifier(1.0, gamma=weighted.model_.kernel.gamma, tol=1e-6).fit(X[repeated], y[repeated])
     assert weighted.result_.dual == pytest.approx(plain.result_.dual, rel=2e-6)
     np.testing.assert_allclose(weighted.decision_function(X), plain.decision_function(X), atol=5e-3)
     assert not np.isin(weighted.support_, np.flatnonzero(copies == 0)).any()
-    by_class = WestonWatkinsClassifier(tol=1e-6, class_weight={1: 2.0}).fit(X, y)
-    by_example = WestonWatkinsClassifier(tol=1e-6).fit(X, y, np.where(y == 1, 2.0, 1.0))
+    by_class = WestonWatkinsClassifier(1.0, gamma="scale", tol=1e-6, class_weight={1: 2.0}).fit(X, y)
+    by_example = WestonWatkinsClassifier(1.0, gamma="scale", tol=1e-6).fit(X, y, np.where(y == 1, 2.0, 1.0))
     np.testing.assert_array_equal(by_class.dual_coef_.toarray(), by_example.dual_coef_.toarray())
 
 
