@@ -363,7 +363,7 @@ CHECKS = parametrize_with_checks(
     [
         WestonWatkinsClassifier(),
         WestonWatkinsClassifier(kernel="precomputed"),
-        WestonWatkinsClassifier(solver="frank_wolfe", tol=0.01),
+        WestonWatkinsClassifier(1.0, gamma="scale", solver="frank_wolfe", tol=0.01),
     ],
     expected_failed_checks=lambda estimator: {} if estimator.kernel == "precomputed" else EXEMPT,
 )
