@@ -56,7 +56,16 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     from joblib import effective_n_jobs
 
-    return effective_n_jobs(n_jobs)
+    return 1 if on_cluster() else effective_n_jobs(n_jobs)
+
+
+def on_cluster() -> bool:
+    """Whether `joblib.parallel_config` names a cluster, whose workers are no threads."""
+    if "joblib" not in sys.modules:
+        return False
+    from joblib.parallel import get_active_backend
+
+    return hasattr(get_active_backend()[0], "client")
 
 
 class Rounds:
@@ -115,13 +124,7 @@ class Rounds:
         return list(zip(firsts, self._map(collect, w, spans)))
 
     def _alone(self) -> Any:
-        if n_threads(self.n_jobs) > 1:
-            return False
-        if "joblib" not in sys.modules:
-            return True
-        from joblib.parallel import get_active_backend
-
-        return not hasattr(get_active_backend()[0], "client")
+        return not on_cluster() and n_threads(self.n_jobs) == 1
 
     def _map(self, function: Any, w: Any, arguments: Any) -> Any:
         from joblib import Parallel, delayed, effective_n_jobs
