@@ -70,7 +70,7 @@ class Cluster:
         outcome: dict[int, Any] = {}
         try:
             self._send(arguments)
-            weights = self.client.scatter(w, broadcast=True, hash=False)
+            weights = self._scatter(w, broadcast=True)
             futures = {
                 k: self.client.submit(answer, f"{self.name}-{k}", self.places[k], function, weights, *rest, pure=False)
                 for k, rest in arguments.items()
@@ -93,7 +93,13 @@ class Cluster:
         workers = self._workers()
         for k in homeless:
             home = workers[k % len(workers)]
-            self.places[k] = self.client.scatter(pickle.dumps(self.shards[k]), workers=[home], hash=False)
+            self.places[k] = self._scatter(pickle.dumps(self.shards[k]), workers=[home])
+
+    def _scatter(self, data: Any, **where: Any) -> Any:
+        """A future of data on workers. TimeoutError where one dies on the way, for which Dask would wait for ever."""
+        return self.client.sync(
+            lambda: self.client.scatter(data, hash=False, asynchronous=True, **where), callback_timeout=WAIT_SECONDS
+        )
 
     def _workers(self) -> Any:
         """Addresses of the workers; waits for one if there is none."""

@@ -24,8 +24,12 @@ class Client:
         assert n_workers == -1
         return {"workers": {"tcp://b": {}, "tcp://a": {}}}
 
+    def sync(self, function, callback_timeout):
+        assert callback_timeout == module.WAIT_SECONDS  # Dask waits for ever for a worker that dies on the way
+        return function()
+
     def scatter(self, data, workers=None, broadcast=False, **options):
-        assert options == {"hash": False}  # equal data of two problems are two things
+        assert options == {"hash": False, "asynchronous": True}  # equal data of two problems are two things
         if not broadcast:
             self.homes.append(workers)
         return data
@@ -77,13 +81,14 @@ def test_what_was_lost_is_sent_and_asked_again():
     assert cluster.last is lost
 
 
-def test_a_scatter_that_fails_is_done_again(monkeypatch):
+@pytest.mark.parametrize("fault", [OSError("no connection"), TimeoutError()])
+def test_a_scatter_that_fails_is_done_again(monkeypatch, fault):
     client, tries = Client(), []
 
     def scatter(self, *data, **options):
         tries.append(options)
         if len(tries) == 2:
-            raise OSError("no connection")
+            raise fault
         return Client.scatter(client, *data, **options)
 
     monkeypatch.setattr(client, "scatter", scatter.__get__(client))
