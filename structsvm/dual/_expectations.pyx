@@ -39,6 +39,8 @@ MAX_BYTES = 16 << 30
 
 # Of the first step of an output known in part.
 cdef double LEAST_LENGTH = 0.01
+# Passes after which its least lengths fall as one over their number: they alone would keep w moving for ever.
+cdef double FREE_PASSES = 16.0
 
 
 cdef class ExpectationState(WeightState):
@@ -112,6 +114,7 @@ cdef class ExpectationState(WeightState):
                 self.least[i] = max(length, 0.5 * self.least[i])
             elif length <= 0.0:
                 self.least[i] = min(1.2 * self.least[i], 1.0)
+            self.least[i] = min(self.least[i], FREE_PASSES * self.n_samples / self.n_visits)
             length = max(length, self.least[i])
             reached = length * curvature
         self.dual += C * length * (gap - 0.5 * length * curvature)

@@ -70,7 +70,7 @@ def test_the_greatest_likelihood(drawn, C):
     case, seed = drawn
     knowledge = case.knowledge(seed)
     problem = case.oracle.bind(case.X, [known for known, _ in knowledge], rescaling=None)
-    run = ConditionalLikelihood(C, max_iter=100, random_state=0).solve(problem)
+    run = ConditionalLikelihood(C, max_iter=400, random_state=0).solve(problem)
     w = np.asarray(run.weights, dtype=float)
     gradient, value = w.copy(), 0.5 * w @ w
     for space, (_, agree) in zip(case.spaces, knowledge, strict=True):
