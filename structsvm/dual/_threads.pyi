@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from structsvm._problem import Problem
 from structsvm.dual._dual import DualState
+from structsvm.dual._weights import AVERAGINGS as AVERAGINGS
 
 class Exchange:
     @property
@@ -24,7 +25,6 @@ class Part(DualState):
         stop: int,
         *,
         seed: int = 0,
-        averaging: str | None = None,
     ) -> None: ...
     def begin(self) -> None: ...
 

@@ -17,6 +17,8 @@ from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.dual._dual cimport DualState
 from structsvm.dual._weights cimport AVERAGE_LINEAR, AVERAGE_NONE
 
+from structsvm.dual._weights import AVERAGINGS
+
 cdef extern from *:
     """
     typedef struct page {
@@ -187,9 +189,9 @@ cdef class Part(DualState):
     ----------
     problem : Problem
         All examples, with scratch memory of its own.
-    C, seed, averaging : see `DualState`.
+    C, seed : see `DualState`.
     whole : DualState
-        Whose working sets these are.
+        Whose working sets and average these are.
     exchange : Exchange
     member : int
         The thread's number there.
@@ -204,7 +206,8 @@ cdef class Part(DualState):
     cdef int64_t counted        # visits that the whole knows of
 
     def __init__(self, Problem problem not None, const double[::1] C, DualState whole not None,
-                 Exchange exchange not None, int member, Py_ssize_t start, Py_ssize_t stop, *, seed=0, averaging=None):
+                 Exchange exchange not None, int member, Py_ssize_t start, Py_ssize_t stop, *, seed=0):
+        averaging = next(name for name, kind in AVERAGINGS.items() if kind == whole.averaging)
         super().__init__(problem, C, seed=seed, averaging=averaging)
         free(self.sets)
         self.sets, self.n_sets = whole.sets, 0

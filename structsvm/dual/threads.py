@@ -28,25 +28,18 @@ class ThreadedSchedule:
         At most as many as there are examples (groups of them).
     schedule_on : callable
         Makes the schedule of a state; each thread's is made by it.
-    averaging : {None, "uniform", "linear"}
-        As the state has it.
     """
 
-    def __init__(
-        self, state: Any, C: Any, n_threads: int, schedule_on: Callable[[Any], Any], averaging: str | None
-    ) -> None:
+    def __init__(self, state: Any, C: Any, n_threads: int, schedule_on: Callable[[Any], Any]) -> None:
         self.state, self.alone = state, schedule_on(state)
         problem = state.problem
         bounds = equal_shares(costs(problem), problem.groups, n_threads)
         exchange = Exchange(len(bounds) - 1)
         words = state.random_words()
         self.parts = [
-            Part(
-                problem.shard(0, problem.n_samples), C, state, exchange, k, start, stop,
-                seed=int(words[0]) ^ k, averaging=averaging,
-            )
+            Part(problem.shard(0, problem.n_samples), C, state, exchange, k, start, stop, seed=int(words[0]) ^ k)
             for k, (start, stop) in enumerate(pairwise(bounds))
-        ]  # fmt: skip
+        ]
         self.schedules = [schedule_on(part) for part in self.parts]
 
     @property

@@ -516,8 +516,7 @@ class DualSolver(Solver):
         threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
         if threads < 2:
             return self.schedule_on(state, rounds, C)
-        averaging = "linear" if self.average else None
-        return ThreadedSchedule(state, C, threads, lambda part: self.schedule_on(part, rounds, C), averaging)
+        return ThreadedSchedule(state, C, threads, lambda part: self.schedule_on(part, rounds, C))
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         """The dual state that the solver works on."""
