@@ -8,9 +8,8 @@ from libc.stdlib cimport calloc, free, realloc
 
 import numpy as np
 
-from structsvm.execution._processor cimport kernel_set
 from structsvm._typedefs cimport int32_t, int64_t
-from structsvm.kernel._kernels cimport products_of
+from structsvm.kernel._kernels cimport chosen_products
 
 from structsvm.dual._weights import checked_array
 
@@ -40,7 +39,7 @@ cdef class Expansion:
         self.patterns = <PatternVectors*>calloc(max(n_slots, 1), sizeof(PatternVectors))
         if self.classes == NULL or self.patterns == NULL:
             raise MemoryError()
-        self.fast = products_of(kernel_set())
+        self.fast = chosen_products()
 
     def __dealloc__(self):
         cdef Py_ssize_t k

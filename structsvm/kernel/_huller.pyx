@@ -12,11 +12,10 @@ The coefficients of a class are a common factor times what is stored, so that (1
 
 import numpy as np
 
-from structsvm.execution._processor cimport kernel_set
 from structsvm._random cimport random_below, random_seed
 from structsvm._typedefs cimport int64_t, uint64_t
 from structsvm.dual._state cimport State
-from structsvm.kernel._kernels cimport Gram, products, products_of
+from structsvm.kernel._kernels cimport Gram, chosen_products, products
 from structsvm.kernel._row_cache cimport RowCache
 
 from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
@@ -78,7 +77,7 @@ cdef class HullerState(State):
         self.cache = RowCache(gram, cache_size)
         self.part = np.zeros((2, n))
         self.factor[0] = self.factor[1] = 1.0
-        self.fast = products_of(kernel_set())
+        self.fast = chosen_products()
         random_seed(&self.random, seed)
 
     # ---- the updates ----------------------------------------------------------------------------

@@ -28,6 +28,9 @@ cdef extern from "products.h" nogil:
     const products* products_of(int set)
 
 
+cdef const products* chosen_products() noexcept
+
+
 cdef enum KernelFunction:
     KERNEL_LINEAR
     KERNEL_POLY

@@ -156,6 +156,11 @@ cdef class Rows:
         return self.norms
 
 
+cdef const products* chosen_products() noexcept:
+    """Those of the instruction set in use: linked into this module alone."""
+    return products_of(kernel_set())
+
+
 cdef class Kernel:
     """A kernel function.
 
@@ -173,7 +178,7 @@ cdef class Kernel:
         self.name = name
         self.function = KERNEL_CALLABLE if callable(name) else KERNELS[name]
         self.gamma, self.degree, self.coef0 = gamma, degree, coef0
-        self.fast = products_of(kernel_set())
+        self.fast = chosen_products()
 
     def __dealloc__(self):
         free(self.scratch)

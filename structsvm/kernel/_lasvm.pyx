@@ -19,12 +19,11 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from structsvm.execution._processor cimport kernel_set
 from structsvm._random cimport random_below, random_seed
 from structsvm._typedefs cimport int32_t, int64_t, uint64_t
 from structsvm.dual._schedules cimport Schedule
 from structsvm.dual._state cimport State
-from structsvm.kernel._kernels cimport Gram, products_of
+from structsvm.kernel._kernels cimport Gram, chosen_products
 from structsvm.kernel._row_cache cimport RowCache
 
 from structsvm.dual._weights import checked_array, checked_cost, checked_counters, checked_random
@@ -104,7 +103,7 @@ cdef class LaSVMState(State):
         self.tau, self.selection = tau, SELECTIONS[selection]
         self.top = self.bottom = -1
         self.bias, self.delta = 0.0, 2.0    # with alpha = 0 the derivatives are 1 and -1
-        self.fast = products_of(kernel_set())
+        self.fast = chosen_products()
         random_seed(&self.random, seed)
 
     # ---- Process and Reprocess ------------------------------------------------------------------
