@@ -16,10 +16,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 CASES = {
-    "a sequence of 100,000 tokens": """
+    "a sequence of 50,000 tokens": """
         from structsvm.tasks import SequenceLabeler
         rng = np.random.default_rng(0)
-        X, y = [rng.normal(size=(100_000, 3))], [rng.integers(0, 4, 100_000).tolist()]
+        X, y = [rng.normal(size=(50_000, 3))], [rng.integers(0, 4, 50_000).tolist()]
         def work():
             SequenceLabeler(max_iter=1, random_state=0).fit(X, y).predict(X)
         """,
@@ -29,18 +29,18 @@ CASES = {
         def work():
             TaxonomyClassifier(max_iter=1, random_state=0).partial_fit(X[:100], y[:100], classes=y).predict(X[:100])
         """,
-    "kernel machines of 3,000 examples": """
+    "kernel machines of 2,000 examples": """
         from structsvm.tasks import CrammerSingerClassifier, LaRankClassifier
         rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(3000, 20)), rng.integers(0, 30, 3000)
+        X, y = rng.normal(size=(2000, 20)), rng.integers(0, 30, 2000)
         def work():
             LaRankClassifier(kernel="rbf", max_iter=1, random_state=0).fit(X, y).predict(X)
             CrammerSingerClassifier(kernel="rbf", max_iter=2, tol=0.5, random_state=0).fit(X, y)
         """,
-    "an alignment of 4,000 x 4,000": """
+    "an alignment of 3,000 x 3,000": """
         from structsvm.tasks import SequenceAligner
         rng = np.random.default_rng(0)
-        x, z = ("".join(rng.choice(list("ACGT"), 4000)) for _ in range(2))
+        x, z = ("".join(rng.choice(list("ACGT"), 3000)) for _ in range(2))
         def work():
             SequenceAligner(max_iter=1, random_state=0).fit([(x, z)], [(x, z)]).predict([(x, z)])
         """,
