@@ -54,12 +54,13 @@ def run_blocks(page, blocks, folder, monkeypatch):
 
 
 def run_command(command, page):
-    """The project's own commands in this process, unless they ask the shell for something."""
+    """The project's own commands in this process, unless they ask the shell for more than to bear a failure."""
+    command, borne, _ = command.partition(" || true")
     if command.startswith("structsvm ") and not re.search(r"[|<>&;$]", command):
         ran = CliRunner().invoke(cli.main, shlex.split(command)[1:])
-        assert ran.exit_code == 0, f"{page.name}: {command}\n{ran.output}"
+        assert (ran.exit_code == 1) if borne else (ran.exit_code == 0), f"{page.name}: {command}\n{ran.output}"
         return
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    done = subprocess.run(command + borne, shell=True, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{page.name}: {command}\n{done.stdout}{done.stderr}"
 
 
