@@ -1,14 +1,7 @@
 """The command line: train, predict, evaluate, inspect, demo.
 
-Each task has a module here, which is imported when its command runs; only that of taxonomies imports scikit-learn,
-which makes the features of texts. A module has
-
-- ``command``, that of ``structsvm train``, and ``load(path, mmap=...)``, which returns a model;
-- ``predict(model, path, kbest, jobs)``, which yields text, and takes ``confidence`` where there are probabilities;
-- ``evaluate(model, path, jobs)``, which returns the scores for --json, their text, and a function that draws a figure;
-- ``inspect(model, top, only)``, which prints, and ``picture(model)``, a figure of the model;
-- ``demo(seed)``, which prints, and returns a figure;
-- ``UNDRAWN``, the reasons of the commands that have no figure, by their names.
+Each task has a module here, imported when its command runs, with a `Task`; only that of taxonomies imports
+scikit-learn, which makes the features of texts.
 """
 
 from __future__ import annotations
@@ -18,13 +11,13 @@ import json
 import os
 import sys
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import click
 
 from structsvm import __version__
 from structsvm.cli.output import FILE, NEW, TEXT, Input, check_files, drawable, save, writing
+from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 
 TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
@@ -62,7 +55,13 @@ class Tasks(click.Group):
         return sorted(TASKS)
 
     def get_command(self, ctx: Any, name: Any) -> Any:
-        return importlib.import_module(f"structsvm.cli.{name}").command if name in TASKS else None
+        return task_of(name).train if name in TASKS else None
+
+
+def task_of(name: str) -> Task:
+    """The commands of a task."""
+    task: Task = importlib.import_module(f"structsvm.cli.{name}").TASK
+    return task
 
 
 @main.command(cls=Tasks)
@@ -70,8 +69,8 @@ def train() -> None:
     """Train a model: structsvm train TASK TRAIN --model FILE."""
 
 
-def commands_for(path: str, plot: str | None = None) -> Any:
-    """Return ``(module, model)``: the commands of a model file's task, and its model.
+def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
+    """The task of a model file, and its model.
 
     Raises OSError, ImportError, ValueError or UsageError if an output could not be drawn or saved.
     """
@@ -80,11 +79,11 @@ def commands_for(path: str, plot: str | None = None) -> Any:
     kind = read_model(path, mmap=True).kind
     if kind not in TASKS:
         raise click.ClickException(f"{path}: a model of the task {kind!r}; the command line knows {', '.join(TASKS)}")
-    module = importlib.import_module(f"structsvm.cli.{kind}")
-    undrawn = getattr(module, "UNDRAWN", {}).get(click.get_current_context().info_name)
+    task = task_of(kind)
+    undrawn = task.undrawn.get(click.get_current_context().info_name or "")
     if plot and undrawn:
         raise ValueError(f"--plot {undrawn}")
-    return module, module.load(path, mmap=True)
+    return task, task.load(path, mmap=True)
 
 
 MODEL = click.argument("model", type=FILE)
@@ -100,18 +99,15 @@ JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_defa
 @JOBS
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
-def predict(
-    model: Any, input: Any, output: str | None, kbest: int | None, jobs: int, confidence: bool, pretty: bool
-) -> None:
+def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
     """Label, parse or align INPUT with MODEL."""
-    task, model = commands_for(model)
-    if pretty and getattr(model, "kind", None) not in ("grammar", "dependency"):
+    task, model = opened(model)
+    if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")
-    if confidence and "confidence" not in signature(task.predict).parameters:
+    if wanted["confidence"] and not task.has_probabilities:
         raise click.UsageError("--confidence is for models that have probabilities")
-    given = {name: True for name, value in (("confidence", confidence), ("pretty", pretty)) if value}
     with writing(output) as stream:
-        stream.writelines(task.predict(model, input, kbest, jobs, **given))
+        stream.writelines(task.predict(model, input, Wanted(**wanted)))
 
 
 @main.command()
@@ -122,7 +118,7 @@ def predict(
 @click.option("--plot", type=NEW, help="Save a picture: confusions, or a wrong tree.")
 def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
-    task, model = commands_for(model, plot)
+    task, model = opened(model, plot)
     scores, text, draw = task.evaluate(model, input, jobs)
     click.echo(json.dumps(scores) if as_json else text)
     if plot:
@@ -136,7 +132,7 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None)
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
 def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
     """Show what is in MODEL: its certificate, its parameters, its heaviest weights."""
-    task, model = commands_for(model, plot)
+    task, model = opened(model, plot)
     figure = task.picture(model) if plot else None
     task.inspect(model, top, label)
     if plot:
@@ -154,4 +150,4 @@ def demo(task: Any, output: str, seed: int) -> None:
     """
     check_files()
     drawable(output)
-    save(importlib.import_module(f"structsvm.cli.{task}").demo(seed), output)
+    save(task_of(task).demo(seed), output)

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.metrics import alignment_scores, homologue_error
 from structsvm.progress import Bar
@@ -22,25 +23,17 @@ from structsvm.tasks.common.solver import make_solver
 # Homologues of other examples that are used in place of decoys if a file has none.
 N_STAND_INS = 10
 
-load = AlignmentModel.load
 
-
-def predict(model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False) -> Iterator[str]:
-    """The alignments of the input's pairs as A2M; with `kbest` the best ones of each with their scores.
-
-    With `confidence` their probabilities stand in the place of scores.
-    """
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The alignments of the input's pairs as A2M."""
     file = read_alignments(out.source(path))
-    if kbest is None and not confidence:
-        yield from map(to_a2m, file.names, model.align(file.pairs, jobs))
+    if not wanted.is_ranked:
+        yield from map(to_a2m, file.names, model.align(file.pairs, wanted.jobs))
         return
+    value = "probability" if wanted.confidence else "score"
     for name, pair in zip(file.names, file.pairs, strict=True):
-        ranked = model.align_kbest(pair, kbest or 1, probabilities=confidence)
-        for rank, (rows, value) in enumerate(ranked, start=1):
-            yield to_a2m(f"{name} rank={rank} {'probability' if confidence else 'score'}={value:.6f}", rows)
-
-
-UNDRAWN = {"evaluate": "draws a confusion matrix, which alignments have none of"}
+        ranked = model.align_kbest(pair, wanted.kbest or 1, probabilities=wanted.confidence)
+        yield from (to_a2m(f"{name} rank={k} {value}={x:.6f}", rows) for k, (rows, x) in enumerate(ranked, start=1))
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
@@ -165,7 +158,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         name = file.names[next(k for k, some in enumerate(file.decoys) if not some)]
         raise ValueError(f"{path}, record {name!r}: has no decoys (more records with that first word) to learn from")
     decoys = file.has_decoys if decoys is None else decoys
-    model, settings = job.start(load, DEFAULTS, params)
+    model, settings = job.start(AlignmentModel.load, DEFAULTS, params)
     solver = make_solver(settings, DEFAULT_C)
     sets = file.decoys if decoys else None
     if model is None:
@@ -188,3 +181,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = defaults(command, "decoys", "matrix")
+UNDRAWN = {"evaluate": "draws a confusion matrix, which alignments have none of"}
+TASK = Task(command, AlignmentModel.load, predict, evaluate, inspect, demo, picture, UNDRAWN)

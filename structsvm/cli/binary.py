@@ -13,14 +13,13 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text
 from structsvm.cli.machines import Machine, evaluate, examples, load, train_machine
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, training
 from structsvm.solvers import SGDQN, Huller, LaSVM
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
-
-__all__ = ["command", "demo", "evaluate", "inspect", "load", "picture", "predict"]
 
 MACHINES = {
     "lasvm": Machine(LaSVM, BinaryKernelModel, "LaSVMClassifier"),
@@ -39,18 +38,15 @@ def about_labels(path: str, labels: Any) -> str:
     return f"{shorten(repr(labels.tolist()[1]), 40)} is y = 1"
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int, confidence: bool = False) -> Iterator[str]:
-    """The predicted label of each example, with `kbest` and f(x) or -f(x) as the score of both labels.
-
-    With `confidence` its probability, and with `kbest` those of both.
-    """
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The predicted label of each example, or both with f(x) and -f(x) as their scores."""
     X, _ = examples(model, path)
-    if confidence:
+    if wanted.confidence:
         scores = model.proba(model.class_scores(X))
     else:
         f = model.decision_function(X)[:, -1]
         scores = np.column_stack([-f, f])
-    yield from out.best(model.labels, scores, kbest, confidence=confidence)
+    yield from out.best(model.labels, scores, wanted.kbest, confidence=wanted.confidence)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -72,9 +68,6 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         best = [j for j in np.argsort(-signed, kind="stable")[:top] if signed[j] > 0.0]
         text = "  ".join(f"{'feature' if is_linear else 'example'} {ids[j] + 1} {signed[j]:.4g}" for j in best)
         click.echo(f"\n{name}: {np.sum(signed > 0.0)} {what}\n  {text}")
-
-
-picture = out.history
 
 
 def demo(seed: int) -> Any:
@@ -126,3 +119,6 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     A line is "label index:value ...", indices from 1; the larger label (or the later word) is y = 1.
     """
     return train_machine(job, path, params, "machine", MACHINES, about_labels)
+
+
+TASK = Task(command, load, predict, evaluate, inspect, demo)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import structsvm.cli.output as out
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.metrics import dependency_scores
 from structsvm.solvers.base import raise_if_interrupted
@@ -17,32 +18,25 @@ from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
 
-load = DependencyModel.load
 
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The input's sentences with the predicted heads and relations, of ranked trees with comments that tell the score.
 
-def predict(
-    model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False, pretty: bool = False
-) -> Iterator[str]:
-    """The input's sentences with the predicted heads and relations; with `kbest` each tree has its rank and score.
-
-    Multiword tokens, empty nodes and comments stay. With `confidence` there is the tree's probability.
+    Multiword tokens, empty nodes and comments stay.
     """
     trees = read_conllu(out.source(path))
-    if kbest is None and not confidence:
-        ranked = ([(arcs, None)] for arcs in model.predict(trees, n_jobs=jobs))
+    if wanted.is_ranked:
+        ranked = model.predict_kbest(trees, wanted.kbest or 1, probabilities=wanted.confidence)
     else:
-        ranked = model.predict_kbest(trees, kbest or 1, probabilities=confidence)
+        ranked = ([(arcs, None)] for arcs in model.predict(trees, n_jobs=wanted.jobs))
     for tree, found in zip(trees, ranked):
         for rank, (arcs, score) in enumerate(found, start=1):
             parsed = tree.with_arcs(arcs)
             if score is not None:
-                about = (f"# rank = {rank}", f"# {'probability' if confidence else 'score'} = {score:.6f}")
+                about = (f"# rank = {rank}", f"# {'probability' if wanted.confidence else 'score'} = {score:.6f}")
                 parsed = replace(parsed, comments=(*parsed.comments, *about))
-            yield (
-                "".join(f"{line}\n" for line in (*parsed.comments, parsed.pretty(), ""))
-                if pretty
-                else parsed.to_conllu()
-            )
+            lines = (*parsed.comments, parsed.pretty(), "")
+            yield "".join(f"{line}\n" for line in lines) if wanted.pretty else parsed.to_conllu()
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
@@ -53,16 +47,12 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     predicted = [tree.with_arcs(arcs) for tree, arcs in zip(trees, model.predict(trees, n_jobs=jobs))]
     scores = dependency_scores(trees, predicted)
     names = ("uas", "las", "clas", "las_subtypes", "accuracy", "n_sentences", "n_words")
-    return {name: getattr(scores, name) for name in names}, scores.report(), lambda: errors(trees, predicted)
+    return out.named(scores, *names), scores.report(), lambda: errors(trees, predicted)
 
 
 def errors(trees: Any, predicted: Any) -> Any:
-    """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
-    pair = next((pair for pair in zip(trees, predicted) if pair[0] != pair[1]), (trees[0], predicted[0]))
-    return out.compared("DependencyDisplay", (min(max(0.9 * len(pair[0]), 6.0), 40.0), 6.0), *pair)
-
-
-picture = out.history
+    """A figure of the first wrong tree."""
+    return out.first_wrong("DependencyDisplay", trees, predicted, len, 0.9, 6.0)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -118,7 +108,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         if params.get(name) is not None:
             with open(params[name], encoding="utf-8") as file:
                 params[name] = file.read()
-    before, settings = job.start(load, DEFAULTS, params)
+    before, settings = job.start(DependencyModel.load, DEFAULTS, params)
     if settings.projective is None:
         settings.projective = "auto"
     solver = make_dependency_solver(settings)
@@ -133,3 +123,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = defaults(command) | {"projective": "auto"}
+TASK = Task(command, DependencyModel.load, predict, evaluate, inspect, demo, has_trees=True)

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import structsvm.cli.output as out
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
@@ -26,24 +27,20 @@ from structsvm.tasks.grammar.parameters import make_grammar_solver
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
 _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 
-load = GrammarModel.load
 
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The best tree of each sentence, one per line, ranked ones after a line that tells the score.
 
-def predict(
-    model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False, pretty: bool = False
-) -> Iterator[str]:
-    """The best tree of each sentence, one per line; with `kbest` each after a line with its rank and score.
-
-    With `confidence` that line has the tree's probability. A blank line stays one; a sentence that the grammar does not
-    cover gets the flat tree, and is counted at the end.
+    A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and is counted at the end.
     """
     lines = read_sentences(path)
     sentences = [line for line in lines if line]
     uncovered = 0
-    if kbest is None and not confidence:
-        ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=jobs))
+    if wanted.is_ranked:
+        k = wanted.kbest or 1
+        ranked = model.predict_kbest(sentences, k, on_no_parse=None, probabilities=wanted.confidence)
     else:
-        ranked = model.predict_kbest(sentences, kbest or 1, on_no_parse=None, probabilities=confidence)
+        ranked = ([(tree, 0.0)] for tree in model.predict(sentences, on_no_parse=None, n_jobs=wanted.jobs))
     for line in lines:
         if not line:
             yield "\n"
@@ -51,8 +48,8 @@ def predict(
         for rank, (tree, score) in enumerate(next(ranked), start=1):
             uncovered += tree is None
             tree = tree or model.flat(line)
-            head = "" if kbest is None and not confidence else f"# {rank} {score:.6f}\n"
-            yield f"{head}{tree.pretty() if pretty else tree}\n"
+            head = f"# {rank} {score:.6f}\n" if wanted.is_ranked else ""
+            yield f"{head}{tree.pretty() if wanted.pretty else tree}\n"
     if uncovered:
         click.echo(f"{uncovered} of {len(sentences)} sentences are not covered by the grammar", err=True)
 
@@ -62,18 +59,13 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     trees = as_trees(read_trees(out.source(path)), clean=True)
     predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
     scores = bracket_scores(trees, predicted)
-    keys = ("accuracy", "f1", "precision", "recall", "tag_accuracy", "n_sentences", "n_true")
-    found = {key: getattr(scores, key) for key in keys}
-    return found, scores.report(), lambda: errors(trees, predicted)
+    names = ("accuracy", "f1", "precision", "recall", "tag_accuracy", "n_sentences", "n_true")
+    return out.named(scores, *names), scores.report(), lambda: errors(trees, predicted)
 
 
 def errors(trees: Any, predicted: Any) -> Any:
-    """A figure of the first true and predicted tree that differ, or of the first tree where none does."""
-    pair = next((pair for pair in zip(trees, predicted, strict=True) if pair[0] != pair[1]), (trees[0], predicted[0]))
-    return out.compared("TreeDisplay", (min(max(0.62 * len(pair[0].leaves()), 6.0), 40.0), 10.0), *pair, nrows=2)
-
-
-picture = out.history
+    """A figure of the first wrong tree."""
+    return out.first_wrong("TreeDisplay", trees, predicted, lambda tree: len(tree.leaves()), 0.62, 10.0, nrows=2)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -155,7 +147,7 @@ def _tokens(texts: Any) -> Any:
 @count("--max-chart-bytes", 2**31, "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
-    before, settings = job.start(load, DEFAULTS, params)
+    before, settings = job.start(GrammarModel.load, DEFAULTS, params)
     generative = settings.solver == PCFG
     if generative and settings.span_features:
         raise ValueError("--span-features has no meaning with --solver pcfg: a generative grammar has only rules")
@@ -176,3 +168,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = defaults(command)
+TASK = Task(command, GrammarModel.load, predict, evaluate, inspect, demo, has_trees=True)

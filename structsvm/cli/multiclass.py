@@ -12,13 +12,12 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text
 from structsvm.cli.machines import Machine, evaluate, examples, load, train_machine
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, training
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, WestonWatkins
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import KernelModel
-
-__all__ = ["command", "demo", "evaluate", "inspect", "load", "picture", "predict"]
 
 SOLVERS = {
     "larank": Machine(KernelLaRank, KernelModel, "LaRankClassifier"),
@@ -35,15 +34,12 @@ def about_labels(path: str, labels: Any) -> str:
     return f"{len(labels)} classes"
 
 
-def predict(model: Any, path: str, kbest: int | None, jobs: int, confidence: bool = False) -> Iterator[str]:
-    """The predicted label of each example, or with `kbest` its best labels and their scores.
-
-    With `confidence` its probability, and those of the best labels.
-    """
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The predicted label of each example, or the best ones with their scores."""
     X, _ = examples(model, path)
     for _, scores in model.scores(X):
-        scores = model.proba(scores) if confidence else scores
-        yield from out.best(model.labels, scores, kbest, confidence=confidence)
+        scores = model.proba(scores) if wanted.confidence else scores
+        yield from out.best(model.labels, scores, wanted.kbest, confidence=wanted.confidence)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -57,9 +53,6 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         row = model.coef[[k]].toarray().ravel()
         click.echo(f"\n{name}: {np.sum(model.support_labels == k)} support patterns")
         out.heaviest(row, top, lambda j: f"example {model.support[j] + 1}", ".4g")
-
-
-picture = out.history
 
 
 def demo(seed: int) -> Any:
@@ -101,3 +94,6 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     TRAIN has one example per line in svmlight's form: its label, a number or a word, and index:value pairs.
     """
     return train_machine(job, path, params, "solver", SOLVERS, about_labels)
+
+
+TASK = Task(command, load, predict, evaluate, inspect, demo)

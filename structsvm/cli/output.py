@@ -106,6 +106,11 @@ def best(labels: Any, scores: Any, kbest: int | None, *, confidence: bool = Fals
             yield "\t".join(f"{labels[k]}" if kbest is None else f"{labels[k]} {row[k]:.6f}" for k in order) + "\n"
 
 
+def named(scores: Any, *names: str) -> dict[str, Any]:
+    """Some scores, by their names."""
+    return {name: getattr(scores, name) for name in names}
+
+
 # ---- models as text -----------------------------------------------------------------------------
 
 
@@ -186,3 +191,11 @@ def compared(display: str, size: tuple[float, float], *outputs: Any, **grid: Any
     cls = getattr(importlib.import_module("structsvm.plotting"), display)
     cls.from_predictions(*outputs, ax=figure.subplots(**grid))
     return figure
+
+
+def first_wrong(
+    display: str, true: Any, predicted: Any, n_words: Any, per_word: float, height: float, **grid: Any
+) -> Any:
+    """As `compared`, the first true and predicted tree that differ, or the first one where none does."""
+    pair = next((pair for pair in zip(true, predicted, strict=True) if pair[0] != pair[1]), (true[0], predicted[0]))
+    return compared(display, (min(max(per_word * n_words(pair[0]), 6.0), 40.0), height), *pair, **grid)

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
@@ -25,37 +26,24 @@ from structsvm.tasks.semantics.solver import make_ospas
 
 DEFAULT_C = 0.1
 
-load = BagModel.load
 
-
-UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
-
-
-def predict(model: Any, path: str, kbest: int | None, jobs: int) -> Iterator[str]:
-    """The input's sentences with their meanings and alignments, as JSON lines."""
-    if kbest is not None:
-        if not isinstance(model, HybridModel):
-            raise ValueError("--kbest: a semantic parser learnt by OSPAS has one parse of a sentence")
-        yield from predict_kbest(model, path, kbest, jobs)
-        return
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The input's sentences as JSON lines, with their meanings and alignments, or with the most probable meanings."""
+    if wanted.kbest is not None and not isinstance(model, HybridModel):
+        raise ValueError("--kbest: a semantic parser learnt by OSPAS has one parse of a sentence")
     lines = read_bags(out.source(path), bags=False)
     tokens = model.tokens_of(lines.sentences, lines.places)
-    for sentence, trees, symbols in zip(lines.sentences, model.parse(tokens, jobs), model.align(tokens)):
-        row = {
-            "sentence": sentence,
-            "meaning": [format_meaning(tree) for tree in trees],
-            "alignment": [symbol.name for symbol in symbols],
-        }
-        yield json.dumps(row, ensure_ascii=False) + "\n"
-
-
-def predict_kbest(model: HybridModel, path: str, k: int, jobs: int) -> Iterator[str]:
-    """The input's sentences with their k most probable meanings, as JSON lines."""
-    lines = read_bags(out.source(path), bags=False)
-    tokens = model.tokens_of(lines.sentences, lines.places)
-    for sentence, found in zip(lines.sentences, model.kbest(tokens, k, jobs), strict=True):
-        best = [{"meaning": format_meaning(derivation.meaning), "probability": p} for derivation, p in found]
-        yield json.dumps({"sentence": sentence, "best": best}, ensure_ascii=False) + "\n"
+    rows: Iterator[dict[str, Any]]
+    if wanted.kbest is None:
+        parsed = zip(model.parse(tokens, wanted.jobs), names_of(model, tokens), strict=True)
+        rows = ({"meaning": [format_meaning(tree) for tree in trees], "alignment": names} for trees, names in parsed)
+    else:
+        ranked = model.kbest(tokens, wanted.kbest, wanted.jobs)
+        rows = (
+            {"best": [{"meaning": format_meaning(d.meaning), "probability": p} for d, p in best]} for best in ranked
+        )
+    for sentence, row in zip(lines.sentences, rows, strict=True):
+        yield json.dumps({"sentence": sentence} | row, ensure_ascii=False) + "\n"
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
@@ -66,8 +54,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     aligned = [i for i, alignment in enumerate(lines.alignments) if alignment is not None]
     found = names_of(model, tokens)
     error = alignment_error([lines.alignments[i] for i in aligned], [found[i] for i in aligned]) if aligned else None
-    results = {name: getattr(scores, name) for name in ("f1", "precision", "recall")}
-    results |= {"alignment_error": error, "n_sentences": len(tokens)}
+    results = out.named(scores, "f1", "precision", "recall") | {"alignment_error": error, "n_sentences": len(tokens)}
     text = (
         f"{len(tokens)} sentences; precision {100 * scores.precision:.2f} %, recall {100 * scores.recall:.2f} %, "
         f"F1 {100 * scores.f1:.2f}"
@@ -161,7 +148,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """
     if "grammar" in params:
         params["grammar"] = as_grammar(Path(params["grammar"]))
-    model, settings = job.start(load, DEFAULTS, params)
+    model, settings = job.start(BagModel.load, DEFAULTS, params)
     hybrid = settings.method == HybridModel.method
     solver = make_likelihood(settings) if hybrid else make_ospas(settings)
     solver.validate()
@@ -186,3 +173,5 @@ def describe(model: Any) -> str:
 
 
 DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None}
+UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
+TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
 from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
@@ -20,34 +21,26 @@ from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import loss_of, solver_of
 
-load = SequenceModel.load
 
-
-def predict(model: Any, path: str, kbest: int | None, jobs: int, *, confidence: bool = False) -> Iterator[str]:
-    """The input's columns with the predicted label behind them, and with `confidence` its probability.
-
-    With `kbest` the best labellings with their scores, or probabilities.
-    """
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The input's columns with the predicted label behind them, and its probability; or with the k best labellings."""
     columns = read_columns(out.source(path))
     X, _ = split_labels(model, columns, path)
     lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
-    if kbest is not None and model.is_greedy:
-        raise ValueError("--kbest needs a model with exact inference")
-    if confidence and kbest is None:
+    if wanted.kbest is None:
         index = {label: c for c, label in enumerate(model.labels)}
-        for tokens, labels, p in zip(lines, model.predict(X, n_jobs=jobs), model.marginals(X)):
-            shown = (f"{token}\t{label}\t{row[index[label]]:.6f}\n" for token, label, row in zip(tokens, labels, p))
-            yield "".join(shown) + "\n"
+        chances = model.marginals(X) if wanted.confidence else [None] * len(lines)
+        for tokens, labels, p in zip(lines, model.predict(X, n_jobs=wanted.jobs), chances):
+            behind = [""] * len(labels) if p is None else [f"\t{p[t, index[c]]:.6f}" for t, c in enumerate(labels)]
+            yield "".join(f"{a}\t{b}{c}\n" for a, b, c in zip(tokens, labels, behind)) + "\n"
         return
-    if kbest is None:
-        for tokens, labels in zip(lines, model.predict(X, n_jobs=jobs)):
-            yield "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
-        return
+    if model.is_greedy:
+        raise ValueError("--kbest needs a model with exact inference")
     chain = model.oracle.chain(model.encode(X))
-    weights = model.probable_weights("--confidence") if confidence else model.weights
+    weights = model.probable_weights("--confidence") if wanted.confidence else model.weights
     for i, tokens in enumerate(lines):
-        paths, scores = chain.kbest(weights, i, kbest)
-        if confidence:
+        paths, scores = chain.kbest(weights, i, wanted.kbest)
+        if wanted.confidence:
             scores = np.exp(np.minimum(scores - chain.expect(weights, i)[0], 0.0))
         for rank, (label_ids, score) in enumerate(zip(paths, scores), start=1):
             yield f"# {rank} {score:.6f}\n"
@@ -61,8 +54,7 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         raise ValueError(f"{path}: has {X.n_columns} columns like the model's features, and no labels to compare with")
     gold, predicted = y.column(0), model.predict(X, n_jobs=jobs)
     scores = chunk_scores(gold, predicted)
-    found = {name: getattr(scores, name) for name in ("accuracy", "f1", "precision", "recall")}
-    found |= {"n_sequences": len(X), "n_tokens": X.n_tokens}
+    found = out.named(scores, "accuracy", "f1", "precision", "recall") | {"n_sequences": len(X), "n_tokens": X.n_tokens}
     return found, scores.report(), lambda: out.compared("ConfusionDisplay", (7, 6), gold, predicted)
 
 
@@ -182,7 +174,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     X, y = labelled(read_columns(path), path)
     if params.pop("partial", False):
         y = known_columns(y)
-    before, settings = job.start(load, DEFAULTS, params)
+    before, settings = job.start(SequenceModel.load, DEFAULTS, params)
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
     model, tokens, label_ids = prepare(settings, X, y, before)
@@ -193,3 +185,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
 
 
 DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(command, "partial")
+TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture)

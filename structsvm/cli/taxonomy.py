@@ -14,27 +14,25 @@ from structsvm._adapter import as_objects
 from structsvm.cli.kernels import DEFAULTS as KERNEL
 from structsvm.cli.kernels import kernel_options
 from structsvm.cli.machines import DENSE
+from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, flag, training
+from structsvm.features.matrices import is_sparse
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import read_documents
 from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier
 
-load = TaxonomyClassifier.load
 
-
-def predict(model: Any, path: str, kbest: int | None, jobs: int, confidence: bool = False) -> Iterator[str]:
-    """The predicted node of each document, or with `kbest` its best classes and their scores.
-
-    With `confidence` the probability that the label is the node or lies below it; instead of scores, probabilities.
-    """
-    model.set_params(n_jobs=jobs)
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """The predicted node of each document, and the probability that the label is it or lies below; or the k best."""
+    model.set_params(n_jobs=wanted.jobs)
     X, _ = documents(model, path)
-    if kbest is not None:
-        scores = model.model_.label_scores(X if not hasattr(model, "vectorizer_") else model.vectorizer_.transform(X))
-        yield from out.best(model.model_.labels, model.model_.proba(scores) if confidence else scores, kbest)
-    elif confidence:
+    if wanted.kbest is not None:
+        own = model.model_
+        scores = own.label_scores(X if own.vectorizer is None else own.vectorizer.transform(X))
+        yield from out.best(own.labels, own.proba(scores) if wanted.confidence else scores, wanted.kbest)
+    elif wanted.confidence:
         column = {node: k for k, node in enumerate(model.taxonomy_.nodes)}
         for name, p in zip(model.predict(X).tolist(), model.node_proba(X), strict=True):
             yield f"{name}\t{p[column[name]]:.6f}\n"
@@ -77,7 +75,7 @@ def picture(model: Any) -> Any:
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and the heaviest weights of its nodes."""
-    targets, taxonomy = model.model_.targets, model.taxonomy_
+    targets, taxonomy, of_texts = model.model_.targets, model.taxonomy_, model.model_.vectorizer is not None
     nodes = model.nodes_.tolist()
     nodes = nodes[1:] if len(nodes) > targets.attributes.n_attributes else nodes
     shown = out.chosen(only, nodes, "nodes that the model has weights for", listed=False)
@@ -86,19 +84,18 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     )
     params = {k: v for k, v in model.get_params(deep=False).items() if k not in ("taxonomy", "vectorizer")}
     out.parameters(params, TaxonomyClassifier().get_params(deep=False))
-    kind = f"{model.n_features_in_} features{' of texts' if hasattr(model, 'vectorizer_') else ''}, "
+    kind = f"{model.n_features_in_} features{' of texts' * of_texts}, "
     if model.kernel is None:
         oracle = model.model_.oracle
         click.echo(f"{kind}{oracle.n_features} weights, {oracle.n_full} features with all of them")
     else:
         click.echo(f"{kind}{len(model.support_)} support patterns, kernel {model.kernel}")
     out.certificate(model.model_)
-    of_texts = hasattr(model, "vectorizer_")
     features = model.vectorizer_.get_feature_names_out() if of_texts else range(1, model.n_features_in_ + 1)
     if isinstance(model.attributes, str) and model.kernel is None:
         matrix = model.coef_
         for k, name in shown:
-            weights = matrix[[k]].toarray().ravel() if hasattr(matrix, "toarray") else matrix[k]
+            weights = matrix[[k]].toarray().ravel() if is_sparse(matrix) else matrix[k]
             click.echo(f"\n{name}")
             out.heaviest(weights, top, features.__getitem__)
 
@@ -137,7 +134,7 @@ def vectorizer(X: Any, min_count: Any = 1, ngrams: Any = 1) -> Any:
 
 def documents(model: Any, path: str) -> Any:
     """Return ``(X, labels)`` of a file in the form that the model was trained on."""
-    X, y = read_documents(out.source(path), texts=hasattr(model, "vectorizer_"))
+    X, y = read_documents(out.source(path), texts=model.model_.vectorizer is not None)
     if not isinstance(X, list):
         X.resize(X.shape[0], model.n_features_in_)  # without the features that the model does not know
     return as_filled(X), y
@@ -217,3 +214,6 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
             interrupted = model.n_iter_
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted)
+
+
+TASK = Task(command, TaxonomyClassifier.load, predict, evaluate, inspect, demo, picture)

@@ -1,0 +1,47 @@
+"""What a task offers on the command line: its module here defines a `Task` as ``TASK``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from structsvm.cli.output import history
+
+
+class Wanted(NamedTuple):
+    """How predictions are to be written: with the scores of the `kbest` best (None: the best one alone), or with
+    probabilities (`confidence`), and trees as indented text (`pretty`); `jobs` threads may make them.
+    """
+
+    kbest: int | None
+    jobs: int
+    confidence: bool
+    pretty: bool
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether outputs are written with scores or probabilities."""
+        return self.kbest is not None or self.confidence
+
+
+class Task(NamedTuple):
+    """The commands of a task.
+
+    `train` is that of ``structsvm train``. ``load(path, mmap=...)`` returns a model; ``predict(model, path, wanted)``
+    yields text; ``evaluate(model, path, jobs)`` returns the scores for --json, their text, and a function that draws
+    them; ``inspect(model, top, only)`` prints, and ``picture(model)`` draws; ``demo(seed)`` prints, and returns a
+    figure. `undrawn` has the reasons of the commands that have no figure, by their names.
+    """
+
+    train: click.Command
+    load: Callable[..., Any]
+    predict: Callable[[Any, Any, Wanted], Iterator[str]]
+    evaluate: Callable[[Any, Any, int], tuple[dict[str, Any], str, Any]]
+    inspect: Callable[[Any, int, Sequence[str]], None]
+    demo: Callable[[int], Any]
+    picture: Callable[[Any], Any] = history
+    undrawn: Mapping[str, str] = {}
+    has_probabilities: bool = True
+    has_trees: bool = False
