@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -301,9 +302,9 @@ class LabelChain(Oracle):
         x = as_tokens(x, self.n_token_features, single=True)
         return self.chain(x).decode(w, allowed=[known])
 
+    @abstractmethod
     def chain(self, X: Any) -> LabelDecoder:
         """Return a decoder for sequences without labels."""
-        raise NotImplementedError
 
     def loss(self, y_true: ArrayLike, y: ArrayLike) -> float:
         wrong = np.asarray(y_true) != np.asarray(y)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
+from structsvm.structures.meaning_units import ROOT, Units
 from structsvm.structures.meanings import Meaning
-from structsvm.structures.units import ROOT, Units
 
 __all__ = ["Derivation", "HybridTrees", "Lexicon"]
 

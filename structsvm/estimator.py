@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.callbacks import with_callbacks
-from structsvm.model_file import ModelFileError, read_model, unsound
+from structsvm.model_file import ModelFileError, read_model
 from structsvm.parameters import FLAG, Kind, Options
 from structsvm.protocol import Oracle
 from structsvm.solvers import LaRank, Solver
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.model import TaskModel
 
 ARRAYS = {"coef": Array("f4 f8", ("n_features",))}
@@ -132,8 +133,7 @@ class StructuredSVM(TaskEstimator):
         batch; `result_` certifies that. Earlier batches are not looked at again. `classes` must be None: the oracle
         knows its outputs.
         """
-        if classes is not None:
-            raise ValueError(f"classes={classes!r:.80} has no meaning here: the oracle knows its outputs")
+        check_no_classes(classes, "the oracle knows its outputs")
         return self._train(X, y, sample_weight, passes=1)
 
     def _make_solver(self) -> Any:
@@ -183,13 +183,8 @@ class StructuredSVM(TaskEstimator):
             )
         if model.weights.shape != (oracle.n_features,):
             raise ModelFileError(f"{path}: no weights for the {oracle.n_features} features of the oracle")
-        with unsound(path, model.kind):
-            model.params.pop("oracle", None)
-            self = cls(oracle, **model.params)
-            self._check_params()
         model.oracle = oracle
-        self._adopt(model)
-        return self
+        return cls._loaded(path, model, oracle=oracle)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

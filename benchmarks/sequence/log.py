@@ -85,7 +85,7 @@ def ours(task, problem, who, settings):
     """Train and score a model as the command line does."""
     settings = default_settings(**settings)
     model = SequenceModel(task.encoder, task.labels, make_oracle(settings, task.encoder, task.labels, task.label_ids))
-    model.params, model.calibrates = vars(settings), settings.probability
+    model.params = vars(settings)
     print(f"  {task.name}: {who}", file=sys.stderr, flush=True)
     with Clock() as clock:
         model.train((task.train, task.label_ids), make_solver(settings))

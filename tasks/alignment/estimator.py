@@ -16,14 +16,15 @@ from structsvm.solvers.base import Solver
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.alignment.selection import AUTO, MODES
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import make_solver
 
 # Rounds of aligning and learning, where the homologues' alignments are unknown.
 
 
-class SequenceAligner(TaskEstimator):
+class SequenceAligner(StructureEstimator):
     """Alignments of two sequences with costs learnt by a structural SVM.
 
     Parameters
@@ -235,8 +236,7 @@ class SequenceAligner(TaskEstimator):
         ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that problem. `classes` must be None: alignments have
         none.
         """
-        if classes is not None:
-            raise ValueError(f"classes={classes!r:.80} has no meaning here: alignments have no classes")
+        check_no_classes(classes, "alignments have no classes")
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
     def _make_solver(self) -> Any:
@@ -303,10 +303,7 @@ class SequenceAligner(TaskEstimator):
         -------
         self
         """
-        model = self._fitted().again()
-        model.calibrate(X, y)
-        self._adopt(model)
-        return self
+        return self._calibrated(X, y)
 
     def decision_function(self, X: Any, candidates: Any) -> Any:
         """The scores of the best alignments of each x of X with each of its candidates: a list of arrays."""
@@ -354,12 +351,3 @@ class SequenceAligner(TaskEstimator):
     @property
     def gap_extend_(self) -> Any:
         return self._fitted().gap_extend
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.single_output = False
-        tags.target_tags.multi_output = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags

@@ -27,6 +27,7 @@ from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
 from structsvm.tasks.common.calibration import fit_temperature
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.parameters import check_settled, described
 
 DEFAULT_C = 0.001
 N_FOR_SCALE = 64
@@ -420,11 +421,8 @@ class AlignmentModel(TaskModel):
         return {
             "alphabet": self.encoder.alphabet,
             "classes": self.encoder.classes if not self.encoder.is_annotated else list(self.encoder.class_alphabets),
-            "oracle": {name: getattr(oracle, name) for name in STRUCTURE}
-            | {
-                "band": None if oracle.band is None else [-oracle.band[0], oracle.band[1]],
-                "loss": oracle.loss_name,
-            },
+            "oracle": described(oracle, *STRUCTURE, "loss")
+            | {"band": None if oracle.band is None else [-oracle.band[0], oracle.band[1]]},
         }
 
     def check_unchanged(self, params: Any) -> None:
@@ -433,12 +431,7 @@ class AlignmentModel(TaskModel):
             {name: value for name, value in structure.items() if name != "oracle"} | structure["oracle"]
             for structure in (self.structure(), AlignmentModel.of(params).structure())
         )
-        for name, value in mine.items():
-            if wanted[name] != value and getattr(params, name) != AUTO:
-                raise ValueError(
-                    f"The {name!r} parameter of SequenceAligner is {wanted[name]!r}, and the costs at hand were learnt "
-                    f"with {value!r}; set it back, or train afresh."
-                )
+        check_settled((name, wanted[name], value) for name, value in mine.items() if getattr(params, name) != AUTO)
 
     def stored_params(self) -> Any:
         prior = self.params.get("prior")

@@ -22,7 +22,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.tasks.ambiguous.completion import RUNS
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.intercept import with_intercept
-from structsvm.tasks.common.labels import label_to_json, labels_from_json, sort_labels
+from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import is_to_choose, make_solver
@@ -163,7 +163,7 @@ class AmbiguousModel(Calibrated, ReorderedModel):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {
-            "labels": [label_to_json(label) for label in self.labels],
+            "labels": labels_to_json(self.labels),
             "n_features_in": self.columns["n_features_in_"],
             "loss": self.loss,
         }
@@ -171,10 +171,8 @@ class AmbiguousModel(Calibrated, ReorderedModel):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels, n_features = labels_from_json(header["labels"]), stored_count(header, "n_features_in", 1)
+        labels, n_features = labels_from_json(header["labels"], 2), stored_count(header, "n_features_in", 1)
         has_intercept = stored_flag(header["params"], "fit_intercept")
-        if len(labels) < 2:
-            raise ValueError(f"{len(labels)} labels, two or more are wanted")
         learnt = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
         loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
         return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=learnt["weights"].ravel())

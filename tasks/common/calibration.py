@@ -141,7 +141,7 @@ class Calibrated(TaskModel):
     Attributes
     ----------
     calibrates : bool
-        Whether it is fitted.
+        Whether it is fitted where no parameter `probability` says so.
     resumes : bool
         Whether examples can be taken out of what was learnt; otherwise another model is trained without them.
     """
@@ -159,7 +159,7 @@ class Calibrated(TaskModel):
         raise NotImplementedError
 
     def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
-        if not self.calibrates or run.status == "interrupted":
+        if not self.params.get("probability", self.calibrates) or run.status == "interrupted":
             self.temperature = None
             return
         problem = run.problem

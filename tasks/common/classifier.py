@@ -99,7 +99,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
         labels = self._labels_of(y, classes, before)
         label_ids = label_ids_of(y, labels)
         model, X = self._start(X, labels, before)
-        model.columns, model.calibrates = columns, self.probability
+        model.columns = columns
         weight = checked_sample_weight(sample_weight, len(label_ids))
         return model, (X, label_ids), weighted_by_class(weight, self.class_weight, labels.tolist(), label_ids)
 

@@ -128,6 +128,13 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
             choose=choose,
         )
 
+    def _calibrated(self, *data: Any, **options: Any) -> Self:
+        """Put in place the model as it is calibrated on data; arguments are those of its `calibrate`."""
+        model = self._fitted().again()
+        model.calibrate(*data, **options)
+        self._adopt(model)
+        return self
+
     def _adopt(self, model: Any) -> None:
         """Put a model in place, all of it at once."""
         for name in COLUMNS:
@@ -222,15 +229,38 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
 
         `trusted`: see `structsvm.load`.
         """
-        model = cls._model_class.load(path, mmap=mmap, trusted=trusted)
+        return cls._loaded(path, cls._model_class.load(path, mmap=mmap, trusted=trusted))
+
+    @classmethod
+    def _loaded(cls, path: Any, model: Any, **given: Any) -> Self:
+        """The estimator of a model, with its parameters and those that are given."""
         if model.estimator != cls.__name__:
             raise ModelFileError(f"{path}: a model of {model.estimator!r:.80}, not of {cls.__name__!r}")
         with unsound(path, model.kind):
             known = cls().get_params()
-            self = cls(**{name: value for name, value in model.params.items() if name in known})
+            self = cls(**{name: value for name, value in model.params.items() if name in known} | given)
             self._check_params()
             self._adopt(model)
         return self
+
+
+class StructureEstimator(TaskEstimator):
+    """Base of the estimators whose inputs and outputs are no rows and labels: sequences, trees, alignments, meanings.
+
+    A subclass names the kinds of its inputs by scikit-learn's tags.
+    """
+
+    _inputs: tuple[str, ...] = ("string",)
+    _requires_y = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._requires_y
+        tags.target_tags.single_output, tags.target_tags.multi_output = False, True
+        tags.input_tags.two_d_array = False
+        for kind in self._inputs:
+            setattr(tags.input_tags, kind, True)
+        return tags
 
 
 def fitted_attributes(model: Any) -> dict[str, Any]:

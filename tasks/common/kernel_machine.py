@@ -129,7 +129,7 @@ class KernelMachine:
 
     # ---- choosing C and gamma -------------------------------------------------------------------
 
-    def distinct(self, data: Any, weight: Any) -> tuple[Any, Any]:
+    def merged(self, data: Any, weight: Any) -> tuple[Any, Any]:
         """Data and weights, equal examples put together."""
         X, label_ids = data
         if self.kernel.name == "precomputed":

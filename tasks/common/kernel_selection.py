@@ -17,6 +17,7 @@ import numpy as np
 
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
+from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import precise
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
 from structsvm.tasks.common.solver import leaves_C, leaves_gamma
@@ -56,6 +57,41 @@ class KernelPart(Part):
         """Whether a greater C would change anything: a coefficient is near its bound."""
         vectors = self.run.support_vectors
         return bool((np.abs(vectors.beta) > 0.5 * self.run.C[vectors.members][vectors.slots]).any())
+
+
+class MachineModel(Calibrated):
+    """Base of the models that score labels by a `KernelMachine`, trained on ``(X, label_ids)``."""
+
+    machine: Any
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        return self.machine.problem(*data), sample_weight
+
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        X, label_ids = problem.gram.rows.data, problem.y
+        problem, weight, base = self.machine.problem_around(X, label_ids, sample_weight, solver.C)
+        return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
+
+    def learn(self, run: Any) -> None:
+        self.machine.learn(run)
+
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        return KernelSearch(self, data, sample_weight, solver)
+
+    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
+        return self.machine.merged(data, sample_weight)
+
+    def adopt(self, part: Any) -> None:
+        self.machine.adopt(part)
+
+    def apply_choice(self, choice: Any) -> None:
+        self.machine.widen(choice.gamma)
+
+    def state_sizes(self) -> dict[str, int]:
+        return {"n_labels": self.machine.n_labels}
 
 
 def values_of(kernel: Any, X: Any, train: Any, test: Any) -> tuple[Any, Any]:

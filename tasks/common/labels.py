@@ -93,13 +93,20 @@ def label_from_json(value: Any) -> Any:
     raise ValueError(f"a label {value!r:.80}")
 
 
-def labels_from_json(values: Any) -> Any:
-    """The labels of a header: a list, none of them twice; TypeError or ValueError for anything else."""
+def labels_to_json(labels: Any) -> list[Any]:
+    """Labels for a header."""
+    return [label_to_json(label) for label in (labels.tolist() if isinstance(labels, np.ndarray) else labels)]
+
+
+def labels_from_json(values: Any, least: int = 0) -> Any:
+    """The labels of a header: a list of `least` or more, none twice; TypeError or ValueError for anything else."""
     if not isinstance(values, list):
         raise TypeError(f"labels {values!r:.80}")
     labels = [label_from_json(value) for value in values]
     if len(set(labels)) != len(labels):
         raise ValueError("a label stands there twice")
+    if len(labels) < least:
+        raise ValueError(f"{len(labels)} labels, {least} or more are wanted")
     return labels
 
 
@@ -137,6 +144,12 @@ def check_targets(y: Any) -> None:
         check_classification_targets(y)
     except TypeError as error:  # bytes, or labels without an order among them
         raise ValueError(f"y holds no labels of classes: {error}") from error
+
+
+def check_no_classes(classes: Any, reason: str) -> None:
+    """Raise ValueError, which ends in the reason, if `partial_fit` is given classes where they have no meaning."""
+    if classes is not None:
+        raise ValueError(f"classes={classes!r:.80} has no meaning here: {reason}")
 
 
 def check_classes(classes: Any, labels: Any) -> None:

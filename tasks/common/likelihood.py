@@ -50,6 +50,10 @@ class CalibratedStructures(Calibrated):
         first = problem.n_before
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
+    def calibrate_on(self, problem: Any) -> None:
+        """Fit the temperature to the examples of a problem, none of which the model was trained on."""
+        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
+
     def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
         problem = getattr(problem, "incomplete", problem)

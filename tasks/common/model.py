@@ -139,7 +139,7 @@ class TaskModel:
                     return partial
             if self.choice is not None:
                 solver.set_params(C=self.choice.C)
-                self.follow(self.choice)
+                self.apply_choice(self.choice)
         else:
             self.choice = None
         problem, weight = self.bind(data, solver, sample_weight)
@@ -239,7 +239,7 @@ class TaskModel:
     def adopt(self, part: Any) -> None:
         """Turn indices of examples in what was learnt from a part of them into those of all."""
 
-    def follow(self, choice: Choice) -> None:
+    def apply_choice(self, choice: Choice) -> None:
         """Set what was chosen beside C."""
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:

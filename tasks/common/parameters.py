@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS
 from structsvm.parameters import CHECKPOINT, FLAG, N_JOBS, POSITIVE, RANDOM_STATE, Interval, Kind, Options, plain
 from structsvm.solvers import Solver
@@ -55,8 +57,33 @@ KERNEL = {
 }
 CLASS_WEIGHT = (Options("balanced", None), Kind(dict, "a dict"))
 
+
+def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
+    """Raise ValueError for the first parameter, ``(name, asked for, trained with)``, of which the two differ."""
+    for name, wanted, own in parameters:
+        if not is_same(wanted, own):
+            raise ValueError(
+                f"the model was trained with another {name!r}; set it back, or train afresh (warm_start=False)"
+            )
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two parameters are the same: sequences, arrays and matrices by their values."""
+    a, b = (value.toarray() if is_sparse(value) else value for value in (a, b))
+    if isinstance(a, SEQUENCES) or isinstance(b, SEQUENCES):
+        return isinstance(a, SEQUENCES) and isinstance(b, SEQUENCES) and np.array_equal(a, b)
+    return bool(a == b)
+
+
+SEQUENCES = (np.ndarray, list, tuple)
+
 # A parameter that is a matrix.
 MATRIX = Array("f8", ("rows", "columns"))
+
+
+def described(thing: Any, *names: str) -> dict[str, Any]:
+    """Arguments of a constructor that a header stores as they are; the loss of an oracle is its `loss_name`."""
+    return {name: getattr(thing, "loss_name" if name == "loss" else name) for name in names}
 
 
 def params_to_json(params: Any) -> tuple[Any, Any]:
@@ -78,9 +105,8 @@ def params_to_json(params: Any) -> tuple[Any, Any]:
             value = {"weights": [[label_to_json(k), float(v)] for k, v in zip(labels, value.values(), strict=True)]}
         elif isinstance(value, SubstitutionMatrix):
             value = {"alphabet": value.alphabet, "values": value.values.tolist()}
-        elif hasattr(value, "toarray") or isinstance(value, np.ndarray):
-            dense = value.toarray() if hasattr(value, "toarray") else value
-            arrays[f"params.{name}"] = np.asarray(dense, dtype=np.float64)
+        elif is_sparse(value) or isinstance(value, np.ndarray):
+            arrays[f"params.{name}"] = np.asarray(value.toarray() if is_sparse(value) else value, dtype=np.float64)
             continue
         elif isinstance(value, (list, tuple)):
             value = [plain(item) for item in value]

@@ -1,76 +1,135 @@
-"""Dense columns in units of their own: training sees each with mean 0 and variance 1.
+"""Columns in units of their own, so that a model does not depend on those they came in.
 
 Dual solvers and the regulariser treat all columns alike: one in large units drowns the others, one in small units is
-drowned, and means far from 0 cost passes. So rows that are dense (see `structsvm.features.dense`) are standardised,
-whatever units they come in. Sparse rows, whose zeros say something, are left as they are.
+drowned, and means far from 0 cost passes. A model with `Units` learns weights of what `Units.applied` returns;
+`Units.undone` has those of the columns as they came.
+
+Rows of numbers are standardised. Those of a sequence count as much as the label before, moreover: the mean square of
+their length is 1, as each transition is 1; if they have many zeros, these stay zeros, and of attributes (one column
+per word, say) each weighs as much as a label.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import DenseRows
-from structsvm.stored_values import Array, checked_arrays
+from structsvm.features.dense import FILLED, DenseRows
+from structsvm.stored_values import Array, checked_arrays, optional
+from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.selection import LEAST
 
-ARRAYS = {
+TINY, HUGE = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+ARRAYS = optional({
+    "units.scale": Array("f4 f8", ("n_columns",), within=(TINY, None)),
+    "units.centre": Array("f4 f8", ("n_columns",)),
+    # In earlier files: what is subtracted, and what is then multiplied by.
     "units.shift": Array("f8", ("n_columns",)),
-    "units.factor": Array("f8", ("n_columns",), within=(0.0, None)),
-}
+    "units.factor": Array("f8", ("n_columns",), within=(TINY, None)),
+})  # fmt: skip
 # A column whose deviation is less than this share of its mean is constant but for rounding.
 CONSTANT, SMALLEST = 1e-6, 1e-30
+# Rows with a smaller share of numbers that are not zero are those of attributes.
+ATTRIBUTES = 0.05
 
 
 class Units(NamedTuple):
-    """What is subtracted from columns, and what they are then multiplied by.
+    """What is subtracted from columns, and what they are then divided by.
 
     Attributes
     ----------
-    shift, factor : ndarray of shape (n_columns,), float64
+    scale : ndarray of shape (n_columns,)
+    centre : ndarray of shape (n_columns,), or None
+        None: zeros stay zeros.
     """
 
-    shift: NDArray[np.float64]
-    factor: NDArray[np.float64]
+    scale: NDArray[Any]
+    centre: NDArray[Any] | None = None
 
     @classmethod
-    def fit(cls, rows: Any) -> Self | None:
-        """Of rows, each of which counts once; None for sparse rows, and for too few.
+    def of_rows(cls, rows: Any) -> Self | None:
+        """Those in which columns have mean 0 and variance 1; None for sparse rows, and for too few.
 
         Without an intercept no column is shifted. One that is constant keeps its unit.
         """
         if not isinstance(rows, DenseRows) or len(rows) < LEAST:
             return None
-        mean = np.asarray(rows.values.mean(axis=0, dtype=np.float64))
-        spread = np.asarray(rows.values.std(axis=0, dtype=np.float64))
-        varies = (spread > CONSTANT * np.abs(mean)) & (spread > SMALLEST)
-        return cls(
-            np.asarray(mean * rows.has_intercept), np.divide(1.0, spread, out=np.ones_like(spread), where=varies)
+        mean, size = moments(rows.values)
+        return cls(np.where(size > 0.0, size, 1.0), mean * rows.has_intercept)
+
+    @classmethod
+    def of_tokens(cls, tokens: Any) -> Self:
+        """Those of the tokens of sequences; with many zeros, the size of what is not zero."""
+        n, d, centre = max(tokens.n_tokens, 1), tokens.n_features, None
+        if tokens.n_entries > FILLED * n * d:
+            mean, size = moments(table(tokens))
+            centre, length = mean.astype(np.float32), math.sqrt(max(int(np.count_nonzero(size)), 1))
+        else:
+            values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
+            counts = np.bincount(tokens.indices, minlength=d)
+            size = np.sqrt(np.bincount(tokens.indices, weights=values**2, minlength=d) / np.maximum(counts, 1))
+            length = 1.0 if tokens.n_entries < ATTRIBUTES * n * d else math.sqrt(tokens.n_entries / n)
+        scale = np.clip(np.where(size > 0.0, size, 1.0) * length, TINY, HUGE)
+        return cls(scale.astype(np.float32), centre)
+
+    def applied(self, rows: Any) -> Any:
+        """`DenseRows` in these units; or `Tokens`, with an intercept behind the columns (bigrams stay as they are)."""
+        if isinstance(rows, DenseRows):
+            kind, centre = rows.values.dtype, np.zeros(1) if self.centre is None else self.centre
+            return replace(rows, values=(rows.values - centre.astype(kind)) * (1.0 / self.scale).astype(kind))
+        n, d = rows.n_tokens, rows.n_features
+        if self.centre is None:
+            values = np.float32(1.0) if rows.values is None else rows.values
+            return with_intercept(replace(rows, values=values / self.scale[rows.indices]))
+        values = np.ones((n, d + 1), dtype=np.float32)
+        np.subtract(table(rows), self.centre, out=values[:, :d])
+        values[:, :d] /= self.scale
+        return replace(
+            rows,
+            indptr=np.arange(0, n * (d + 1) + 1, d + 1, dtype=np.int64),
+            indices=np.tile(np.arange(d + 1, dtype=np.int32), n),
+            values=values.ravel(),
+            n_features=d + 1,
         )
 
-    def applied(self, rows: DenseRows) -> DenseRows:
-        """The rows in these units."""
-        kind = rows.values.dtype
-        return replace(rows, values=(rows.values - self.shift.astype(kind)) * self.factor.astype(kind))
+    def undone(self, weights: Any) -> Any:
+        """Weights of columns as they came, from those in these units; rows are columns, that of an intercept last."""
+        n = len(self.scale)
+        own = weights.astype(np.float64)
+        own[:n] /= self.scale[:, None]
+        if self.centre is not None:
+            own[n:] -= self.centre @ own[:n]
+        return own.astype(weights.dtype)
 
-    def undone(self, table: Any) -> Any:
-        """Weights of columns in units of the data, from those in these; rows are columns, that of an intercept last."""
-        n = len(self.factor)
-        own = table.astype(np.float64)
-        own[:n] *= self.factor[:, None]
-        own[n:] -= self.shift @ own[:n]
-        return own.astype(table.dtype)
-
-    def to_arrays(self) -> dict[str, NDArray[np.float64]]:
-        return {"units.shift": self.shift, "units.factor": self.factor}
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})
 
 
 def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:
     """The inverse of `Units.to_arrays`; None where a file has none."""
-    if "units.factor" not in arrays:
-        return None
     stored = checked_arrays(arrays, ARRAYS, n_columns=n_columns)
-    return Units(stored["units.shift"], stored["units.factor"])
+    if "units.factor" in stored:
+        return Units(1.0 / stored["units.factor"], stored["units.shift"])
+    return Units(stored["units.scale"], stored.get("units.centre")) if "units.scale" in stored else None
+
+
+def moments(values: Any) -> tuple[Any, Any]:
+    """Means and standard deviations of columns, these 0 for what is constant but for rounding."""
+    mean, size = values.mean(axis=0, dtype=np.float64), values.std(axis=0, dtype=np.float64)
+    return mean, np.where(size > np.maximum(CONSTANT * np.abs(mean), SMALLEST), size, 0.0)
+
+
+def table(tokens: Any) -> NDArray[np.float32]:
+    """The rows of tokens as an array (n_tokens, n_features)."""
+    n, d = tokens.n_tokens, tokens.n_features
+    if tokens.n_entries == n * d:
+        values = np.ones(n * d, np.float32) if tokens.values is None else tokens.values
+        return values.reshape(n, d)
+    rows = np.zeros((n, d), dtype=np.float32)
+    at = np.repeat(np.arange(n), np.diff(tokens.indptr))
+    rows[at, tokens.indices] = 1.0 if tokens.values is None else tokens.values
+    return rows

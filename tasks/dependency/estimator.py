@@ -14,14 +14,14 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import dependency_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.dependency.model import DependencyModel, arcs_of, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
 from structsvm.tasks.dependency.words import words_of
 
 
-class DependencyParser(TaskEstimator):
+class DependencyParser(StructureEstimator):
     """A parser of dependency trees with labelled arcs, trained with a large margin.
 
     Parameters
@@ -144,6 +144,7 @@ class DependencyParser(TaskEstimator):
         self.verbose = verbose
 
     _model_class = DependencyModel
+    _requires_y = False
     _constraints = SOLVER_CHOICE | {
         "loss": Options("hamming", "log"),
         "projective": (FLAG, Options("auto")),
@@ -203,10 +204,7 @@ class DependencyParser(TaskEstimator):
 
     def calibrate(self, X: Any, y: Any = None) -> Self:
         """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their trees."""
-        model = self._fitted().again()
-        model.calibrate(X, arcs_of(X, y))
-        self._adopt(model)
-        return self
+        return self._calibrated(X, arcs_of(X, y))
 
     def _make_solver(self) -> Any:
         return make_dependency_solver(self)

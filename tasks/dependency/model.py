@@ -24,6 +24,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.parameters import described
 from structsvm.tasks.common.selection import Held, Search, first_scale
 from structsvm.tasks.dependency.parameters import check_unchanged, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded
@@ -113,8 +114,7 @@ class DependencyModel(CalibratedStructures):
         """Fit the temperature to sentences that the model was not trained on."""
         codes, offsets = encoded(X)
         outputs = outputs_of(arcs, offsets, self.labels, self.subtypes)
-        problem = self.oracle.bind((codes, offsets), outputs, rescaling=None)
-        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
+        self.calibrate_on(self.oracle.bind((codes, offsets), outputs, rescaling=None))
 
     def head_chances(self, X: Any) -> Iterator[Any]:
         """Yield for each sentence an array (n_words, n_words + 1): the probability of each head of each word."""
@@ -181,18 +181,9 @@ class DependencyModel(CalibratedStructures):
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         oracle = self.oracle
         header = {
-            "labels": self.labels,
-            "subtypes": self.subtypes,
-            "max_length": self.max_length,
-            "n_crossing": self.n_crossing,
+            **described(self, "labels", "subtypes", "max_length", "n_crossing"),
             "templates": {"arcs": list(oracle.templates.arcs), "labels": list(oracle.templates.labels)},
-            "oracle": {
-                "projective": oracle.projective,
-                "arc_bits": oracle.arc_bits,
-                "row_bits": oracle.row_bits,
-                "root_label": oracle.root_label,
-                "loss": oracle.loss_name,
-            },
+            "oracle": described(oracle, "projective", "arc_bits", "row_bits", "root_label", "loss"),
         }
         return header, {"weights": self.weights}
 
@@ -312,7 +303,6 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     if before is not None:
         check_unchanged(params, before)
         check_classes(classes, before.labels)
-        before.calibrates = params.probability
         return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
     if classes is None:
         found = {label if params.subtypes else without_subtype(label) for tree in arcs for _, label in tree} - {"_"}
@@ -347,7 +337,6 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     model = DependencyModel(
         labels, oracle, subtypes=params.subtypes, max_length=params.max_length, n_crossing=n_crossing
     )
-    model.calibrates = params.probability
     return model, (codes, offsets, outputs)
 
 

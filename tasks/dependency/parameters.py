@@ -6,6 +6,7 @@ from typing import Any
 
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.solvers import LaRank
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, lines
 from structsvm.tasks.dependency.words import COLUMNS
@@ -36,12 +37,4 @@ def make_templates(params: Any) -> ArcTemplates:
 
 def check_unchanged(params: Any, model: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles features, trees or loss differs from the model's."""
-    for name in SETTLED:
-        now, then = getattr(params, name), model.params[name]
-        if (tuple(now) if isinstance(now, (list, tuple)) else now) != (
-            tuple(then) if isinstance(then, (list, tuple)) else then
-        ):
-            raise ValueError(
-                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
-                "train afresh (warm_start=False), or set it back"
-            )
+    check_settled((name, getattr(params, name), model.params[name]) for name in SETTLED)

@@ -15,14 +15,15 @@ from structsvm.metrics import bracket_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.structures.grammar import format_rule
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, encode_trees, is_nothing, prepare, trees_of
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, is_nothing, prepare, trees_of
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 
-class GrammarParser(TaskEstimator):
+class GrammarParser(StructureEstimator):
     """A parser whose grammar is read off a treebank and whose rules are weighted with a large margin.
 
     Parameters
@@ -161,6 +162,7 @@ class GrammarParser(TaskEstimator):
         self.verbose = verbose
 
     _model_class = GrammarModel
+    _requires_y = False
     _constraints = SOLVER_CHOICE | {
         "solver": (Options(*SOLVERS, PCFG), Kind(Solver, "a Solver")),
         "loss": Options("f1", "hamming", "zero_one", "log"),
@@ -220,8 +222,7 @@ class GrammarParser(TaskEstimator):
         problem is solved around the weights w0 so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies
         that problem. `classes` must be None: trees have none.
         """
-        if classes is not None:
-            raise ValueError(f"classes={classes!r:.80} has no meaning here: trees have no classes")
+        check_no_classes(classes, "trees have no classes")
         if isinstance(self.solver, str) and self.solver == PCFG:
             raise ValueError("solver='pcfg' counts all trees at once, and has no partial_fit")
         return self._train(X, y, sample_weight, passes=1)
@@ -238,10 +239,7 @@ class GrammarParser(TaskEstimator):
         ValueError
             For a tree with a rule that is not in the grammar; the message names both.
         """
-        model = self._fitted().again()
-        model.calibrate(encode_trees(model.terminals, model.v, trees_of(X, y, self), model.oracle.grammar))
-        self._adopt(model)
-        return self
+        return self._calibrated(trees_of(X, y, self))
 
     def _estimate(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_params()
@@ -347,14 +345,6 @@ class GrammarParser(TaskEstimator):
             format_rule(rule) + (f" [{np.format_float_positional(number(weight), trim='-')}]" if weights else "")
             for rule, weight in model.weighted_rules()
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        tags.target_tags.multi_output = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 def warned_of(without: list[int], n: int) -> set[int]:

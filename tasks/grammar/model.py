@@ -20,6 +20,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.trees import Tree, clean_tree, escaped, merge_repeats, parse_tree
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.parameters import described
 from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import check_unchanged
 from structsvm.tasks.grammar.pcfg import pcfg_weights
@@ -101,9 +102,9 @@ class GrammarModel(CalibratedStructures):
     # ---- probabilities --------------------------------------------------------------------------
 
     def calibrate(self, trees: Any) -> None:
-        """Fit the temperature to encoded trees that the model was not trained on."""
-        problem = self.oracle.bind(None, trees, rescaling=None)
-        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
+        """Fit the temperature to trees that the model was not trained on."""
+        encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
+        self.calibrate_on(self.oracle.bind(None, encoded, rescaling=None))
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -213,33 +214,17 @@ class GrammarModel(CalibratedStructures):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         grammar, oracle = self.oracle.grammar, self.oracle
+        nodes, terminals = grammar.node_number, grammar.terminal_number
         flat = [
-            [
-                grammar.node_number[rule.lhs],
-                *(
-                    grammar.node_number[s] if isinstance(s, str) else -1 - grammar.terminal_number[s.name]
-                    for s in rule.rhs
-                ),
-            ]
+            [nodes[s] if isinstance(s, str) else -1 - terminals[s.name] for s in (rule.lhs, *rule.rhs)]
             for rule in grammar.rules
         ]
         header = {
             "terminals": {"kind": self.terminals.kind, "known": sorted(self.terminals.known)},
             "v": self.v,
-            "grammar": {
-                "nodes": grammar.nodes,
-                "terminals": grammar.terminals,
-                "start": list(grammar.start),
-                "h": grammar.h,
-                "max_unary": grammar.max_unary,
-                "uncounted": sorted(grammar.uncounted),
-            },
-            "oracle": {
-                "loss": oracle.loss_name,
-                "span_features": oracle.span_features,
-                "max_length": oracle.max_length,
-                "max_chart_bytes": oracle.max_chart_bytes,
-            },
+            "grammar": described(grammar, "nodes", "terminals", "h", "max_unary")
+            | {"start": list(grammar.start), "uncounted": sorted(grammar.uncounted)},
+            "oracle": described(oracle, "loss", "span_features", "max_length", "max_chart_bytes"),
         }
         return header, {
             "weights": self.weights,
@@ -369,7 +354,6 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     """
     if before is not None:
         check_unchanged(params, before)
-        before.calibrates = params.probability
         return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
     encoded = encode_trees(terminals, params.v, trees)
@@ -397,9 +381,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,
     )
-    model = GrammarModel(terminals, oracle, params.v)
-    model.calibrates = params.probability
-    return model, encoded
+    return GrammarModel(terminals, oracle, params.v), encoded
 
 
 def _longest_chain(tree: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import make_solver
 
 DEFAULT_C = 1.0
@@ -46,9 +47,4 @@ def make_grammar_solver(params: Any) -> Any:
 
 def check_unchanged(params: Any, model: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles grammar or loss differs from the model's."""
-    for name in SETTLED:
-        if getattr(params, name) != model.params[name]:
-            raise ValueError(
-                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
-                "train afresh (warm_start=False), or set it back"
-            )
+    check_settled((name, getattr(params, name), model.params[name]) for name in SETTLED)

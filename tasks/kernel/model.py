@@ -7,14 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json
-from structsvm.tasks.common.kernel_selection import KernelSearch
-from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
+from structsvm.tasks.common.kernel_selection import MachineModel
+from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.selection import Held
 
 
-class KernelModel(KernelMachine, Calibrated):
+class KernelModel(KernelMachine, MachineModel):
     """A `KernelMachine` over labels.
 
     Attributes
@@ -27,37 +26,16 @@ class KernelModel(KernelMachine, Calibrated):
     calibrates = False  # unless asked to
 
     def __init__(self, labels: Any, kernel: Any) -> None:
-        Calibrated.__init__(self)
+        MachineModel.__init__(self)
         KernelMachine.__init__(self, len(labels), kernel)
         self.labels = labels
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The problem of ``(X, label_ids)``."""
-        return self.problem(*data), sample_weight
-
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        problem, weight, base = self.problem_around(problem.gram.rows.data, problem.y, sample_weight, solver.C)
-        return problem, weight, base if solver.takes_base else None  # the problem holds what was learnt
+    @property
+    def machine(self) -> Self:
+        return self
 
     def class_scores(self, X: Any) -> Any:
         return self.decision_function(X)
-
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
-
-    @property
-    def machine(self) -> Self:
-        """Itself, as the models that have a machine call it."""
-        return self
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> KernelSearch:
-        return KernelSearch(self, data, sample_weight, solver)
-
-    def distinct(self, data: Any, sample_weight: Any, solver: Any = None) -> tuple[Any, Any]:
-        return KernelMachine.distinct(self, data, sample_weight)
-
-    def follow(self, choice: Any) -> None:
-        self.widen(choice.gamma)
 
     def strata(self, data: Any) -> Any:
         return data[1]
@@ -73,12 +51,9 @@ class KernelModel(KernelMachine, Calibrated):
         """Labels of highest score."""
         return self.labels[self.predict_ids(X)]
 
-    def state_sizes(self) -> dict[str, int]:
-        return {"n_labels": self.n_labels}
-
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         machine, arrays = KernelMachine.to_file(self)
-        return {"labels": [label_to_json(label) for label in self.labels.tolist()], **machine}, arrays
+        return {"labels": labels_to_json(self.labels), **machine}, arrays
 
     @staticmethod
     def params_header(header: dict[str, Any]) -> Any:
@@ -89,10 +64,7 @@ class KernelModel(KernelMachine, Calibrated):
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels = labels_from_json(header["labels"])
-        if len(labels) < 2:
-            raise ValueError("two labels or more are wanted")
-        model = cls(label_array(labels), kernel_from_json(header["kernel"]))
+        model = cls(label_array(labels_from_json(header["labels"], 2)), kernel_from_json(header["kernel"]))
         model.set_from_file(header, arrays)
         model.columns["n_features_in_"] = model.n_features
         return model

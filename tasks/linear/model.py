@@ -11,7 +11,7 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
-from structsvm.tasks.common.labels import label_array, label_to_json, labels_from_json
+from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 
 ARRAYS = {
     "coef": Array("f4 f8", ("n_machines", "n_features")),
@@ -86,14 +86,11 @@ class LinearModel(Calibrated):
         return self.labels[self.predict_ids(X)]
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        labels = [label_to_json(label) for label in self.labels.tolist()]
-        return {"labels": labels}, {"coef": self.coef, "intercept": self.intercept}
+        return {"labels": labels_to_json(self.labels)}, {"coef": self.coef, "intercept": self.intercept}
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        labels = labels_from_json(header["labels"])
-        if len(labels) < 2:
-            raise ValueError("two labels or more are wanted")
+        labels = labels_from_json(header["labels"], 2)
         model = cls(label_array(labels))
         learnt = checked_arrays(arrays, ARRAYS, n_machines=1 if len(labels) == 2 else len(labels))
         model.coef, model.intercept = learnt["coef"], learnt["intercept"]

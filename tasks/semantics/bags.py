@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.structures.meanings import MeaningGrammar, as_meaning
 from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.semantics.features import split_sentence
 
 
@@ -52,9 +53,7 @@ class BagModel(TaskModel):
         """Take the settings from parameters; ValueError if what was learnt does not allow it."""
         settings = SimpleNamespace(**{name: getattr(params, name) for name in self.followed})
         if self.result is not None:
-            for name in self.fixed:
-                if getattr(settings, name) != getattr(self.settings, name):
-                    raise ValueError(f"the model was trained with another {name!r}; set it back, or train afresh")
+            check_settled((name, getattr(settings, name), getattr(self.settings, name)) for name in self.fixed)
         self.settings, self.grammar = settings, as_grammar(params.grammar)
 
     def read(self, sentences: Any, bags: Any, places: Any = None) -> tuple[Any, Any]:

@@ -13,8 +13,9 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import meaning_scores
 from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options
 from structsvm.structures.meanings import MeaningGrammar, format_meaning
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
-from structsvm.tasks.common.parameters import TRAINING
+from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.parameters import TRAINING, check_settled
 from structsvm.tasks.semantics._ospas import STRATEGIES
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.features import MAX_WINDOW
@@ -29,7 +30,7 @@ WINDOW = Interval(Integral, 0, MAX_WINDOW, closed="both")
 OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name != "tol"}
 
 
-class SemanticParser(TaskEstimator):
+class SemanticParser(StructureEstimator):
     """Semantic parser that learns from sentences and bags of candidate meanings.
 
     With ``method="ospas"``, an online learner: a first tagger gives each word the symbol that it means, a relation or a
@@ -218,8 +219,7 @@ class SemanticParser(TaskEstimator):
         A wrong symbol can only be one that was seen before; `fit` knows all of them from the start. `classes` must be
         None: bags tell their symbols.
         """
-        if classes is not None:
-            raise ValueError(f"classes={classes!r:.80} has no meaning here: the bags tell their symbols")
+        check_no_classes(classes, "the bags tell their symbols")
         if self.method == "hybrid":
             raise ValueError("method='hybrid' reads units and features off all sentences; use fit, or method='ospas'")
         return self._train(X, y, sample_weight, passes=1)
@@ -231,8 +231,8 @@ class SemanticParser(TaskEstimator):
         X, y = list(X), list(y)
         if not X:
             raise ValueError("there are no sentences to train on")
-        if before is not None and before.method != self.method:
-            raise ValueError("the model was trained with another 'method'; set it back, or train afresh")
+        if before is not None:
+            check_settled([("method", self.method, before.method)])
         model = BagModel.methods[self.method](self) if before is None else before
         model.follow(self)
         return model, model.read(X, y), checked_sample_weight(sample_weight, len(X))
@@ -312,16 +312,6 @@ class SemanticParser(TaskEstimator):
             if symbol.arity is not None:
                 found.setdefault(symbol.name, set()).add(symbol.arity)
         return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Sentences and bags are text.
-        tags.target_tags.required = True
-        tags.target_tags.single_output = False
-        tags.target_tags.multi_output = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
 
 
 def tokens_of(model: Any, X: Any) -> Any:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
+from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import MeaningGrammar, Symbol, format_meaning, parse_meaning
-from structsvm.structures.units import Units
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.likelihood import HybridProblem, hybrid_trees
 

@@ -33,7 +33,7 @@ from structsvm.oracles.hybrid import (
 )
 from structsvm.parameters import POSITIVE, seed_from
 from structsvm.solvers.base import Run, Solver
-from structsvm.structures.units import Units
+from structsvm.structures.meaning_units import Units
 
 # Of the weights at the start: a word that says a unit, by the log of how much; a word of its name; a unit without words
 # below others, and one in a span without words.

@@ -15,7 +15,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import token_accuracy
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers.base import Solver
-from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
@@ -23,7 +23,7 @@ from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import loss_of, solver_of
 
 
-class SequenceLabeler(TaskEstimator):
+class SequenceLabeler(StructureEstimator):
     """Support vector machine or conditional random field for label sequences.
 
     Parameters
@@ -113,7 +113,7 @@ class SequenceLabeler(TaskEstimator):
     X is a list of sequences, a sequence a list of tokens, a token a dict of features, a list of attribute
     strings, or a row of a 2-D array or CSR matrix (see `structsvm.features.encoder.FeatureEncoder`); a `Columns`
     object of a CoNLL file; or one matrix with `lengths`. Columns of numbers may have any units, and have an intercept
-    (`structsvm.tasks.sequence.units`). y is a list of label lists; labels may be anything
+    (`structsvm.tasks.common.units`). y is a list of label lists; labels may be anything
     hashable.
     """
 
@@ -167,6 +167,8 @@ class SequenceLabeler(TaskEstimator):
         self.verbose = verbose
 
     _model_class = SequenceModel
+    # A 2-D array alone does not say where sequences end; one of 3 dimensions does.
+    _inputs = ("three_d_array", "sparse", "dict", "string")
     _constraints = SOLVER_CHOICE | {
         "inference": Options("exact", "greedy"),
         "order": (Interval(Integral, 0), Options(None)),
@@ -235,10 +237,7 @@ class SequenceLabeler(TaskEstimator):
         -------
         self
         """
-        model = self._fitted().again()
-        model.calibrate(X, y, lengths=lengths)
-        self._adopt(model)
-        return self
+        return self._calibrated(X, y, lengths=lengths)
 
     def _make_solver(self) -> Any:
         return self._solver_of(self.model_ if self.warm_start and hasattr(self, "model_") else None)
@@ -360,19 +359,6 @@ class SequenceLabeler(TaskEstimator):
     @property
     def bigram_names_(self) -> Any:
         return self._fitted().encoder.bigram_names
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # A 2-D array alone does not say where sequences end; one of 3 dimensions does. Targets are lists.
-        tags.target_tags.required = True
-        tags.target_tags.single_output = False
-        tags.target_tags.multi_output = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = True
-        tags.input_tags.dict = True
-        tags.input_tags.string = True
-        return tags
 
 
 def chain_of(model: Any, X: Any, lengths: Any, method: Any) -> tuple[Any, Any]:

@@ -29,14 +29,15 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count
-from structsvm.tasks.common.labels import check_classes, label_to_json, labels_from_json, listed, sort_labels
+from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.parameters import described
 from structsvm.tasks.common.selection import LOWEST, Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, is_log
+from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses, solver_of
-from structsvm.tasks.sequence.units import Units
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
@@ -231,8 +232,7 @@ class SequenceModel(CalibratedStructures):
         tokens = self.encode(X, lengths)
         _, label_ids, sets = encode_known(y, tokens, self.labels)
         known = KnownLabels(label_ids, sets) if len(sets) else label_ids
-        problem = self.oracle.bind(tokens.without_empty(), known, rescaling=None)
-        self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
+        self.calibrate_on(self.oracle.bind(tokens.without_empty(), known, rescaling=None))
 
     def marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
         """For each sequence an array (length, n_labels): the probability of each label at each token.
@@ -292,7 +292,7 @@ class SequenceModel(CalibratedStructures):
 
     def in_units(self, tokens: Any) -> Any:
         """Encoded tokens as the oracle takes them."""
-        return tokens if self.units is None else self.units.apply(tokens)
+        return tokens if self.units is None else self.units.applied(tokens)
 
     def predict_tokens(self, tokens: Any, *, allowed: Any = None) -> Any:
         """Label ids of encoded sequences, as one int32 array of all their tokens."""
@@ -345,7 +345,8 @@ class SequenceModel(CalibratedStructures):
         offsets = np.concatenate([[0], np.cumsum([len(x) for x in rows])]).astype(np.int64)
         weights = np.zeros((d, oracle.stride), dtype=np.float32)
         row = oracle.padding_row
-        weights[:, :K], row[:K] = units.folded(self.rows(0, d + 1))
+        own = units.undone(self.rows(0, d + 1))
+        weights[:, :K], row[:K] = own[:-1], own[-1]
         scores = np.empty((offsets[-1], oracle.stride), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             for x, a, b in zip(rows, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
@@ -377,13 +378,13 @@ class SequenceModel(CalibratedStructures):
     def emission(self) -> Any:
         """Weights of labels by feature as it came, array (n_features, n_labels)."""
         weights = self.rows(0, self.oracle.n_token_features)
-        return weights if self.units is None else self.units.folded(weights)[0]
+        return weights if self.units is None else self.units.undone(weights)[:-1]
 
     def intercept(self) -> Any:
         """What each label has without any feature, array (n_labels,): 0 but for rows of numbers."""
         if self.units is None:
             return np.zeros(self.oracle.n_labels, dtype=np.float32)
-        return self.units.folded(self.rows(0, self.oracle.n_token_features))[1]
+        return self.units.undone(self.rows(0, self.oracle.n_token_features))[-1]
 
     def transition(self) -> Any:
         """Weights of label b after label a, array (n_labels, n_labels): the first lag if greedy."""
@@ -413,22 +414,15 @@ class SequenceModel(CalibratedStructures):
         encoder_header, encoder_arrays = self.encoder.to_arrays()
         oracle = self.oracle
         header = {
-            "labels": [label_to_json(label) for label in self.labels],
+            "labels": labels_to_json(self.labels),
             "encoder": encoder_header,
-            "oracle": {
-                "inference": "greedy" if self.is_greedy else "exact",
-                "n_token_features": oracle.n_token_features,
-                "n_bigrams": oracle.n_bigrams,
-                "order": oracle.order,
-                "end": oracle.end,
-                "loss": oracle.loss_name,
-            },
+            "oracle": {"inference": "greedy" if self.is_greedy else "exact"}
+            | described(oracle, "n_token_features", "n_bigrams", "order", "end", "loss"),
         }
         arrays = {"weights": self.weights.reshape(oracle.n_rows, oracle.stride)}
         arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
         arrays |= {f"oracle.{name}": mask for name, mask in zip(MASKS, oracle.allowed) if mask is not None}
-        if self.units is not None:
-            arrays |= {f"units.{name}": array for name, array in self.units.to_arrays().items()}
+        arrays |= {} if self.units is None else self.units.to_arrays()
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
         return header, arrays
@@ -440,13 +434,10 @@ class SequenceModel(CalibratedStructures):
             raise ValueError("a feature encoder that was never fitted")
         labels = labels_from_json(header["labels"])
         oracle = cls._oracle(header["oracle"], len(labels), under(arrays, "oracle."))
-        units = None
-        if "units.scale" in arrays:  # of rows of numbers, but for those of 0.1.0
-            if encoder.kind != "numeric":
-                raise ValueError(f"units of {encoder.kind}")
-            units = Units.from_arrays(under(arrays, "units."), encoder.n_features)
+        # Rows of numbers have units, and so an intercept, but for those of 0.1.0.
+        units = units_from(arrays, encoder.n_features) if encoder.kind == "numeric" else None
         for what, ours, its in [
-            ("features", encoder.n_features if units is None else units.n_features, oracle.n_token_features),
+            ("features", encoder.n_features + (units is not None), oracle.n_token_features),
             ("bigrams", encoder.n_bigrams, oracle.n_bigrams),
         ]:
             if ours != its:
@@ -493,7 +484,6 @@ def prepare(
             check_whole(before.sets)
             _, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=False)
         check_unchanged(params, before, label_ids[label_ids < len(labels)])
-        before.calibrates = params.probability
         return before, tokens, label_ids
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     tokens = encoder.fit_transform(X, lengths)
@@ -501,10 +491,9 @@ def prepare(
     if params.broken == "repair":
         check_whole(sets)
         labels, label_ids = repair(params.constraints, labels, label_ids, tokens.offsets, is_open=classes is None)
-    units = Units.fit(tokens) if encoder.kind == "numeric" else None
+    units = Units.of_tokens(tokens) if encoder.kind == "numeric" else None
     oracle = make_oracle(params, encoder, labels, label_ids[label_ids < len(labels)])
     model = SequenceModel(encoder, labels, oracle, units=units)
-    model.calibrates = params.probability
     if len(sets):
         model.sets = sets
     return model, model.in_units(tokens), label_ids

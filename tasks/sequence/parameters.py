@@ -8,13 +8,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.labels import label_costs
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import AUTO, make_solver
 from structsvm.tasks.sequence.constraints import label_masks
 
@@ -98,7 +97,7 @@ def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
     """Raise ValueError, naming the parameter, if one that settles features or structure differs from the model's."""
     encoder = FeatureEncoder(params.templates, params.min_count, params.hash_bits, params.bigrams)
     oracle = make_oracle(params, model.encoder, model.labels, label_ids, model)
-    for name, mine, its in [
+    check_settled([
         ("templates", encoder.templates, model.encoder.templates),
         ("min_count", encoder.min_count, model.encoder.min_count),
         ("hash_bits", encoder.hash_bits, model.encoder.hash_bits),
@@ -109,9 +108,4 @@ def check_unchanged(params: Any, model: Any, label_ids: Any) -> None:
         ("class_weight", oracle.label_costs, model.oracle.label_costs),
         ("loss", oracle.loss_name, model.oracle.loss_name),
         *(("constraints", mine, its) for mine, its in zip(oracle.allowed, model.oracle.allowed)),
-    ]:
-        if not np.array_equal(mine, its):
-            raise ValueError(
-                f"the model was trained with another {name!r}, and training cannot go on with a new one; "
-                "train afresh (warm_start=False), or set it back"
-            )
+    ])  # fmt: skip

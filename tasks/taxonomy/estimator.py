@@ -23,7 +23,7 @@ from structsvm.solvers.kernel.base import KernelSolver
 from structsvm.structures.taxonomy import as_taxonomy
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
-from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable
+from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -274,11 +274,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         vectorizer = None
         if before is not None:
             check_classes(classes, before.labels.tolist())
-            if type(before) is not kind:
-                raise ValueError(
-                    "The 'kernel' parameter of TaxonomyClassifier is not that of the model to go on from; set it back, "
-                    "or train afresh."
-                )
+            check_settled([("kernel", kind, type(before))])
             vectorizer = before.vectorizer
         if vectorizer is not None:
             X = vectorizer.transform(as_texts(X))

@@ -22,21 +22,15 @@ from scipy.sparse import csr_array
 from structsvm.model_file import under
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.larank import KernelLaRank
-from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
-from structsvm.tasks.common.kernel_selection import KernelSearch
+from structsvm.tasks.common.kernel_selection import MachineModel
 from structsvm.tasks.common.solver import given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
 
 
-class KernelTaxonomyModel(TaxonomyModel):
-    """Taxonomy, labels, and a kernel machine.
-
-    Attributes
-    ----------
-    machine : KernelMachine
-    """
+class KernelTaxonomyModel(TaxonomyModel, MachineModel):
+    """Taxonomy, labels, and a kernel machine."""
 
     def __init__(self, taxonomy: Any, labels: Any, kernel: Any, **structure: Any) -> None:
         super().__init__(taxonomy, labels, **structure)
@@ -64,42 +58,15 @@ class KernelTaxonomyModel(TaxonomyModel):
             model.machine.check_kernel(params, X)
         return model, (X, label_ids.astype(np.int32))
 
-    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
-        """The machine's problem of ``(X, label_ids)``."""
-        return self.machine.problem(*data), sample_weight
-
-    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        return self.machine.problem_around(problem.gram.rows.data, problem.y, sample_weight, solver.C)
-
-    def learn(self, run: Any) -> None:
-        self.machine.learn(run)
-
     def again(self) -> Any:
         other = super().again()
         other.machine = copy.copy(self.machine)
         return other
 
-    # ---- choosing C and gamma -------------------------------------------------------------------
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> KernelSearch:
-        return KernelSearch(self, data, sample_weight, solver)
-
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        return self.machine.distinct(data, sample_weight)
-
-    def adopt(self, part: Any) -> None:
-        self.machine.adopt(part)
-
-    def follow(self, choice: Any) -> None:
-        self.machine.widen(choice.gamma)
-
     def scale(self, data: Any) -> float:
         return self.machine.kernel_scale(data[0]) * self.loss_scale()
 
     # ---- prediction -----------------------------------------------------------------------------
-
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        return problem.gram.rows.data[chosen], one_hot(problem.y[chosen], len(self.labels))
 
     def blocks(self, X: Any) -> list[Any]:
         return [X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK)]
@@ -116,9 +83,6 @@ class KernelTaxonomyModel(TaxonomyModel):
     def n_input_features(self) -> Any:
         """Columns of X."""
         return self.machine.n_features
-
-    def state_sizes(self) -> dict[str, int]:
-        return {"n_labels": self.machine.n_labels}
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()

@@ -92,7 +92,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
                 seen = np.concatenate(ids), documents.take(rows)
             model.set_rows(WeightRows.fit(seen[1], seen[0], model.targets.attributes, params.max_weights))
             if params.standardize and model.rows.row is None:
-                model.units = Units.fit(distinct(documents, label_ids, weight)[0])
+                model.units = Units.of_rows(distinct(documents, label_ids, weight)[0])
                 documents = documents if model.units is None else model.units.applied(documents)
         else:
             before.check_same(taxonomy, structure)

@@ -12,12 +12,8 @@ from structsvm.oracles.taxonomy import TaxonomyOutputs
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated
-from structsvm.tasks.common.labels import (
-    label_array,
-    label_to_json,
-    labels_from_json,
-    sort_labels,
-)
+from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
 
@@ -77,18 +73,13 @@ class TaxonomyModel(Calibrated):
 
     def check_same(self, taxonomy: Any, structure: Any) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for another structure."""
-        for name, wanted, mine in (
+        check_settled([
             ("taxonomy", taxonomy, self.taxonomy),
             ("leaf_only", structure["leaf_only"], self.leaf_only),
             ("fit_intercept", structure["intercept"], self.intercept),
             ("loss", structure["loss"], self.loss),
             ("attributes", structure["attributes"], self.attributes),
-        ):
-            if not _equal(wanted, mine):
-                raise ValueError(
-                    f"The {name!r} parameter of TaxonomyClassifier is not that of the model to go on from; set "
-                    "it back, or train afresh."
-                )
+        ])  # fmt: skip
 
     # ---- what a subclass scores -----------------------------------------------------------------
 
@@ -255,8 +246,8 @@ class TaxonomyModel(Calibrated):
             if not isinstance(value, str):
                 arrays[f"structure.{name}"] = value if isinstance(value, np.ndarray) else value.toarray()
         header = {
-            "nodes": [label_to_json(node) for node in self.taxonomy.nodes],
-            "labels": [label_to_json(label) for label in self.labels.tolist()],
+            "nodes": labels_to_json(self.taxonomy.nodes),
+            "labels": labels_to_json(self.labels),
             "structure": structure,
             "n_features": int(self.columns["n_features_in_"]),
             "vectorizer": None,
@@ -271,9 +262,7 @@ class TaxonomyModel(Calibrated):
         from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel
         from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 
-        nodes, labels = labels_from_json(header["nodes"]), labels_from_json(header["labels"])
-        if len(labels) < 2:
-            raise ValueError(f"{len(labels)} labels, two or more are wanted")
+        nodes, labels = labels_from_json(header["nodes"]), labels_from_json(header["labels"], 2)
         stored = checked_arrays(arrays, ARRAYS, n_nodes=len(nodes), n_labels=len(labels))
         taxonomy = _taxonomy_from(nodes, stored["taxonomy.indptr"], stored["taxonomy.parents"])
         structure: dict[str, Any] = {
@@ -367,13 +356,6 @@ def _rows_of(params: Any, name: Any, names: Any, chosen: Any) -> Any:
     number = {node: k for k, node in enumerate(names)}
     places = [number[node] for node in chosen]
     return matrix[places][:, places] if name == "loss" else matrix[places]
-
-
-def _equal(a: Any, b: Any) -> Any:
-    """Whether two taxonomies, names or matrices are the same."""
-    if isinstance(a, (str, bool, Taxonomy)) or isinstance(b, (str, bool, Taxonomy)):
-        return type(a) is type(b) and a == b
-    return np.array_equal(*(m.toarray() if hasattr(m, "toarray") else m for m in (a, b)))
 
 
 def _taxonomy_from(nodes: Any, indptr: Any, parents: Any) -> Any:

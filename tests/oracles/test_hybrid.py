@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from structsvm.oracles._hybrid import Chart, Forest, Layout
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
+from structsvm.structures.meaning_units import ROOT, Units, wrappers
 from structsvm.structures.meanings import MeaningGrammar, parse_meaning
-from structsvm.structures.units import ROOT, Units, wrappers
 
 TREES = [
     [parse_meaning(text) for text in texts]

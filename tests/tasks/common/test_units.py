@@ -24,21 +24,23 @@ def fit(X=X, y=y, **params):
 
 def test_units():
     rows = DenseRows(np.column_stack([X, np.full(300, 7.0, np.float32)]), has_intercept=True)
-    units = Units.fit(rows)
+    units = Units.of_rows(rows)
     values = units.applied(rows).values
     np.testing.assert_allclose(values[:, :6].mean(axis=0), 0.0, atol=1e-6)
     np.testing.assert_allclose(values[:, :6].std(axis=0), 1.0, rtol=1e-5)
-    assert (values[:, 6] == 0.0).all() and units.factor[6] == 1.0 and values.dtype == np.float32
-    alone = Units.fit(DenseRows(X))
-    assert not alone.shift.any() and (alone.factor != 1.0).all()
-    assert Units.fit(rows[: LEAST - 1]) is None and Units.fit(rows.tokens()) is None
+    assert (values[:, 6] == 0.0).all() and units.scale[6] == 1.0 and values.dtype == np.float32
+    alone = Units.of_rows(DenseRows(X))
+    assert not alone.centre.any() and (alone.scale != 1.0).all()
+    assert Units.of_rows(rows[: LEAST - 1]) is None and Units.of_rows(rows.tokens()) is None
     table = rng.normal(size=(8, 3))
     scores = np.column_stack([values, np.ones(300)]) @ table
     np.testing.assert_allclose(np.column_stack([rows.values, np.ones(300)]) @ units.undone(table), scores, atol=1e-4)
     again = units_from(units.to_arrays(), 7)
     np.testing.assert_array_equal(again, units)
     assert units_from({}, 7) is None
-    for name, wrong in (("units.factor", -units.factor), ("units.shift", units.shift[:6])):
+    earlier = units_from({"units.shift": units.centre, "units.factor": 1.0 / units.scale}, 7)
+    np.testing.assert_allclose(earlier, units)
+    for name, wrong in (("units.scale", -units.scale), ("units.centre", units.centre[:6])):
         with pytest.raises(ValueError, match="units"):
             units_from(units.to_arrays() | {name: wrong}, 7)
 
@@ -76,7 +78,7 @@ def test_the_first_batch_settles_them():
     units = model.model_.units
     model.partial_fit(1e3 * X[100:], y[100:])
     assert model.model_.units is units
-    np.testing.assert_allclose(units.factor, Units.fit(DenseRows(X[:100])).factor)
+    np.testing.assert_allclose(units.scale, Units.of_rows(DenseRows(X[:100])).scale)
 
 
 def test_copies_weights_and_order_make_no_difference():

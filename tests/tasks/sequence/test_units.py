@@ -10,8 +10,8 @@ import structsvm
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.common.units import Units, table
 from structsvm.tasks.sequence.model import SequenceModel
-from structsvm.tasks.sequence.units import Units, table
 
 rng = np.random.default_rng(0)
 MEANS = rng.normal(size=(3, 6))
@@ -52,23 +52,23 @@ def test_weights_are_of_the_columns_as_they_came(X):
 def test_what_columns_are_divided_by():
     rows = np.array([[1.0, 5.0, 0.0], [3.0, 5.0, 2.0]], np.float32)
     tokens = FeatureEncoder().fit_transform([rows])
-    units = Units.fit(tokens)
+    units = Units.of_tokens(tokens)
     np.testing.assert_allclose(units.centre, [2.0, 5.0, 1.0])
     np.testing.assert_allclose(units.scale, np.sqrt(2.0) * np.ones(3))  # two columns vary, by 1; the other counts as 1
-    new = units.apply(tokens)
+    new = units.applied(tokens)
     np.testing.assert_allclose(
         table(new), [[-(0.5**0.5), 0.0, -(0.5**0.5), 1.0], [0.5**0.5, 0.0, 0.5**0.5, 1.0]], rtol=1e-6
     )
     tokens = FeatureEncoder().fit_transform([np.diag([3.0, 4.0, 0.0, 0.0, 0.0]).astype(np.float32)])
-    units = Units.fit(tokens)
+    units = Units.of_tokens(tokens)
     assert units.centre is None
     length = np.sqrt(2 / 5)  # two of five rows are not zero
     np.testing.assert_allclose(units.scale, length * np.array([3.0, 4.0, 1.0, 1.0, 1.0]), rtol=1e-6)
-    new = units.apply(tokens)
+    new = units.applied(tokens)
     assert new.indices.tolist() == [0, 5, 1, 5, 5, 5, 5]
     np.testing.assert_allclose(new.values, [1 / length, 1.0, 1 / length, 1.0, 1.0, 1.0, 1.0])
     tokens = FeatureEncoder().fit_transform([csr_array(([2.0, 4.0, 1.0], ([0, 1, 1], [7, 7, 90])), shape=(2, 100))])
-    units = Units.fit(tokens)  # attributes: the size of each alone
+    units = Units.of_tokens(tokens)  # attributes: the size of each alone
     assert units.scale[[7, 90, 0]].tolist() == [np.float32(np.sqrt(10.0)), 1.0, 1.0]
 
 
