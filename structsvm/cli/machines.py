@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.common.labels import label_costs, label_ids_of
-from structsvm.tasks.common.solver import AUTO, is_auto, leaves_gamma
+from structsvm.tasks.common.solver import AUTO, Settings, is_auto, leaves_gamma
 from structsvm.tasks.kernel.model import BinaryKernelModel, KernelModel
 from structsvm.tasks.linear.model import LinearModel
 
@@ -68,7 +67,8 @@ def train_machine(
     usual = KERNEL | ({"C": AUTO} if "C" in names else {"gamma": "scale"}) | {"random_state": 0}
     merged = usual | ({} if before is None else before.params) | params
     params = {key: merged[key] for key in merged if key in names or (key == "class_weight" and merged[key] is not None)}
-    left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(params.get("C")) else set())
+    settings = Settings(**params)
+    left_out = KERNEL.keys() | {"class_weight"} | ({"C"} if is_auto(settings.C) else set())
     solver = machine.solver(**{key: params[key] for key in params.keys() - left_out})
     solver.validate()
     X, y = read_svmlight(path) if before is None else examples(before, path)
@@ -77,15 +77,15 @@ def train_machine(
     label_ids = label_ids_of(y, labels)
     X, model = X if X.nnz < DENSE * X.shape[0] * X.shape[1] else X.toarray(), before
     if model is None:
-        model = machine.model(labels, *([kernel_of(SimpleNamespace(**params), X)] if machine.has_kernel else []))
+        model = machine.model(labels, *([kernel_of(settings, X)] if machine.has_kernel else []))
         model.estimator = machine.estimator
     elif machine.has_kernel:
-        model.check_kernel(SimpleNamespace(**params), X)
+        model.check_kernel(settings, X)
     else:
         X = X.astype(model.coef.dtype)
     model.calibrates = probability or model.temperature is not None
     text = f"kernel {kernel_text(model.kernel)}" if machine.has_kernel else "linear"
-    if before is None and machine.has_kernel and leaves_gamma(SimpleNamespace(**params)):
+    if before is None and machine.has_kernel and leaves_gamma(settings):
         text = f"kernel {model.kernel.name}"
     job.announce(f"{X.shape[0]} examples, {X.shape[1]} features, {about}, {text}")
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)

@@ -11,14 +11,13 @@ from contextlib import contextmanager
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
 
 import structsvm.cli.output as out
 from structsvm.progress import Bar
-from structsvm.tasks.common.solver import AUTO, SOLVERS, is_to_choose
+from structsvm.tasks.common.solver import AUTO, SOLVERS, Settings, is_to_choose
 
 WARM_START = """Continue from this model, whose parameters are the defaults: resume its run on the file that it was
 trained on, start from what it has learnt on others. --model may replace it."""
@@ -151,7 +150,7 @@ class Training:
     def start(self, load: Any, default_params: dict[str, Any], given: dict[str, Any]) -> Any:
         """Return ``(before, settings)``: the model to continue from, or None, and the parameters as attributes."""
         before = None if self.warm_start is None else load(self.warm_start)
-        return before, SimpleNamespace(**default_params | ({} if before is None else before.params) | given)
+        return before, Settings(**default_params | ({} if before is None else before.params) | given)
 
     def run(
         self, model: Any, data: Any, solver: Any, params: dict[str, Any], *, sample_weight: Any = None, **options: Any
@@ -161,7 +160,7 @@ class Training:
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
         with self.warnings():
-            choose = is_to_choose(SimpleNamespace(**params), solver)
+            choose = is_to_choose(Settings(**params), solver)
             run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, choose=choose)
         return self.end(model, run.progress if run.status == "interrupted" else None, **options)
 

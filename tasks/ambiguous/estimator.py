@@ -179,15 +179,17 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
     def _make_solver(self) -> Any:
-        return self._solver_of(self.model_.loss if self.warm_start and hasattr(self, "model_") else None)
+        return self._solver_of(self._model if self.warm_start else None)
 
     def _stream_solver(self) -> Any:
-        return self._solver_of(getattr(getattr(self, "model_", None), "loss", None))
+        return self._solver_of(self._model)
 
-    def _solver_of(self, before: str | None) -> Any:
+    def _solver_of(self, before: Any) -> Any:
         """The solver of the loss, where "auto" is that of the model to go on from."""
         params = self.get_params(deep=False)
-        return solver_of(params, self.loss if self.loss != "auto" else before or possible_losses(params)[0])
+        if self.loss != "auto":
+            return solver_of(params, self.loss)
+        return solver_of(params, possible_losses(params)[0] if before is None else before.loss)
 
     def _most_passes(self, solver: Any) -> int:
         params = self.get_params(deep=False)

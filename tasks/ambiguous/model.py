@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from itertools import chain, pairwise
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import Held, LossSearch, Search, total_variance
-from structsvm.tasks.common.solver import is_to_choose, make_solver
+from structsvm.tasks.common.solver import Settings, is_to_choose, make_solver
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
@@ -121,7 +120,7 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         searches = []
         for loss in possible_losses(self.params, weighted=is_weighted(data[1])):
             solver = solver_of(self.params, loss)
-            values = None if is_to_choose(SimpleNamespace(**self.params), solver) else [solver.C]
+            values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
             searches.append(search_of(self.with_loss(loss), data, sample_weight, solver, values))
         return LossSearch(searches)
 
@@ -190,7 +189,7 @@ def search_of(model: Any, data: Any, weight: Any, solver: Any, values: Any = Non
 
 def solver_of(params: Any, loss: str) -> Any:
     """The solver that an estimator's parameters ask for, for a loss; ValueError if it is none for that."""
-    solver = make_solver(SimpleNamespace(**dict(params) | {"loss": loss}))
+    solver = make_solver(Settings(**dict(params) | {"loss": loss}))
     if loss == "max" and not isinstance(solver, LaRank):
         raise ValueError(
             f"solver={params['solver']!r} does not move shares of candidates, which loss='max' needs: leave 'solver' "

@@ -23,8 +23,8 @@ PART = 512
 
 def has_probabilities(estimator: Any) -> bool:
     """True; AttributeError unless a classifier is or was asked for probabilities."""
-    fitted = getattr(estimator, "model_", None)
-    if estimator.probability if fitted is None else fitted.temperature is not None:
+    model = estimator._model  # noqa: SLF001 (of this file)
+    if estimator.probability if model is None else model.temperature is not None:
         return True
     raise AttributeError("predict_proba is not available unless the classifier was trained with probability=True")
 

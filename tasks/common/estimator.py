@@ -23,13 +23,13 @@ from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.labels import label_array, label_costs
 from structsvm.tasks.common.model import TaskModel
-from structsvm.tasks.common.solver import is_to_choose, make_solver
+from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 
 # What scikit-learn's `validate_data` finds out about X.
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class TaskEstimator(CallbackSupportMixin, BaseEstimator):
+class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
     """Base of the estimators.
 
     A subclass names the class of its model and the constraints of its parameters, and implements `_prepare`. `fit` and
@@ -105,8 +105,8 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         self._check_params()
         if y is None and get_tags(self).target_tags.required:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        resumes = passes is not None or getattr(self, "warm_start", False)
-        before = self.model_.again() if resumes and hasattr(self, "model_") else None
+        resumes = passes is not None or self.warm_start
+        before = self._model.again() if resumes and self._model is not None else None
         solver = self._make_solver() if passes is None else self._stream_solver()
         solver.validate()
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
@@ -116,7 +116,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         monitor: Monitor = CallbackMonitor(
             self, X, y, n_passes, lambda run: fitted_attributes(model.so_far(run)), **(metadata or {})
         )
-        if getattr(self, "verbose", False):
+        if self.verbose:
             monitor = Monitors(monitor, Bar(n_passes, disable=False))
         return model, model.train(
             data,
@@ -151,16 +151,20 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         if before is not None:
             scratch.__dict__.update(before.columns)
         checked = validate_data(scratch, X, y, reset=before is None, **options)
-        columns = {name: getattr(scratch, name) for name in COLUMNS if hasattr(scratch, name)}
+        columns = {name: value for name, value in vars(scratch).items() if name in COLUMNS}
         return (checked, columns) if isinstance(y, str) and y == "no_validation" else (*checked, columns)
 
     @property
     def _threads(self) -> int:
         """Threads for prediction."""
-        n_jobs = getattr(self, "n_jobs", None)
-        return (os.cpu_count() or 1) if n_jobs == -1 else n_jobs or 1
+        return (os.cpu_count() or 1) if self.n_jobs == -1 else self.n_jobs or 1
 
     # ---- what was learnt ------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> Any:
+        """The model, or None before `fit`."""
+        return vars(self).get("model_")
 
     def _fitted(self) -> Any:
         """The model; NotFittedError before `fit`."""
@@ -205,7 +209,7 @@ class TaskEstimator(CallbackSupportMixin, BaseEstimator):
         return choice.columns
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
+        return self._model is not None
 
     # ---- files ----------------------------------------------------------------------------------
 

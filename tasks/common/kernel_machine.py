@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from structsvm.features.matrices import is_sparse
 from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
@@ -210,7 +211,7 @@ class KernelMachine:
         }
         arrays = {"support": self.support, "support_labels": self.support_labels, "box": self.box}
         arrays |= {"intercept": self.intercept} | csr_to_arrays("coef", self.coef)
-        if hasattr(self.vectors, "indptr"):
+        if is_sparse(self.vectors):
             return meta, arrays | csr_to_arrays("vectors", self.vectors)
         return meta, arrays | {"vectors": self.vectors}
 
@@ -259,7 +260,7 @@ def kernel_of(params: Any, X: Any) -> Any:
 def variance_of(X: Any) -> Any:
     """The variance of all entries of a matrix, zeros included; ValueError if it is more than a float holds."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             variance = float(X.multiply(X).mean() - X.mean() ** 2)
         else:
             variance = float(np.var(X, dtype=np.float64))
@@ -278,22 +279,22 @@ def precise(kernel: Any, X: Any) -> Any:
     """X, in double precision where distances in single precision would be lost (far from 0, close together)."""
     if kernel.name != "rbf" or X.dtype != np.float32 or X.shape[0] == 0:
         return X
-    squares = X.multiply(X).sum(axis=1) if hasattr(X, "indptr") else np.einsum("ij,ij->i", X, X)
+    squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     return X.astype(np.float64) if kernel.gamma * float(np.max(squares)) > LARGEST_RADIUS else X
 
 
 def alike(X: Any, vectors: Any) -> Any:
     """Rows of the layout and the type of the support vectors."""
-    if hasattr(vectors, "indptr"):
+    if is_sparse(vectors):
         return csr_array(X, dtype=vectors.dtype)
-    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    X = X.toarray() if is_sparse(X) else np.asarray(X)
     return np.ascontiguousarray(X, dtype=vectors.dtype)
 
 
 def stack(old: Any, new: Any) -> Any:
     """Support patterns so far, and a batch of their kind behind them."""
     new = alike(new, old)
-    if not hasattr(old, "indptr"):
+    if not is_sparse(old):
         return np.concatenate([old, new])
     from scipy.sparse import vstack
 
@@ -302,7 +303,7 @@ def stack(old: Any, new: Any) -> Any:
 
 def bytes_of(X: Any) -> list[bytes]:
     """For each row, bytes in which equal ones are equal."""
-    if not hasattr(X, "indptr"):
+    if not is_sparse(X):
         return [row.tobytes() for row in X]
     bounds = [slice(*ends) for ends in pairwise(X.indptr.tolist())]
     return [X.indices[entries].tobytes() + X.data[entries].tobytes() for entries in bounds]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import precise
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
-from structsvm.tasks.common.solver import leaves_C, leaves_gamma
+from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 
 # The two samples: shares of all examples, and the most of them; and those that judge, for each one in the sample.
 SHARES, MOST, JUDGES = (0.25, 0.5), (1500, 4000), 3
@@ -116,7 +115,7 @@ class KernelSearch(Search):
     table: dict[int, dict[int, Row]]  # type: ignore[assignment]
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any) -> None:
-        params = SimpleNamespace(**model.params)
+        params = Settings(**model.params)
         super().__init__(model, data, weight, solver, None if leaves_C(params, solver) else [solver.C])
         self.widens = leaves_gamma(params)
         if isinstance(solver, (KernelLaRank, CrammerSinger)):

@@ -50,13 +50,17 @@ class CalibratedStructures(Calibrated):
         first = problem.n_before
         return (first + np.sort(chosen[:HELD_OUT]) for chosen in held_out(problem.n_samples - first, 1))
 
+    def incomplete(self, problem: Any) -> Any:
+        """The problem whose outputs are known as far as the data tell, of one that completions may have changed."""
+        return problem
+
     def calibrate_on(self, problem: Any) -> None:
         """Fit the temperature to the examples of a problem, none of which the model was trained on."""
         self.temperature = self.temperature_of([(self, np.arange(problem.n_samples))], problem, None)
 
     def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
         """The temperature of least log loss, of what is known where it is not all."""
-        problem = getattr(problem, "incomplete", problem)
+        problem = self.incomplete(problem)
         weights = [np.ones(len(chosen)) if weight is None else weight[chosen] for _, chosen in turns]
 
         def loss(beta: float) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from structsvm.solvers.base import DualRun
 from structsvm.stored_values import stored_count, stored_names
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
+from structsvm.tasks.common.solver import inner_of
 
 
 class TaskModel:
@@ -143,7 +144,7 @@ class TaskModel:
         else:
             self.choice = None
         problem, weight = self.bind(data, solver, sample_weight)
-        self.C = getattr(solver, "C", None)
+        self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
         if not self.is_trained or not (resume or passes is not None):
             base = self.prior()
@@ -160,7 +161,7 @@ class TaskModel:
         self.result = run.result()
         self.state = self.state_after(run, passes)
         self.fingerprint = problem.fingerprint() if passes is None else 0
-        self.finish(solver.inner if isinstance(solver, LatentSVM) else solver, run, weight, before)
+        self.finish(inner_of(solver), run, weight, before)
         return run
 
     def is_open(self, data: Any) -> bool:
@@ -202,8 +203,7 @@ class TaskModel:
         if path is not None:
             check_new_file(path)
         if not is_known:
-            inner = solver.inner if isinstance(solver, LatentSVM) else solver
-            search = self.search(*self.known_whole(data, sample_weight), inner)
+            search = self.search(*self.known_whole(data, sample_weight), inner_of(solver))
             try:
                 self.choice = search.choose(monitor)
             except KeyboardInterrupt:

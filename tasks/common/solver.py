@@ -6,6 +6,7 @@ store a solver by its name and parameters, so that a loaded model trains on as b
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from structsvm import solvers
@@ -36,6 +37,22 @@ AUTO = "auto"
 WITH_GAMMA = ("rbf", "poly", "sigmoid")
 
 
+class Usual:
+    """Parameters that some estimators lack, and what these do as if it were given."""
+
+    C: Any = None
+    gamma: Any = None
+    kernel: Any = None
+    solver: Any = None
+    n_jobs: Any = None
+    warm_start: Any = False
+    verbose: Any = False
+
+
+class Settings(Usual, SimpleNamespace):
+    """Parameters as attributes, which estimators have as well."""
+
+
 def is_auto(C: Any) -> bool:
     """Whether C is to be chosen."""
     return isinstance(C, str) and C == AUTO
@@ -49,14 +66,12 @@ def given_to_solver(params: Any) -> dict[str, Any]:
 
 def leaves_C(params: Any, solver: Any) -> bool:  # noqa: N802
     """Whether parameters leave the C of the solver that they ask for to the training data."""
-    return (
-        is_auto(getattr(params, "C", None)) and solver is not getattr(params, "solver", None) and hasattr(solver, "C")
-    )
+    return is_auto(params.C) and solver is not params.solver and "C" in solver.get_params()
 
 
 def leaves_gamma(params: Any) -> bool:
     """Whether they leave a kernel's gamma to them."""
-    return is_auto(getattr(params, "gamma", None)) and getattr(params, "kernel", None) in WITH_GAMMA
+    return is_auto(params.gamma) and params.kernel in WITH_GAMMA
 
 
 def is_to_choose(params: Any, solver: Any) -> bool:
@@ -71,7 +86,7 @@ def is_log(loss: Any) -> bool:
 
 def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
     """The solver that parameters ask for, with a default where C is not given or is to be chosen."""
-    given, of_log = given_to_solver(params), is_log(getattr(params, "loss", None))
+    given, of_log = given_to_solver(params), is_log(params.loss)
     if isinstance(params.solver, Solver) and given:
         raise ValueError(
             f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
@@ -95,6 +110,11 @@ def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
             raise ValueError(f"The {wrong[0]!r} parameter has no meaning for solver='perceptron'")
         return Perceptron(**given)
     return kind(**{"C": LOG_C if of_log else default_C, "n_jobs": params.n_jobs} | given)
+
+
+def inner_of(solver: Any) -> Any:
+    """The solver that a `LatentSVM` wraps, or the solver itself."""
+    return solver.inner if isinstance(solver, LatentSVM) else solver
 
 
 def solver_to_json(solver: Any) -> dict[str, Any] | None:

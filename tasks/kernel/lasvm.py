@@ -68,6 +68,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
     """
 
     _solver_class = LaSVM
+    _pool: Pool | None = None
     _may_choose = True
 
     def __init__(
@@ -129,7 +130,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
 
     def _adopt(self, model: Any) -> None:
         super()._adopt(model)
-        self._pool: Pool | None = None
+        self._pool = None
 
     def finish(self) -> Self:
         """The finishing step after a stream or a pool: solve the dual over the examples that were kept.
@@ -232,7 +233,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         return self
 
     def _open(self, X: Any, classes: Any) -> None:
-        old = getattr(self, "model_", None)
+        old = self._model
         if old is None and classes is None:
             raise ValueError("query needs classes= with the first pool: nothing tells it the two labels")
         X, columns = self._validated(X, before=old, **self._accepted)
@@ -241,7 +242,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self._pool = Pool(model, X, self._of_model(self._stream_solver(), model))
 
     def _open_pool(self) -> Any:
-        if getattr(self, "_pool", None) is None:
+        if self._pool is None:
             raise ValueError("there is no pool to ask about: give query(X) one")
         return self._pool
 

@@ -49,12 +49,11 @@ class HybridModel(BagModel, method="hybrid"):
 
     def __init__(self, params: Any) -> None:
         super().__init__()
-        self.executor = getattr(params, "executor", None)
         self.follow(params)
 
     def follow(self, params: Any) -> None:
         super().follow(params)
-        self.executor = getattr(params, "executor", None)
+        self.executor = params.executor
 
     # ---- training -------------------------------------------------------------------------------
 
@@ -152,7 +151,7 @@ class HybridModel(BagModel, method="hybrid"):
         if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
             raise ValueError(f"a least probability of {least!r:.80}")
         settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
-        model = cls(SimpleNamespace(**settings, grammar=None))
+        model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
         model.meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
         units = Units(model.meanings, model.grammar)

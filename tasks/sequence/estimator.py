@@ -240,10 +240,10 @@ class SequenceLabeler(StructureEstimator):
         return self._calibrated(X, y, lengths=lengths)
 
     def _make_solver(self) -> Any:
-        return self._solver_of(self.model_ if self.warm_start and hasattr(self, "model_") else None)
+        return self._solver_of(self._model if self.warm_start else None)
 
     def _stream_solver(self) -> Any:
-        return self._solver_of(getattr(self, "model_", None))
+        return self._solver_of(self._model)
 
     def _solver_of(self, before: Any) -> Any:
         """The solver of the loss, where "auto" is that of the model to go on from."""

@@ -254,6 +254,9 @@ class SequenceModel(CalibratedStructures):
             place += 1
         return found
 
+    def incomplete(self, problem: Any) -> Any:
+        return problem.incomplete
+
     # ---- choosing C -----------------------------------------------------------------------------
 
     def groups(self, data: Any) -> Any:
