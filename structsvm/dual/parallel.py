@@ -49,6 +49,12 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
         pool.shutdown(wait=wait, cancel_futures=True)
 
 
+def parallel_parts(function: Any, n: int, n_threads: int) -> Any:
+    """Return ``[function(a, b)]`` of parts a .. b of n examples, one per thread, or one if there are few."""
+    bounds = np.linspace(0, n, (n_threads if n >= 2 * n_threads else 1) + 1).astype(int).tolist()
+    return parallel_map(lambda ends: function(*ends), list(pairwise(bounds)), n_threads)
+
+
 def n_threads(n_jobs: int | None) -> int:
     """How many threads `n_jobs` stands for; None means 1 unless `joblib.parallel_config` says otherwise."""
     # joblib takes as long to import as a small job to train; who has not imported it has configured nothing.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval
@@ -319,15 +319,14 @@ class AlignmentModel(TaskModel):
         """The best alignment of each pair of strings, as pairs of rows; an empty string against nothing but gaps."""
         found = [self._with_nothing(pair, k) for k, pair in enumerate(X)]
         full = [k for k, rows in enumerate(found) if rows is None]
-        parts = [part.tolist() for part in np.array_split(np.array(full, int), max(1, min(n_jobs, len(full))))]
 
-        def work(part: Any) -> list[Any]:
-            pool = StringPool(self.encoder)
+        def work(a: int, b: int) -> list[Any]:
+            pool, part = StringPool(self.encoder), full[a:b]
             pairs = np.array([pool.add_pair(X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
             return [self._rows(X[k], *aligner.align(self.weights, *pair)[:3]) for k, pair in zip(part, pairs.tolist())]
 
-        for k, rows in zip(full, chain.from_iterable(parallel_map(work, parts, n_jobs)), strict=True):
+        for k, rows in zip(full, chain.from_iterable(parallel_parts(work, len(full), n_jobs)), strict=True):
             found[k] = rows
         return found
 
@@ -405,13 +404,12 @@ class AlignmentModel(TaskModel):
             first = pool.add(x, f"x of example {k}")
             pairs += [(first, pool.add(other, f"candidate {n} of example {k}")) for n, other in enumerate(others)]
             counts.append(len(others))
-        strings = pool.strings()
-        parts = np.array_split(np.array(pairs, dtype=np.int64).reshape(-1, 2), max(1, min(n_jobs, len(pairs))))
+        strings, table = pool.strings(), np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
-        def work(part: Any) -> Any:
-            return self.oracle.aligner(strings, part, traceback=False).scores(self.weights, np.ascontiguousarray(part))
+        def work(a: int, b: int) -> Any:
+            return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
-        return np.split(np.concatenate(parallel_map(work, parts, n_jobs)), np.cumsum(counts)[:-1])
+        return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from structsvm.kernel._kernels import KERNELS, Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.parameters import MAX_COUNT
 from structsvm.stored_values import Array, checked_arrays, csr, stored_count
+from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.solver import WITH_GAMMA
 
 ARRAYS = {
@@ -135,14 +136,8 @@ class KernelMachine:
         X, label_ids = data
         if self.kernel.name == "precomputed":
             return data, weight
-        total: dict[Any, Any] = {}
-        weights = [1.0] * len(label_ids) if weight is None else weight.tolist()
-        for i, (key, w) in enumerate(zip(zip(label_ids.tolist(), bytes_of(X)), weights, strict=True)):
-            if w > 0.0:
-                first, sum_ = total.get(key, (i, 0.0))
-                total[key] = (first, sum_ + w)
-        places = np.array([first for first, _ in total.values()])
-        return (X[places], label_ids[places]), np.array([w for _, w in total.values()])
+        places, weights = map(np.array, zip(*summed(zip(label_ids.tolist(), bytes_of(X)), weight).values()))
+        return (X[places], label_ids[places]), weights
 
     def adopt(self, part: Any) -> None:
         """Turn what was learnt from a `KernelPart`, from kernel values, into that of its examples."""

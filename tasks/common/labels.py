@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import repeat
 from numbers import Real
 from typing import Any
 
@@ -119,6 +120,16 @@ def listed(classes: Any) -> list[Any]:
     except TypeError:  # no collection
         pass
     raise ValueError(f"classes must be a list of labels, got {classes!r:.80}")
+
+
+def summed(keys: Any, weight: Any) -> dict[Any, tuple[int, float]]:
+    """Of each distinct key the first place where it stands and the sum of its weights (None: 1 each), if it is not 0."""
+    total: dict[Any, tuple[int, float]] = {}
+    for i, (key, w) in enumerate(zip(keys, repeat(1.0) if weight is None else weight.tolist())):
+        if w > 0.0:
+            first, sum_ = total.get(key, (i, 0.0))
+            total[key] = (first, sum_ + w)
+    return total
 
 
 def distinct(labels: Any, name: str) -> Any:

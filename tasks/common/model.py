@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, s
 from structsvm.tasks.common.solver import inner_of
 
 
-class TaskModel:
+class TaskModel(ABC):
     """Base of the models.
 
     A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
@@ -77,9 +78,9 @@ class TaskModel:
     def is_trained(self) -> bool:
         return self.result is not None or self.state is not None  # some files of 0.1.0 have no result
 
+    @abstractmethod
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """Return ``(problem, sample_weight)``: the oracle bound to encoded data, and the weight of each example."""
-        raise NotImplementedError
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
         """Return ``(problem, sample_weight, base)``: a bound problem, and what was learnt so far to start from.
@@ -182,6 +183,7 @@ class TaskModel:
         `before` is the model that other data have met, a batch of a stream say; None if there was none, or if it was
         trained on the same data. Where Ctrl-C ends this, the run's status becomes "interrupted".
         """
+        return
 
     def state_for(self, problem: Any) -> Any:
         """The stored training state, as a problem takes it."""
@@ -238,9 +240,11 @@ class TaskModel:
 
     def adopt(self, part: Any) -> None:
         """Turn indices of examples in what was learnt from a part of them into those of all."""
+        return
 
     def apply_choice(self, choice: Choice) -> None:
         """Set what was chosen beside C."""
+        return
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
         """Encoded data and weights, equal examples put together where training does not tell them apart."""
@@ -290,14 +294,14 @@ class TaskModel:
 
     # ---- model files ----------------------------------------------------------------------------
 
+    @abstractmethod
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return ``(header, arrays)`` of what was learnt; TypeError for what a file cannot hold."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
-        raise NotImplementedError
 
     def state_sizes(self) -> dict[str, int]:
         """Sizes of the model by the names that the tables of its training states have for them."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import parallel_parts
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.ranges import take_ranges
 from structsvm.oracles.arborescence import ArborescenceOracle
@@ -138,17 +138,13 @@ class DependencyModel(CalibratedStructures):
 
     def parse(self, codes: Any, offsets: Any, *, n_jobs: int = 1) -> tuple[Any, Any]:
         """Heads and label ids of all words, int32 (n_words, 2), and the score of each sentence."""
-        n = len(offsets) - 1
-        n_parts = n_jobs if n >= 2 * n_jobs else 1
-        bounds = np.linspace(0, n, n_parts + 1).astype(int).tolist()
 
-        def work(part: Any) -> Any:
-            a, b = part
+        def work(a: int, b: int) -> Any:
             places = offsets[a : b + 1]
             decoder = self.oracle.decoder(int(np.diff(places).max(initial=1)))
             return decoder.parse(codes[places[0] : places[-1]], places - places[0], self.weights)
 
-        outputs, scores = zip(*parallel_map(work, list(pairwise(bounds)), n_jobs))
+        outputs, scores = zip(*parallel_parts(work, len(offsets) - 1, n_jobs))
         return np.concatenate(outputs), np.concatenate(scores)
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:

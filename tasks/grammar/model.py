@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import parallel_parts
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
@@ -111,19 +111,12 @@ class GrammarModel(CalibratedStructures):
     def predict(self, sentences: Any, *, on_no_parse: str | None = "raise", n_jobs: int = 1) -> Any:
         """The best tree of each sentence; see `GrammarParser.predict`. on_no_parse None: None where there is none."""
         sentences = list(sentences)
-        n_parts = n_jobs if len(sentences) >= 2 * n_jobs else 1
-        bounds = np.linspace(0, len(sentences), n_parts + 1).astype(int).tolist()
-        parsers = [self.oracle.parser() for _ in range(n_parts)]
+        parts = parallel_parts(lambda a, b: self._predict_part(sentences[a:b], a, on_no_parse), len(sentences), n_jobs)
+        return list(chain.from_iterable(parts))
 
-        def work(part: Any) -> Any:
-            (a, b), parser = part
-            return self._predict_part(sentences[a:b], a, on_no_parse, parser)
-
-        parts = list(zip(pairwise(bounds), parsers, strict=True))
-        return list(chain.from_iterable(parallel_map(work, parts, n_jobs)))
-
-    def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any, parser: Any) -> Any:
+    def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any) -> Any:
         trees: list[Any] = []
+        parser = self.oracle.parser()
         for i, sentence in enumerate(sentences, start=first):
             if is_nothing(sentence):
                 trees.append(None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
@@ -87,9 +88,9 @@ class BagModel(TaskModel):
             raise type(error)(f"{place}: {error}") from None
         return self.checked_trees(trees, place)
 
+    @abstractmethod
     def checked_trees(self, trees: Any, place: Any) -> Any:
         """The distinct trees of a list; ValueError, beginning with `place`, for what the model cannot hold."""
-        raise NotImplementedError
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
@@ -92,21 +92,19 @@ class HybridModel(BagModel, method="hybrid"):
 
     def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
         """For each sentence at most k meanings with their probabilities, the most probable first."""
-        bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
         considered = max(k, CONSIDERED)
 
-        def of_part(part: Any) -> Any:
+        def of_part(a: int, b: int) -> Any:
             hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
             most = max(MOST_PARTIAL, 200 * k)
             found = []
-            for sentence in part:
+            for sentence in tokens[a:b]:
                 words = [token[0] for token in sentence]
                 ranked = hybrid.kbest(words, self.weights, considered, accepts=self.accepts, most=most)
                 found.append(ranked[:k])
             return found
 
-        parts = [tokens[a:b] for a, b in pairwise(bounds)]
-        return list(chain.from_iterable(parallel_map(of_part, parts, n_jobs)))
+        return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
 
     def best(self, tokens: Any, n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
         """The most probable meaning of each sentence, None where there is none that is probable enough."""

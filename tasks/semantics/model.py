@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import parallel_parts
 from structsvm.features.attributes import AttributeVocabulary
 from structsvm.model_file import under
 from structsvm.oracles._ambiguous import decision_scores
@@ -215,9 +215,8 @@ class SemanticModel(BagModel, method="ospas"):
         """The meaning representations of each sentence, as a list of lists of trees."""
         if not all(tokens):
             return without_empty(lambda full: self.parse(full, n_jobs), tokens)
-        bounds = np.linspace(0, len(tokens), min(n_jobs, max(len(tokens), 1)) + 1).astype(int).tolist()
-        parts = [tokens[a:b] for a, b in pairwise(bounds)]
-        return list(chain.from_iterable(parallel_map(self._parse_part, parts, n_jobs)))
+        parts = parallel_parts(lambda a, b: self._parse_part(tokens[a:b]), len(tokens), n_jobs)
+        return list(chain.from_iterable(parts))
 
     def _parse_part(self, tokens: Any) -> list[Any]:
         scores = self.symbol_scores(tokens)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.dual.parallel import parallel_map
+from structsvm.dual.parallel import parallel_parts
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
@@ -313,13 +313,12 @@ class SequenceModel(CalibratedStructures):
             X, lengths = self.encode(X, lengths), None  # it is made of Python objects, which one thread reads fastest
         if n_jobs == 1 or len(X) < 2 * n_jobs:
             return self._predict_part(X, allowed, lengths)
-        bounds = np.linspace(0, len(X), n_jobs + 1).astype(int).tolist()
 
-        def work(part: Any) -> Any:
-            return self._predict_part(X[part], None if allowed is None else allowed[part])
+        def work(a: int, b: int) -> Any:
+            return self._predict_part(X[a:b], None if allowed is None else allowed[a:b])
 
         try:
-            return list(chain.from_iterable(parallel_map(work, [slice(a, b) for a, b in pairwise(bounds)], n_jobs)))
+            return list(chain.from_iterable(parallel_parts(work, len(X), n_jobs)))
         except (ValueError, TypeError):
             # A part counts its sequences from its own first: say it again with the user's indices.
             return self._predict_part(X, allowed)

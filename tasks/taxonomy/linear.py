@@ -16,6 +16,7 @@ from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
 from structsvm.tasks.common.solver import is_log
@@ -235,12 +236,7 @@ def encoded(X: Any, has_intercept: Any, units: Units | None = None) -> Any:
 
 def distinct(documents: Any, label_ids: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Documents, labels and weights (None: 1) with equal ones put together, in an order that depends on them alone."""
-    total: dict[Any, Any] = {}
-    weights = [1.0] * len(label_ids) if weight is None else weight.tolist()
-    for i, (key, w) in enumerate(zip(zip(label_ids.tolist(), bytes_of(documents)), weights)):
-        if w > 0.0:
-            first, sum_ = total.get(key, (i, 0.0))
-            total[key] = (first, sum_ + w)
+    total = summed(zip(label_ids.tolist(), bytes_of(documents)), weight)
     chosen = [total[key] for key in sorted(total)]
     places = np.array([first for first, _ in chosen])
     return documents.take(places), label_ids[places], np.array([w for _, w in chosen])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -87,17 +88,17 @@ class TaxonomyModel(Calibrated):
         """A matrix of documents as the subclass takes them."""
         return X
 
+    @abstractmethod
     def blocks(self, documents: Any) -> Any:
         """Encoded documents in parts of at most BLOCK, as `best` and `scores_of` take them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def best(self, block: Any) -> Any:
         """Ids of the labels of highest score."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scores_of(self, block: Any) -> Any:
         """Scores of all `nodes`, float64 array (documents of the block, n_nodes)."""
-        raise NotImplementedError
 
     # ---- choosing C -----------------------------------------------------------------------------
 
@@ -285,11 +286,11 @@ class TaxonomyModel(Calibrated):
         return model
 
     @classmethod
+    @abstractmethod
     def with_learnt(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
         """A model with what a file holds of its scores; ValueError or TypeError for what it cannot have."""
-        raise NotImplementedError
 
 
 def unfitted(vectorizer: Any) -> Any:
