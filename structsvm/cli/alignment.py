@@ -49,10 +49,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         f"recall {scores.pair_recall:.4f}, F1 {scores.pair_f1:.4f}\n"
         f"Q {scores.q:.4f}, all columns right {scores.total_column:.4f}"
     )
-    if error is not None:
-        whose = "decoys" if file.has_decoys else "homologues of other examples"
-        text += f"\nhomologue not chosen among its {whose}: {error:.4f}"
-    return results, text, None
+    whose = "decoys" if file.has_decoys else "homologues of other examples"
+    return results, text + ("" if error is None else f"\nhomologue not chosen among its {whose}: {error:.4f}"), None
 
 
 def choice_error(model: Any, pairs: Any, decoys: Any, jobs: int = 1) -> float:
@@ -67,9 +65,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     if only:
         raise ValueError("--label is for models of labels; this one aligns sequences")
     oracle = model.oracle
-    click.echo(f"task: alignment, {oracle.mode}, {oracle.gaps} gaps, {oracle.n_features} weights")
-    out.parameters(model.params, DEFAULTS)
-    out.certificate(model)
+    out.heading(model, f"task: alignment, {oracle.mode}, {oracle.gaps} gaps, {oracle.n_features} weights", DEFAULTS)
     if model.costs is not None:
         click.echo(f"prior: {model.costs}")
     click.echo(f"gap: open {model.gap_open:+.4f}, extend {model.gap_extend:+.4f}")
@@ -155,12 +151,11 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     file = read_alignments(path)
     file.check_aligned(path)
     if decoys and not file.has_decoys:
-        name = file.names[next(k for k, some in enumerate(file.decoys) if not some)]
+        name = next(name for name, some in zip(file.names, file.decoys, strict=True) if not some)
         raise ValueError(f"{path}, record {name!r}: has no decoys (more records with that first word) to learn from")
-    decoys = file.has_decoys if decoys is None else decoys
+    sets = file.decoys if decoys or (decoys is None and file.has_decoys) else None
     model, settings = job.start(AlignmentModel.load, DEFAULTS, params)
     solver = make_solver(settings, DEFAULT_C)
-    sets = file.decoys if decoys else None
     if model is None:
         with job.warnings():
             model, references = AlignmentModel.prepared(settings, file.pairs, file.rows, sets)

@@ -11,8 +11,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text
-from structsvm.cli.machines import Machine, evaluate, examples, load, train_machine
+from structsvm.cli.machines import KERNEL, Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, training
 from structsvm.solvers import SGDQN, Huller, LaSVM
@@ -54,14 +53,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     shown = out.chosen(only, model.labels)
     is_linear = isinstance(model, LinearModel)
     text = "linear" if is_linear else f"kernel {kernel_text(model.kernel)}"
-    click.echo(f"task: binary, {model.estimator}, {text}, {model.labels[1]} is y = 1")
-    out.parameters(model.params, {})
     heavy = model.coef[0] if is_linear else model.coef[[1]].toarray().ravel()
     what = "weights" if is_linear else "support vectors"
-    click.echo(
-        f"{model.n_features} features, {np.count_nonzero(heavy)} {what}, intercept {float(model.intercept[-1]):.6g}"
-    )
-    out.certificate(model)
+    sizes = f"{model.n_features} features, {np.count_nonzero(heavy)} {what}"
+    text = f"task: binary, {model.estimator}, {text}, {model.labels[1]} is y = 1"
+    out.heading(model, text, {}, f"{sizes}, intercept {float(model.intercept[-1]):.6g}")
     ids = np.arange(len(heavy)) if is_linear else model.support
     for k, name in shown:
         signed = heavy if k else -heavy
@@ -78,7 +74,7 @@ def demo(seed: int) -> Any:
     rng = np.random.default_rng(seed)
     X, y = make_banana(1000, random_state=rng)
     X_test, y_test = make_banana(1000, random_state=rng)
-    model = BinaryKernelModel(np.arange(2), kernel_of(SimpleNamespace(**DEFAULTS | {"gamma": 1.0}), X))
+    model = BinaryKernelModel(np.arange(2), kernel_of(SimpleNamespace(**KERNEL | {"gamma": 1.0}), X))
     raise_if_interrupted(model.train((X, y.astype(np.int32)), LaSVM(random_state=seed)))
     click.echo(f"accuracy {100 * np.mean(model.predict(X_test) == y_test):.2f}%, {len(model.support)} support vectors")
     click.echo(model.result.certificate())

@@ -60,10 +60,8 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
     kind = "projective trees" if oracle.projective else "trees whose arcs may cross"
-    click.echo(f"task: dependency, {kind}; features hashed to 2**{oracle.arc_bits} and to 2**{oracle.row_bits} rows")
-    out.parameters(model.params, DEFAULTS)
-    click.echo(f"{len(shown)} labels: {', '.join(label for _, label in shown)}")
-    out.certificate(model)
+    text = f"task: dependency, {kind}; features hashed to 2**{oracle.arc_bits} and to 2**{oracle.row_bits} rows"
+    out.heading(model, text, DEFAULTS, f"{len(shown)} labels: {', '.join(label for _, label in shown)}")
     for name, templates in (("arcs", oracle.templates.arcs), ("labels", oracle.templates.labels)):
         click.echo(f"\n{len(templates)} templates of {name}")
         for template in templates[:top]:

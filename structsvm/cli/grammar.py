@@ -72,12 +72,9 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is and the heaviest rules of each nonterminal."""
     grammar = model.oracle.grammar
     shown = out.chosen(only, grammar.nodes, "nonterminals")
-    click.echo(
-        f"task: grammar, {len(grammar.rules)} rules over {model.terminals.kind}, {len(grammar.nodes)} nonterminals, "
-        f"{len(grammar.terminals)} terminals, start "
-        + ", ".join(f"{name} {weight:+.4f}" if weight else name for name, weight in model.weighted_starts().items())
-    )
-    out.certificate(model)
+    starts = [f"{name} {weight:+.4f}" if weight else name for name, weight in model.weighted_starts().items()]
+    text = f"{len(grammar.rules)} rules over {model.terminals.kind}, {len(grammar.nodes)} nonterminals"
+    out.heading(model, f"task: grammar, {text}, {len(grammar.terminals)} terminals, start {', '.join(starts)}")
     rules = sorted(model.weighted_rules(), key=lambda pair: -pair[1])
     for _, label in shown:
         click.echo(f"\n{label}")

@@ -1,15 +1,15 @@
-"""What the commands of classifiers on files in svmlight's form share: training, reading, scores."""
+"""What the commands of classifiers on files in svmlight's form share: the kernel, training, reading, scores."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.kernels import DEFAULTS as KERNEL
-from structsvm.cli.kernels import kernel_text
-from structsvm.cli.training import Training
+from structsvm.cli.training import Number, Training, with_options
 from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
@@ -23,6 +23,28 @@ DENSE = 0.25
 
 # Estimators of linear models; the second one has no command that trains it.
 LINEAR = ("SGDQNClassifier", "TrackingClassifier")
+
+
+# The kernel where its options are not given.
+KERNEL = {"kernel": "rbf", "gamma": AUTO, "degree": 3, "coef0": 0.0}
+GAMMA = Number("scale, auto or a positive number", "scale", AUTO, low=0.0)
+
+
+def kernel_options(default: Any) -> Any:
+    """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given."""
+    options = [
+        click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
+        click.option("--gamma", type=GAMMA, help="A number, scale, or auto: chosen as C is.  [default: auto]"),
+        click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]"),
+        click.option("--coef0", type=Number("a finite number"), help="Of poly and sigmoid.  [default: 0]"),
+    ]
+    return partial(with_options, options)
+
+
+def kernel_text(kernel: Any) -> str:
+    """The kernel and its parameters."""
+    used = {"rbf": ("gamma",), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0")}.get(kernel.name, ())
+    return f"{kernel.name}({', '.join(f'{name}={getattr(kernel, name):g}' for name in used)})"
 
 
 class Machine(NamedTuple):

@@ -10,8 +10,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.kernels import DEFAULTS, kernel_options, kernel_text
-from structsvm.cli.machines import Machine, evaluate, examples, load, train_machine
+from structsvm.cli.machines import KERNEL, Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, training
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, WestonWatkins
@@ -45,10 +44,9 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is, and the support patterns of each label with the largest coefficients."""
     shown = out.chosen(only, model.labels)
-    click.echo(f"task: multiclass, {len(model.labels)} classes, {model.estimator}, kernel {kernel_text(model.kernel)}")
-    out.parameters(model.params, {})
-    click.echo(f"{model.n_features} features, {len(model.support)} support patterns, {model.coef.nnz} coefficients")
-    out.certificate(model)
+    text = f"task: multiclass, {len(model.labels)} classes, {model.estimator}, kernel {kernel_text(model.kernel)}"
+    sizes = f"{model.n_features} features, {len(model.support)} support patterns, {model.coef.nnz} coefficients"
+    out.heading(model, text, {}, sizes)
     for k, name in shown:
         row = model.coef[[k]].toarray().ravel()
         click.echo(f"\n{name}: {np.sum(model.support_labels == k)} support patterns")
@@ -61,7 +59,7 @@ def demo(seed: int) -> Any:
     X, y = clouds(2000, seed)
     X_test, y_test = clouds(2000, seed, fresh=True)
     labels = np.arange(5)
-    model = KernelModel(labels, kernel_of(SimpleNamespace(**DEFAULTS), X))
+    model = KernelModel(labels, kernel_of(SimpleNamespace(**KERNEL), X))
     raise_if_interrupted(model.train((X, y.astype(np.int32)), KernelLaRank(tol=0.01, random_state=seed)))
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")

@@ -129,6 +129,16 @@ def parameters(params: dict[str, Any], defaults: Any) -> None:
     click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in changed.items()) or "defaults"))
 
 
+def heading(model: Any, text: str, defaults: Any = None, more: str = "") -> None:
+    """Print what a model is, its parameters that are not the defaults, more about it, and its certificate."""
+    click.echo(text)
+    if defaults is not None:
+        parameters(model.params, defaults)
+    if more:
+        click.echo(more)
+    certificate(model)
+
+
 def certificate(model: Any) -> None:
     """Print how C was chosen, if it was, and the certificate of a trained model."""
     if model.choice is not None:

@@ -68,37 +68,23 @@ def names_of(model: Any, tokens: Any) -> list[list[str]]:
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
-    """Print what the model is, and the heaviest words of each symbol."""
+    """Print what the model is, and the heaviest words of each symbol or unit."""
     if isinstance(model, HybridModel):
-        inspect_units(model, top, only)
-        return
-    names = [symbol.name for symbol in model.symbols.labels]
-    shown = out.chosen(only, names, "symbols")
-    click.echo(f"task: semantics; {len(model.symbols.encoder)} features of words, {len(names) - 1} symbols")
-    out.certificate(model)
-    attributes, weights = list(model.symbols.encoder.index), model.symbols.weights
-    labels = weights.argmax(axis=1)
+        units, layout, attributes = model.hybrid.units.units, model.hybrid.layout, [*model.hybrid.attributes]
+        names, arities, what = [unit.name for unit in units], [unit.n_slots or None for unit in units], "units"
+        weights = model.weights[: layout.begin].reshape(layout.n_units, layout.n_attributes).T
+        text = f"{np.count_nonzero(model.weights)} weights that are not 0, {len(units)} units"
+    else:
+        attributes, weights, what = list(model.symbols.encoder.index), model.symbols.weights, "symbols"
+        names, arities = map(list, zip(*model.symbols.labels))
+        weights = weights * (weights.argmax(axis=1)[:, None] == np.arange(len(names)))  # each word with its symbol
+        text = f"{len(attributes)} features of words, {len(names) - 1} symbols"
+    shown = out.chosen(only, names, what)
+    out.heading(model, f"task: semantics; {text}")
     for k, name in shown:
-        arity = model.symbols.labels[k].arity
-        words = np.flatnonzero((labels == k) & (weights[:, k] > 0.0))
-        best = words[np.argsort(-weights[words, k], kind="stable")][:top]
-        kind = "" if arity is None else f" ({arity} arguments)"
+        best = [f for f in np.argsort(-weights[:, k], kind="stable")[:top] if weights[f, k] > 0.0]
+        kind = "" if arities[k] is None else f" ({arities[k]} arguments)"
         click.echo(f"{name}{kind}: " + "  ".join(f"{attributes[f]} {weights[f, k]:.3f}" for f in best))
-
-
-def inspect_units(model: HybridModel, top: int, only: Sequence[str]) -> None:
-    """As `inspect`, of units."""
-    hybrid = model.hybrid
-    units, layout = hybrid.units.units, hybrid.layout
-    shown = out.chosen(only, [unit.name for unit in units], "units")
-    click.echo(f"task: semantics; {np.count_nonzero(model.weights)} weights that are not 0, {len(units)} units")
-    out.certificate(model)
-    names = [*hybrid.attributes]
-    of_word = model.weights[: layout.begin].reshape(layout.n_units, layout.n_attributes)
-    for k, name in shown:
-        best = np.argsort(-of_word[k], kind="stable")[:top]
-        kind = f" ({units[k].n_slots} arguments)" if units[k].n_slots else ""
-        click.echo(f"{name}{kind}: " + "  ".join(f"{names[f]} {of_word[k, f]:.3f}" for f in best if of_word[k, f] > 0))
 
 
 def demo(seed: int) -> Any:

@@ -62,12 +62,11 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     """Print what the model is and its heaviest weights."""
     oracle = model.oracle
     shown = out.chosen(only, model.labels)
-    click.echo(f"task: sequence, {'greedy' if model.is_greedy else 'exact'} inference of order {oracle.order}")
-    out.parameters(model.params, DEFAULTS)
+    text = f"task: sequence, {'greedy' if model.is_greedy else 'exact'} inference of order {oracle.order}"
     bigrams = f"{oracle.n_bigrams} bigrams, " if oracle.n_bigrams else ""
     labels = ", ".join(map(str, model.labels))
-    click.echo(f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}")
-    out.certificate(model)
+    sizes = f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}"
+    out.heading(model, text, DEFAULTS, sizes)
     names, weights, transition = model.encoder.feature_names, model.emission(), model.transition()
     bigram, bigram_names = model.bigram(), model.encoder.bigram_names
 

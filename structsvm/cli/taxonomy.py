@@ -11,9 +11,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm._adapter import as_objects
-from structsvm.cli.kernels import DEFAULTS as KERNEL
-from structsvm.cli.kernels import kernel_options
-from structsvm.cli.machines import DENSE
+from structsvm.cli.machines import DENSE, KERNEL, kernel_options
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, flag, training
 from structsvm.features.matrices import is_sparse
@@ -60,17 +58,12 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
         **{f"hierarchical_{name}": score for name, score in scores._asdict().items()},
         "n_documents": len(y),
     }
+    precision, recall, f1 = (f"{100 * score:.2f}%" for score in scores)
     text = (
         f"{len(y)} documents: accuracy {100 * found['accuracy']:.2f}%, mean tree loss {found['tree_loss']:.4f}\n"
-        f"over ancestors: precision {100 * scores.precision:.2f}%, recall {100 * scores.recall:.2f}%, "
-        f"F1 {100 * scores.f1:.2f}%; mean path length {found['path_loss']:.4f}"
+        f"over ancestors: precision {precision}, recall {recall}, F1 {f1}; mean path length {found['path_loss']:.4f}"
     )
     return found, text, lambda: out.compared("TaxonomyDisplay", (18, 9), y, predicted, model.taxonomy_, ncols=2)
-
-
-def picture(model: Any) -> Any:
-    """The training history."""
-    return out.history(model.model_)
 
 
 def inspect(model: Any, top: int, only: Sequence[str]) -> None:
@@ -79,10 +72,9 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     nodes = model.nodes_.tolist()
     nodes = nodes[1:] if len(nodes) > targets.attributes.n_attributes else nodes
     shown = out.chosen(only, nodes, "nodes that the model has weights for", listed=False)
-    click.echo(
-        f"task: taxonomy, {len(model.classes_)} classes" + ("" if taxonomy.root is None else f" in {taxonomy!r}")
-    )
+    text = f"task: taxonomy, {len(model.classes_)} classes" + ("" if taxonomy.root is None else f" in {taxonomy!r}")
     params = {k: v for k, v in model.get_params(deep=False).items() if k not in ("taxonomy", "vectorizer")}
+    click.echo(text)
     out.parameters(params, TaxonomyClassifier().get_params(deep=False))
     kind = f"{model.n_features_in_} features{' of texts' * of_texts}, "
     if model.kernel is None:
@@ -195,15 +187,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if is_partial:
         y = list(map(node_set, y))
     model.verbose = not job.quiet and sys.stderr.isatty()
-    if model.taxonomy is None:
-        job.say(f"{len(y)} documents, {len(set(y))} classes without a taxonomy")
-    else:
-        taxonomy = model.taxonomy
+    text, taxonomy = "classes without a taxonomy", model.taxonomy
+    if taxonomy is not None:
         absent = len(set(taxonomy.leaves) - set(y))
-        job.say(
-            f"{len(y)} documents, {len(set(y))} labels in a taxonomy of {len(taxonomy)} nodes and "
-            f"{len(taxonomy.leaves)} leaves" + (f" ({absent} without documents)" if absent else "")
-        )
+        text = f"labels in a taxonomy of {len(taxonomy)} nodes and {len(taxonomy.leaves)} leaves"
+        text += f" ({absent} without documents)" * (absent > 0)
+    job.say(f"{len(y)} documents, {len(set(y))} {text}")
     before, interrupted = vars(model).get("model_"), None
     with job.warnings():
         try:
@@ -216,4 +205,4 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.end(model.model_, interrupted)
 
 
-TASK = Task(command, TaxonomyClassifier.load, predict, evaluate, inspect, demo, picture)
+TASK = Task(command, TaxonomyClassifier.load, predict, evaluate, inspect, demo, lambda model: out.history(model.model_))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -29,13 +30,21 @@ MODEL = out.Output(replaces="warm_start")
 NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
 
 
-class ValueOfC(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """A number, which the solver will look at, or "auto"."""
+class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """A finite number greater than `low`, or one of a few words; `wanted` is what messages ask for."""
 
     name = "float"
 
+    def __init__(self, wanted: str, *words: str, low: float = -math.inf) -> None:
+        self.wanted, self.words, self.low = wanted, words, low
+
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return value if value == AUTO else click.FLOAT.convert(value, param, ctx)
+        if value in self.words:
+            return value
+        with suppress(ValueError):
+            if self.low < float(value) < math.inf:
+                return float(value)
+        return self.fail(f"{value!r} is not {self.wanted}", param, ctx)
 
 
 def choice(name: Any, *values: str, text: str | None = None) -> Any:
@@ -72,7 +81,7 @@ def training(
     default_C: float | str = AUTO,
     *,
     role_of_C: str = "Weight of the slacks; auto: chosen on held-out examples.",
-    type_of_C: Any = None,
+    type_of_C: Any = Number("a valid float.", AUTO),  # noqa: B008 (a constant)
     metavar: str = "TRAIN",
     solvers: Sequence[str] = tuple(SOLVERS),
     plot: str | None = None,
@@ -88,7 +97,13 @@ def training(
     options = [
         click.argument("train_file", metavar=metavar, type=out.FILE),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
-        click.option("-C", "C", type=type_of_C or ValueOfC(), default=of_C, help=f"{role_of_C}  [default: {shown}]"),
+        click.option(
+            "-C",
+            "C",
+            type=type_of_C,
+            default=of_C,
+            help=f"{role_of_C}  [default: {shown}]",
+        ),
         click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),

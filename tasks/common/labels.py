@@ -123,7 +123,7 @@ def listed(classes: Any) -> list[Any]:
 
 
 def summed(keys: Any, weight: Any) -> dict[Any, tuple[int, float]]:
-    """Of each distinct key the first place where it stands and the sum of its weights (None: 1 each), if it is not 0."""
+    """Of each distinct key the first place where it stands, and the sum of its weights (None: 1 each), if not 0."""
     total: dict[Any, tuple[int, float]] = {}
     for i, (key, w) in enumerate(zip(keys, repeat(1.0) if weight is None else weight.tolist())):
         if w > 0.0:
