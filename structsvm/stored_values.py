@@ -15,6 +15,7 @@ arrays must have the same. ``"n+1"`` is one more than n.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -159,6 +160,14 @@ def stored_count(header: Mapping[str, Any], name: str, low: int = 0, high: int =
     if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{name!r} must be an integer from {low} to {high}, got {value!r:.80}")
     return value
+
+
+def stored_positive(header: Mapping[str, Any], name: str, *kinds: type) -> float | None:
+    """A positive number of a header, of such types, or None, also where it is missing; raises ValueError otherwise."""
+    value = header.get(name)
+    if value is not None and not (type(value) in kinds and 0.0 < value <= sys.float_info.max):
+        raise ValueError(f"a {name} of {value!r:.80}, expected a positive number")
+    return None if value is None else float(value)
 
 
 def stored_flag(header: Mapping[str, Any], name: str) -> bool:

@@ -22,7 +22,7 @@ from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.solvers.base import DualRun
-from structsvm.stored_values import stored_count, stored_names
+from structsvm.stored_values import stored_count, stored_names, stored_positive
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
 from structsvm.tasks.common.solver import inner_of
@@ -303,6 +303,10 @@ class TaskModel(ABC):
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
 
+    def check(self) -> None:
+        """Raise ValueError if what a file holds, training state and all, does not fit together."""
+        return
+
     def state_sizes(self) -> dict[str, int]:
         """Sizes of the model by the names that the tables of its training states have for them."""
         return {}
@@ -369,12 +373,10 @@ class TaskModel(ABC):
                 if len(names) != model.columns.get("n_features_in_"):
                     raise ValueError(f"{len(names)} names of features")
                 model.columns["feature_names_in_"] = np.array(names, dtype=object)
-            C, choice = header.get("C"), header.get("choice")  # absent from files of 0.1.0
-            if C is not None and not (type(C) in (int, float) and 0.0 < C <= np.finfo(float).max):
-                raise ValueError(f"a C of {C!r:.80}")
-            model.C = None if C is None else float(C)
+            choice = header.get("choice")  # absent from files of 0.1.0, like the others
             model.choice = None if choice is None else Choice.from_json(choice)
-            model.temperature = stored_temperature(header)
+            model.C = stored_positive(header, "C", int, float)
+            model.temperature = stored_positive(header, "temperature", float)
             if header["result"] is None:
                 model.state = file.under("state.") or None
             else:
@@ -382,15 +384,8 @@ class TaskModel(ABC):
             if model.state is not None:
                 check_state(model.state, **model.state_sizes())
                 model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
+            model.check()
         return model
-
-
-def stored_temperature(header: dict[str, Any]) -> float | None:
-    """The temperature of a header, which those of older files have not; ValueError for one that is not positive."""
-    value = header.get("temperature")
-    if value is not None and not (type(value) is float and 0.0 < value < np.inf):
-        raise ValueError(f"a temperature {value!r:.80}")
-    return value
 
 
 # A relative gap at which a training has hardly begun.

@@ -94,30 +94,27 @@ def params_to_json(params: Any) -> tuple[Any, Any]:
     """
     header, arrays = {}, {}
     for name, value in params.items():
-        if name == "checkpoint":
-            continue
-        if isinstance(value, Solver):
-            value = solver_to_json(value)
-            if value is None:
-                continue
-        elif isinstance(value, dict):
-            labels = [label.item() if isinstance(label, np.generic) else label for label in value]
-            value = {"weights": [[label_to_json(k), float(v)] for k, v in zip(labels, value.values(), strict=True)]}
-        elif isinstance(value, SubstitutionMatrix):
-            value = {"alphabet": value.alphabet, "values": value.values.tolist()}
-        elif is_sparse(value) or isinstance(value, np.ndarray):
+        if is_sparse(value) or isinstance(value, np.ndarray):
             arrays[f"params.{name}"] = np.asarray(value.toarray() if is_sparse(value) else value, dtype=np.float64)
-            continue
-        elif isinstance(value, (list, tuple)):
-            value = [plain(item) for item in value]
-        elif isinstance(value, os.PathLike):
-            value = os.fspath(value)
-        elif value is not None:
-            value = plain(value)
-            if value is None:
-                continue
-        header[name] = value
+        elif name != "checkpoint":
+            stored = param_to_json(value)
+            if stored is not None or value is None:
+                header[name] = stored
     return header, arrays
+
+
+def param_to_json(value: Any) -> Any:
+    """A parameter as a JSON value; None for what that cannot hold."""
+    if isinstance(value, Solver):
+        return solver_to_json(value)
+    if isinstance(value, dict):
+        labels = [label.item() if isinstance(label, np.generic) else label for label in value]
+        return {"weights": [[label_to_json(k), float(v)] for k, v in zip(labels, value.values(), strict=True)]}
+    if isinstance(value, SubstitutionMatrix):
+        return {"alphabet": value.alphabet, "values": value.values.tolist()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else plain(value)
 
 
 def params_from_json(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.callbacks import with_callbacks
 from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
-from structsvm.model_file import unsound
 from structsvm.solvers.linear.tracking import Tracking
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.classifier import Classifier
@@ -73,14 +72,10 @@ class TrackingModel(LinearModel):
             model.label_ids = np.ones(len(model.examples), dtype=np.int32)
         return model
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
-        model = super().load(path, mmap=mmap, trusted=trusted)
-        with unsound(path, cls.kind):
-            run = Tracking().start(LinearProblem(Rows(model.examples), model.label_ids, 2), base=model.state or {})
-            if run.state.n_seen != len(model.examples):
-                raise ValueError(f"{len(model.examples)} examples and the state of {run.state.n_seen}")
-        return model
+    def check(self) -> None:
+        run = Tracking().start(LinearProblem(Rows(self.examples), self.label_ids, 2), base=self.state or {})
+        if run.state.n_seen != len(self.examples):
+            raise ValueError(f"{len(self.examples)} examples and the state of {run.state.n_seen}")
 
 
 class TrackingClassifier(Classifier):
