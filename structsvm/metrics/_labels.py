@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structsvm.features.columns import Columns
 from structsvm.metrics._counts import paired, precision_recall_f1
 
 LabelSequences = Iterable[Sequence[Hashable] | np.ndarray]
@@ -43,9 +44,8 @@ def label_score(n_correct: int, support: int, predicted: int) -> LabelScore:
 def check_sequences(y_true: LabelSequences, y_pred: LabelSequences) -> tuple[list[Any], list[Any]]:
     """Return both as lists of label sequences of pairwise equal lengths."""
     for name, columns in (("y_true", y_true), ("y_pred", y_pred)):
-        n_columns = getattr(columns, "n_columns", 1)
-        if n_columns != 1:
-            raise ValueError(f"{name} has {n_columns} columns; select the one of the labels.")
+        if isinstance(columns, Columns) and columns.n_columns != 1:
+            raise ValueError(f"{name} has {columns.n_columns} columns; select the one of the labels.")
     y_true, y_pred = paired(y_true, y_pred, "sequences")
     for i, (true, pred) in enumerate(zip(y_true, y_pred, strict=True)):
         for name, labels in (("y_true", true), ("y_pred", pred)):
