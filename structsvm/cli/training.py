@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import wraps
 from inspect import cleandoc
 from pathlib import Path
@@ -140,15 +141,16 @@ def training(
     return decorate
 
 
+@dataclass
 class Training:
     """One training on the command line, to its exit status."""
 
-    def __init__(
-        self, model_path: str, warm_start: str | None, plot: str | None, quiet: bool, checkpoint: str | None
-    ) -> None:
-        self.begin = time.perf_counter()
-        self.model_path, self.warm_start, self.plot, self.quiet = model_path, warm_start, plot, quiet
-        self.checkpoint = checkpoint
+    model_path: str
+    warm_start: str | None
+    plot: str | None
+    quiet: bool
+    checkpoint: str | None
+    begin: float = field(default_factory=time.perf_counter)
 
     @property
     def seconds(self) -> float:
