@@ -32,18 +32,21 @@ NOT_OF_MODELS = ("model", "quiet", "warm_start", "plot")
 
 
 class Number(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
-    """A finite number greater than `low`, or one of a few words; `wanted` is what messages ask for."""
+    """A finite number greater than `low` (None: any, which others will look at), or one of a few words.
+
+    `wanted` is what messages ask for.
+    """
 
     name = "float"
 
-    def __init__(self, wanted: str, *words: str, low: float = -math.inf) -> None:
+    def __init__(self, wanted: str, *words: str, low: float | None = -math.inf) -> None:
         self.wanted, self.words, self.low = wanted, words, low
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         if value in self.words:
             return value
         with suppress(ValueError):
-            if self.low < float(value) < math.inf:
+            if self.low is None or self.low < float(value) < math.inf:
                 return float(value)
         return self.fail(f"{value!r} is not {self.wanted}", param, ctx)
 
@@ -82,7 +85,7 @@ def training(
     default_C: float | str = AUTO,
     *,
     role_of_C: str = "Weight of the slacks; auto: chosen on held-out examples.",
-    type_of_C: Any = Number("a valid float.", AUTO),  # noqa: B008 (a constant)
+    type_of_C: Any = Number("a valid float.", AUTO, low=None),  # noqa: B008 (a constant)
     metavar: str = "TRAIN",
     solvers: Sequence[str] = tuple(SOLVERS),
     plot: str | None = None,

@@ -62,8 +62,10 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
     """Raise ValueError for the first parameter, ``(name, asked for, trained with)``, of which the two differ."""
     for name, wanted, own in parameters:
         if not is_same(wanted, own):
+            is_plain = all(value is None or plain(value) is not None for value in (wanted, own))
             raise ValueError(
                 f"the model was trained with another {name!r}; set it back, or train afresh (warm_start=False)"
+                + (f". Got {wanted!r:.80}, it has {own!r:.80}" if is_plain else "")
             )
 
 

@@ -430,7 +430,8 @@ def interrupt(args, cwd, ready):
 
 
 def test_ctrl_c_leaves_a_usable_model(work):
-    args = ["train", "sequence", "train.txt", "--model", "m", "--max-iter", "10000000"]
+    # With C given: one that is interrupted while it is chosen leaves no run to resume.
+    args = ["train", "sequence", "train.txt", "--model", "m", "-C", "0.1", "--max-iter", "10000000"]
     status, err, seconds = interrupt(args, work, lambda line: "sequences" in line)
     assert status == 130
     assert "interrupted after" in err and "m holds the partial model" in err and "--warm-start m" in err

@@ -552,10 +552,13 @@ def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
         assert again.n_iter_ == 3
         np.testing.assert_array_equal(again.node_scores(X), whole.node_scores(X))
     for other, message in [
-        ({"loss": "path"}, "The 'loss' parameter of TaxonomyClassifier is not that"),
-        ({"attributes": "flat"}, "The 'attributes' parameter"),
-        ({"taxonomy": LATTICE}, "The 'taxonomy' parameter"),
-        ({"kernel": None if "kernel" in params else "rbf", "solver": "larank"}, "The 'kernel' parameter"),
+        ({"loss": "path"}, "the model was trained with another 'loss'; set it back"),
+        ({"attributes": "flat"}, "the model was trained with another 'attributes'; set it back"),
+        ({"taxonomy": LATTICE}, "the model was trained with another 'taxonomy'; set it back"),
+        (
+            {"kernel": None if "kernel" in params else "rbf", "solver": "larank"},
+            "the model was trained with another 'kernel'; set it back",
+        ),
         *([({"gamma": 2.0}, "training began with another kernel")] if "kernel" in params else []),
     ]:
         before = model.node_scores(X)
