@@ -106,8 +106,8 @@ class GrammarModel(CalibratedStructures):
                 raise ValueError(f"tree {first}: {why[first]}")
             warn(
                 f"{len(why)} of {len(data)} trees ({len(why) / len(data):.1%}) are left out: no tree of the grammar "
-                f"agrees with what is known of them (tree {first} is the first: {why[first]}). Rules are those of nodes "
-                "that are known with their children; on_no_parse='raise' stops instead",
+                f"agrees with what is known of them (tree {first} is the first: {why[first]}). Rules are those of "
+                "nodes that are known with their children; on_no_parse='raise' stops instead",
                 AdviceWarning,
             )
         return [i for i in range(len(data)) if i not in why]
