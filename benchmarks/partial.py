@@ -1,6 +1,6 @@
-"""What is only partly known: sets of candidate labels, sequences.
+"""What is only partly known: sets of candidate labels, sequences, trees.
 
-    python benchmarks/partial.py [--part bags|sequences|all] [--quick]
+    python benchmarks/partial.py [--part bags|sequences|trees|all] [--quick]
 
 Prints tables and stores them in benchmarks/results/partial.json and partial.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder.
@@ -8,7 +8,7 @@ Prints tables and stores them in benchmarks/results/partial.json and partial.md.
 
 from common.parts import main
 
-PARTS = ("bags", "sequences")
+PARTS = ("bags", "sequences", "trees")
 
 if __name__ == "__main__":
     main("partial", PARTS, __doc__)

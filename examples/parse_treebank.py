@@ -22,8 +22,8 @@ def main():
     sentences = [tree.tokens() for tree in test]  # (word, tag) pairs; the grammar's terminals are the tags
     parsers = {
         "relative frequencies": GrammarParser(solver="pcfg"),
-        "large margin, 1 - F1": GrammarParser(C=0.3, random_state=0),
-        "with span features": GrammarParser(C=0.1, h=1, span_features=True, random_state=0),
+        "large margin, exact rules": GrammarParser(C=0.3, h=None, span_features=False, random_state=0),
+        "h=1, with span features": GrammarParser(C=0.1, random_state=0),
     }
     for name, parser in parsers.items():
         scores = bracket_scores(test, parser.fit(train).predict(sentences))

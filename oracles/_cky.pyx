@@ -24,7 +24,7 @@ from libc.string cimport memcmp, memcpy, memset
 import numpy as np
 
 from structsvm._problem cimport (
-    PENALTY_HARD, RESCALE_NONE, Cut, Problem, cut_terms,
+    PENALTY_HARD, RESCALE_NONE, Cut, Problem, Target, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
 from structsvm.execution._processor cimport kernel_set
@@ -63,6 +63,8 @@ cdef extern from "kernels.h" nogil:
         const double* w
         const int32_t* gold_ptr
         const int32_t* gold_category
+        const int32_t* mask
+        const uint8_t* allowed
         double a, mu
         int32_t* local
         int32_t* symbol
@@ -363,6 +365,42 @@ cdef class Parser:
             self.prepare(&checked[0], checked.shape[0], weights)
             KERNELS.inside(&self.chart)
 
+    def cover(self, words, const double[::1] w):
+        """The fewest constituents and terminals side by side that the sentence has, and of these the best.
+
+        Returns
+        -------
+        list of (symbol, begin, end)
+            Of the chart, which is filled as by `fill`.
+        """
+        cdef cky_chart* h = &self.chart
+        cdef cky_grammar* g = &self.grammar
+        cdef int64_t i, j, s, best, n = len(words)
+        cdef double x, value
+        cdef int64_t[::1] begin = np.empty(n + 1, dtype=np.int64), symbol = np.empty(n + 1, dtype=np.int64)
+        cdef double[::1] count = np.zeros(n + 1), score = np.zeros(n + 1)
+        self.fill(words, w)
+        for j in range(1, n + 1):
+            count[j] = INFINITY
+            for i in range(j):
+                best, value = -1, -INFINITY
+                for s in range(h.m):
+                    if h.symbol[s] >= g.n_nodes + g.n_terminals:
+                        break       # intermediates are last
+                    x = cky_value(h, i, s, j)
+                    if x > value:
+                        best, value = s, x
+                if best < 0 or count[i] + 1.0 > count[j]:
+                    continue
+                if count[i] + 1.0 < count[j] or score[i] + value > score[j]:
+                    count[j], score[j], begin[j], symbol[j] = count[i] + 1.0, score[i] + value, i, h.symbol[best]
+            poll(h.m * j)
+        found, j = [], n
+        while j > 0:
+            found.append((symbol[j], begin[j], j))
+            j = begin[j]
+        return found[::-1]
+
     def n_applications(self):
         """Rules times the places i < k < j where both of their children have values: what the chart is made of."""
         cdef cky_chart* h = &self.chart
@@ -435,6 +473,8 @@ cdef class TreeProblem(Problem):
     node_offsets : int64 array of shape (n_samples + 1,)
     twins : uint8 array of shape (n_samples,), optional
         Whether the grammar has another tree with the counted nodes of the gold one. None: find out.
+    known : KnownTrees, optional
+        What is known of the trees. None: all. A tree without nodes has yet to be completed.
 
     Attributes
     ----------
@@ -442,8 +482,11 @@ cdef class TreeProblem(Problem):
         Charts filled so far; how often the fronts had to be asked; combinations of rule and split in them.
     """
 
-    offers = frozenset({"constraints", "expectations"})
-
+    cdef readonly object known
+    cdef const int64_t[::1] mask_offsets    # where what is known of each tree begins; or empty
+    cdef const int32_t[::1] masks
+    cdef const uint8_t[::1] allowed
+    cdef bint is_open                       # whether a tree has yet to be completed
     cdef readonly object oracle, words_array, nodes_array, node_offsets_array, offsets_array, twins_array
     cdef Parser parser
     cdef const int32_t[::1] words_all
@@ -470,7 +513,7 @@ cdef class TreeProblem(Problem):
     cdef int32_t stamp
     cdef Py_ssize_t at_hand
 
-    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, *, rescaling="margin",
+    def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, known=None, *, rescaling="margin",
                  penalty="linear"):
         cdef Py_ssize_t n = len(offsets) - 1, longest, size, chain
         cdef Py_ssize_t i
@@ -484,6 +527,10 @@ cdef class TreeProblem(Problem):
         longest = int(np.diff(offsets).max()) if n else 1
         self.parser.reserve(longest)
         self.loss = LOSSES[oracle.loss_name]
+        self.known, self.is_open = known, bool((np.diff(node_offsets) == 0).any())
+        self.mask_offsets = np.empty(0, dtype=np.int64) if known is None else known.offsets
+        if known is not None:
+            self.masks, self.allowed = known.masks, known.rows.ravel()
         # Perceptrons and hard margins look at no loss, only at whether a tree is the gold one.
         if self.rescaling == RESCALE_NONE or self.penalty == PENALTY_HARD:
             self.loss = ZERO_ONE
@@ -495,7 +542,7 @@ cdef class TreeProblem(Problem):
         self.base_front = np.empty(2 * self.parser.grammar.n_nodes + 2, dtype=np.int32)
         self.entries = np.empty(size + 2, dtype=np.int32)
         self.best = np.empty(NODE_WORDS * size, dtype=np.int32)
-        cells = self.most_cells() if self.loss != ZERO_ONE and n > 0 else 1
+        cells = self.most_cells() if self.loss != ZERO_ONE and n > 0 and not self.is_open else 1
         self.b, self.scale = np.empty(cells), np.empty(cells)
         self.sums = np.zeros(self.n_features)
         most = self.parser.features.shape[0]
@@ -506,7 +553,7 @@ cdef class TreeProblem(Problem):
         self.mark, self.support = np.zeros(self.n_features, dtype=np.int32), np.empty(self.n_features, dtype=np.int32)
         if twins is None:
             self.twins = np.ones(n, dtype=np.uint8)
-            if self.loss != ZERO_ONE:
+            if self.loss != ZERO_ONE and not self.is_open:
                 weights = np.zeros(self.n_features)
                 for i in range(n):
                     self.twins[i] = self.has_twin(i, weights)
@@ -547,6 +594,89 @@ cdef class TreeProblem(Problem):
         """Count the work of a list."""
         cdef cky_chart* h = &self.parser.chart
         return poll(h.m + h.n_rules + h.n * h.n_nodes)
+
+    # ---- completions ----------------------------------------------------------------------------
+
+    @property
+    def offers(self):
+        return frozenset({"expectations", "completions", "marginals" if self.is_open else "constraints"})
+
+    cdef int set_mask(self, Py_ssize_t i) noexcept nogil:
+        """Let the chart hold only what agrees with what is known of tree i."""
+        self.parser.chart.mask = &self.masks[self.mask_offsets[i]]
+        self.parser.chart.allowed = &self.allowed[0]
+        return 0
+
+    cdef int64_t fill_known(self, Py_ssize_t i, const double* w) except -2 nogil:
+        """Fill the chart with what agrees with what is known of tree i; returns the best root, -1 if there is none."""
+        cdef double best
+        cdef cky_choice other
+        self.parser.prepare(&self.words_all[self.offsets[i]], self.offsets[i + 1] - self.offsets[i], w)
+        self.set_mask(i)
+        KERNELS.inside(&self.parser.chart)
+        return cky_root(&self.parser.chart, &best, &other)
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        cdef int64_t root, size
+        target.words = <const int32_t*>self.gold(i, &size)
+        if not self.is_known(i):
+            root = self.fill_known(i, <const double*>w)
+            if root < 0:
+                self.disagrees(i)
+            size = cky_derive(&self.parser.chart, root, NULL, NULL, <cky_item*>&self.parser.stack[0],
+                              <cky_node*>&self.parser.nodes[0])
+            target.words = &self.parser.nodes[0]
+        target.n_words = NODE_WORDS * size
+        return 0
+
+    cdef bint is_known(self, Py_ssize_t i) noexcept nogil:
+        """Whether tree i is known whole."""
+        return self.mask_offsets.shape[0] == 0 or self.mask_offsets[i] == self.mask_offsets[i + 1]
+
+    cdef int disagrees(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"tree {self.first + i}: no tree of the grammar agrees with what is known of it, or its "
+                             "weights are not finite")
+
+    cdef int unknown(self, Py_ssize_t i) except -1 nogil:
+        with gil:
+            raise ValueError(f"tree {self.first + i} is known in part: train with LatentSVM or with the log loss")
+
+    def disagreeing(self):
+        """The trees known in part with which no tree of the grammar agrees, as a list of indices."""
+        cdef double[::1] w = np.zeros(self.n_features)
+        return [i for i in range(self.n_samples) if not self.is_known(i) and self.fill_known(i, &w[0]) < 0]
+
+    @property
+    def targets(self):
+        return NODE_WORDS * self.node_offsets_array, np.asarray(self.nodes)
+
+    def with_targets(self, targets):
+        bounds, nodes = targets
+        cdef Problem problem = TreeProblem(self.oracle, self.words_array, self.offsets_array,
+                                           np.asarray(nodes, dtype=np.int32).reshape(-1, NODE_WORDS),
+                                           np.asarray(bounds, dtype=np.int64) // NODE_WORDS, None, self.known,
+                                           **self.formulation)
+        problem.first = self.first
+        return problem
+
+    def whole_nodes(self):
+        """The nodes of the trees that are known whole."""
+        if self.known is None:
+            return self.nodes_array
+        return self.nodes_array[np.repeat(np.diff(self.known.offsets) == 0, np.diff(self.node_offsets_array))]
+
+    @property
+    def incomplete(self):
+        """The same problem before it was completed: its log losses are those of what is known."""
+        if self.known is None or self.is_open:
+            return self
+        sizes = np.where(np.diff(self.known.offsets) == 0, np.diff(self.node_offsets_array), 0)
+        cdef Problem problem = TreeProblem(self.oracle, self.words_array, self.offsets_array, self.whole_nodes(),
+                                           np.concatenate([[0], np.cumsum(sizes)]), None, self.known,
+                                           **self.formulation)
+        problem.first = self.first
+        return problem
 
     # ---- bounds ---------------------------------------------------------------------------------
 
@@ -760,6 +890,8 @@ cdef class TreeProblem(Problem):
         cdef const cky_node* d = <const cky_node*>&self.best[0]
         cdef int64_t c, p, cell = 0
         cdef bint always = self.rescaling == RESCALE_NONE or self.penalty == PENALTY_HARD
+        if self.node_offsets[i] == self.node_offsets[i + 1]:
+            self.unknown(i)
         self.low = -INFINITY if always else 0.0
         self.search(i, w)
         cut.n_words = 0
@@ -832,8 +964,17 @@ cdef class TreeProblem(Problem):
         cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
         cdef int64_t size, count, k
         cdef const cky_node* gold = self.gold(i, &size)
-        cdef double log_sum = self.parser.log_sum(words, n, w), S0 = self.parser.score(words, n, gold, size, w)
-        cdef double mean = 0.0
+        cdef double log_sum, S0, mean = 0.0
+        cdef cky_chart* h = &self.parser.chart
+        cdef cky_sums* f = &self.parser.sums
+        log_sum = self.parser.log_sum(words, n, w)
+        if size == 0:
+            self.set_mask(i)
+            KERNELS.sums_inside(h, f, &S0)
+            if S0 == -INFINITY:
+                self.disagrees(i)
+        else:
+            S0 = self.parser.score(words, n, gold, size, w)
         loss[0] = log_sum - S0 if isfinite(log_sum) and isfinite(S0) else NAN
         if loss[0] < 0.0:
             loss[0] = 0.0
@@ -841,18 +982,25 @@ cdef class TreeProblem(Problem):
             return 0
         self.clear()
         self.in_sums = True
-        KERNELS.sums_outside(&self.parser.chart, &self.parser.sums, log_sum, &self.sums[0])
-        count = cky_features(&self.parser.grammar, words, n, gold, size, &self.parser.features[0])
-        for k in range(count):
-            self.sums[self.parser.features[k]] -= 1.0
         self.n_moments[i] = self.list_features(&self.support[0])
         self.at_hand = i
+        if size == 0:
+            KERNELS.sums_outside(h, f, S0, &self.sums[0])
+            for k in range(self.n_moments[i]):
+                self.sums[self.support[k]] *= -1.0
+            h.mask = NULL
+            KERNELS.sums_inside(h, f, &log_sum)
+        KERNELS.sums_outside(h, f, log_sum, &self.sums[0])
+        if size > 0:
+            count = cky_features(&self.parser.grammar, words, n, gold, size, &self.parser.features[0])
+            for k in range(count):
+                self.sums[self.parser.features[k]] -= 1.0
         for k in range(self.n_moments[i]):
             mean += w[self.support[k]] * self.sums[self.support[k]]
             m[k] = <float>self.sums[self.support[k]]
             self.sums[self.support[k]] = 0.0
         self.in_sums = False
-        entropy[0] = max(loss[0] - mean, 0.0)
+        entropy[0] = loss[0] - mean if size == 0 else max(loss[0] - mean, 0.0)
         return 0
 
     cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
@@ -888,8 +1036,9 @@ cdef class TreeProblem(Problem):
         return n * n * n
 
     def fingerprint(self):
-        return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.nodes_array,
-                         *self.parser.arrays.values()])
+        known = [] if self.known is None else [self.known.masks, self.known.rows]
+        return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.whole_nodes(),
+                         *self.parser.arrays.values(), *known])
 
     def structure_fingerprint(self):
         return checksum([np.array([<int>LOSSES[self.oracle.loss_name]])])
@@ -899,7 +1048,8 @@ cdef class TreeProblem(Problem):
         at = self.offsets_array[start:stop + 1]
         nodes = self.node_offsets_array[start:stop + 1]
         return (self.oracle, self.words_array[at[0]:at[n]], at - at[0], self.nodes_array[nodes[0]:nodes[n]],
-                nodes - nodes[0], self.twins_array[start:stop])
+                nodes - nodes[0], self.twins_array[start:stop],
+                None if self.known is None else self.known.part(start, stop))
 
     def most_violated(self, Py_ssize_t i, w):
         """The derivation behind ``separate(i, w)``, as `Parser.parse` gives it."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
-from structsvm.oracles.kbest import derivations
+from structsvm.oracles.kbest import derivations, fragments
 from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle, Penalty, Rescaling
 from structsvm.structures.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
+from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
 from structsvm.structures.trees import Tree
 
 
@@ -104,13 +105,18 @@ class CKYOracle(Oracle):
         rescaling: Rescaling | None = "margin",
         penalty: Penalty | None = "linear",
     ) -> TreeProblem:
-        """Bind training trees; see `Oracle.bind`. X may be None: the words of the trees are used."""
+        """Bind training trees; see `Oracle.bind`. X may be None: the words of the trees are used.
+
+        Trees may be known in part, see `structsvm.structures.known_trees`.
+        """
         self.check_formulation(rescaling, penalty)
         words: list[NDArray[np.int32]] = []
         rows: list[NDArray[np.int32]] = []
+        partial: list[Tree | None] = []
         for i, tree in enumerate(Y):
             try:
-                sentence, derivation = self.grammar.encode(tree)
+                partial.append(tree if is_partial(tree) else None)
+                sentence, derivation = self._partial(tree) if partial[i] else self.grammar.encode(tree)
                 if len(sentence) > self.max_length:
                     raise ValueError(f"{len(sentence)} words are more than the cap max_length={self.max_length}")
             except ValueError as error:
@@ -123,7 +129,33 @@ class CKYOracle(Oracle):
             for i, (x, sentence) in enumerate(zip(X, words, strict=True)):
                 if list(x) != [self.grammar.terminals[t] for t in sentence]:
                     raise ValueError(f"tree {i} does not have the words of the sentence")
-        return TreeProblem(self, *_joined(words, (0,)), *_joined(rows, (0, 6)), rescaling=rescaling, penalty=penalty)
+        known = KnownTrees.of(self.grammar, partial)
+        return TreeProblem(
+            self, *_joined(words, (0,)), *_joined(rows, (0, 6)), None, known, rescaling=rescaling, penalty=penalty
+        )
+
+    def _partial(self, tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The terminals of a tree that is known in part, and no derivation."""
+        sentence = self.grammar.sentence(tree.leaves())
+        if sentence is None:
+            word = next(word for word in tree.leaves() if word not in self.grammar.terminal_number)
+            raise ValueError(f"the grammar has no terminal {word!r}")
+        return sentence, np.empty((0, 6), dtype=np.int32)
+
+    def disagreeing(self, Y: Sequence[Tree]) -> dict[int, str]:
+        """The trees, by their index, with which no tree of the grammar agrees, and why."""
+        rows, why, others = AllowedRows(self.grammar), dict[int, str](), list[int]()
+        for i, tree in enumerate(Y):
+            if is_partial(tree):
+                try:
+                    self._partial(tree)
+                    for what in known_spans(tree).values():
+                        rows.number(what)
+                    others.append(i)
+                except ValueError as error:
+                    why[i] = str(error)
+        found = self.bind(None, [Y[i] for i in others], rescaling=None).disagreeing()
+        return why | {others[k]: "the grammar has no tree that agrees with what is known of it" for k in found}
 
     # ---- the protocol on single objects ---------------------------------------------------------
 
@@ -183,6 +215,10 @@ class CKYOracle(Oracle):
             return found[0]
         return self.grammar.decode(self.bind([x], [y_true], rescaling=rescaling).most_violated(0, w), x)
 
+    def complete(self, x: Sequence[str], known: Tree, w: ArrayLike) -> Tree:
+        rows = self.bind([x], [known]).complete(0, self.check_weights(w)).reshape(-1, 6)
+        return self.grammar.decode(rows, x)
+
     def expect(self, x: Sequence[str], w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
         numbers = self.grammar.sentence(x)
         log_sum, psi = self.parser().expect(numbers, self.check_weights(w)) if numbers is not None else (-np.inf, None)
@@ -221,6 +257,25 @@ class CKYOracle(Oracle):
             return iter(())
         ranked = islice(derivations(self.parser(), numbers, weights), None if k is None else int(k))
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
+
+    def fragments(
+        self, x: Sequence[str], w: ArrayLike, *, words: Sequence[str | Tree] | None = None, parser: Parser | None = None
+    ) -> list[Tree | str]:
+        """The fewest constituents that stand side by side over a sentence, and of these the best.
+
+        Words in none of them stand alone, as `words` has them (default: the terminals); so do those that the grammar
+        does not have.
+        """
+        words, weights, parser = list(words or x), self.check_weights(w), parser or self.parser()
+        found: list[Tree | str] = []
+        for is_known, run in groupby(range(len(words)), lambda k: x[k] in self.grammar.terminal_number):
+            part = list(run)
+            numbers = self.grammar.sentence([x[k] for k in part]) if is_known else None
+            alone = [words[k] for k in part]
+            if numbers is not None:
+                alone = [self.grammar.decode(rows, alone) for rows in fragments(parser, numbers, weights)]
+            found += alone
+        return found
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float64]:
         """Return the weights as a float64 array of n_features finite values; raises ValueError."""

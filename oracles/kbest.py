@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._cky import Parser
 
-__all__ = ["derivations"]
+__all__ = ["derivations", "fragments"]
 
 # Items are (kind, symbol, begin, end). A "base" item has a rule at its root, a "final" one may have a chain on top.
 _BASE, _FINAL = 0, 1
@@ -148,3 +148,14 @@ def derivations(parser: Parser, words: ArrayLike, w: NDArray[np.float64]) -> Ite
         score, k = best
         yield search.rows(roots[k][0], ranks[k]), score
         ranks[k] += 1
+
+
+def fragments(parser: Parser, words: ArrayLike, w: NDArray[np.float64]) -> list[NDArray[np.int32]]:
+    """The derivations of the fewest constituents that stand side by side over a sentence, and of these the best."""
+    words = parser.check(words)
+    cover = parser.cover(words, w)
+    search, found = _Search(parser, len(words)), []
+    for symbol, i, j in cover:
+        search.ask((_FINAL, symbol, i, j), 0)
+        found.append(search.rows((_FINAL, symbol, i, j), 0))
+    return found

@@ -22,6 +22,10 @@
  * Rows are made of whole blocks of CKY_BLOCK ends, and each row knows which of its blocks hold anything; what has no
  * value in them is -inf. A chart holds only the symbols that the words of its sentence can derive, numbered anew
  * (`local`).
+ *
+ * Of a tree that is known in part, `mask` says what may stand over each span: anything, or what a row of `allowed` lists.
+ * A binary tree over the words that has no span across a bracket has the bracket's own, so what is forbidden is enough:
+ * spans across a bracket; intermediates over its own span; nodes between it and its children.
  */
 #ifndef STRUCTSVM_CKY_H
 #define STRUCTSVM_CKY_H
@@ -83,6 +87,8 @@ typedef struct {
     const int32_t *words;           /* terminal numbers */
     const int32_t *gold_ptr, *gold_category;
     double a, mu;
+    const int32_t *mask;            /* by span a row of `allowed`, -1: anything; NULL: anything over any span */
+    const uint8_t *allowed;         /* a row: one byte for terminals and intermediates, n_nodes, n_chains */
     /* the restricted grammar */
     int64_t m, n_nodes, n_left, n_rules, n_node_rules, n_chains;
     int32_t *local, *symbol;        /* number in the chart or -1; the inverse */
@@ -118,6 +124,27 @@ static inline int64_t cky_at(const cky_chart *h, int64_t i, int64_t s, int64_t j
 static inline double cky_value(const cky_chart *h, int64_t i, int64_t s, int64_t j) {
     int64_t block = j / CKY_BLOCK, at = i * h->m + s;
     return h->lo[at] <= block && block <= h->hi[at] ? h->value[cky_at(h, i, s, j)] : -INFINITY;
+}
+
+/* Whether row (i, s) has a place for end k. */
+static inline int cky_has(const cky_chart *h, int64_t i, int64_t s, int64_t k) {
+    int64_t at = i * h->m + s;
+    return h->lo[at] <= k / CKY_BLOCK && k / CKY_BLOCK <= h->hi[at];
+}
+
+/* What may stand over (i, j); NULL: anything. */
+static inline const uint8_t *cky_allowed(const cky_chart *h, int64_t i, int64_t j) {
+    int32_t row = h->mask == NULL ? -1 : h->mask[cky_span(i, j)];
+    return row < 0 ? NULL : h->allowed + row * (1 + h->g->n_nodes + h->g->n_chains);
+}
+
+/* Whether that holds for terminals and intermediates, for a node without a chain, for one with a chain (local numbers). */
+static inline int cky_may_others(const uint8_t *allowed) { return allowed == NULL || allowed[0]; }
+static inline int cky_may_node(const cky_chart *h, const uint8_t *allowed, int64_t s) {
+    return allowed == NULL || allowed[1 + h->symbol[s]];
+}
+static inline int cky_may_chain(const cky_chart *h, const uint8_t *allowed, int64_t r) {
+    return allowed == NULL || allowed[1 + h->g->n_nodes + h->chain[r]];
 }
 
 static inline double *cky_base(const cky_chart *h, int64_t i, int64_t j) {
@@ -319,6 +346,7 @@ static int cky_prepare(cky_chart *h, const int32_t *words, int64_t n, const doub
     h->n = n;
     h->w = w;
     h->gold_ptr = NULL;
+    h->mask = NULL;
     h->a = h->mu = 0.0;
     h->n_nodes = h->n_edges = 0;
     cky_restrict(h);

@@ -44,13 +44,17 @@ static void cky_list(cky_chart *h, int64_t k, int64_t q) {
 /* The final values over (i, k): nodes with their e, their chains; terminals. */
 static void cky_close(cky_chart *h, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
+    const uint8_t *allowed = cky_allowed(h, i, k);
     double *base = cky_base(h, i, k), *v = h->v, *c = h->c;
     int32_t *lo = h->lo + i * h->m, *hi = h->hi + i * h->m, block = (int32_t)(k / CKY_BLOCK);
     for (int64_t s = 0; s < h->n_nodes; s++) base[s] = cky_value(h, i, s, k);
+    if (!cky_may_others(allowed))
+        for (int64_t s = h->n_nodes; s < h->m; s++)
+            if (cky_has(h, i, s, k)) h->value[cky_at(h, i, s, k)] = -INFINITY;
     if (k == i + 1) {
         int64_t t = h->words[i], T = h->local[g->n_nodes + t];
         cky_widen((cky_block *)(h->value + cky_at(h, i, T, 0)), lo + T, hi + T, block, block);
-        h->value[cky_at(h, i, T, k)] = 0.0;
+        h->value[cky_at(h, i, T, k)] = cky_may_others(allowed) ? 0.0 : -INFINITY;
         for (int64_t r = g->lexical_ptr[t]; r < g->lexical_ptr[t + 1]; r++) {
             double x = cky_weight(h->w, g->lexical_feature[r]);
             int64_t A = h->local[g->lexical_node[r]];
@@ -58,15 +62,18 @@ static void cky_close(cky_chart *h, int64_t i, int64_t k) {
         }
     }
     cky_nodes(h, i, k, h->e);
-    for (int64_t s = 0; s < h->n_nodes; s++) v[s] = base[s] += h->e[s];
+    for (int64_t s = 0; s < h->n_nodes; s++) {
+        base[s] += h->e[s];
+        v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
+    }
     for (int64_t r = 0; r < h->n_chains; r++) {
         int64_t top = h->chain_top[r];
         double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
         c[r] = below + h->chain_weight[r] + h->e[top];
-        if (c[r] > v[top]) v[top] = c[r];
+        if (c[r] > v[top] && cky_may_chain(h, allowed, r)) v[top] = c[r];
     }
     for (int64_t s = 0; s < h->n_nodes; s++) {
-        if (v[s] == -INFINITY) continue;
+        if (v[s] == -INFINITY && (allowed == NULL || !cky_has(h, i, s, k))) continue;
         cky_widen((cky_block *)(h->value + cky_at(h, i, s, 0)), lo + s, hi + s, block, block);
         h->value[cky_at(h, i, s, k)] = v[s];
     }

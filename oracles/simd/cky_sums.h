@@ -10,7 +10,10 @@
  * its ways by their shares of its sum, from large spans to small ones: no logarithm, and no scale. Both are loops over
  * contiguous ends per rule and left child, as for the maxima.
  *
- * Outside, from (i, k) on, the row of sums of a node is that of its base before its own score e, for smaller ends to ask.
+ * Outside, from (i, k) on, the row of sums of a node is that of its base before its own score e, for smaller ends to ask;
+ * infinite where there is none, which nothing is a share of.
+ *
+ * Under a mask the maxima stay those over all derivations, which are above all sums: what is e^-708 of one counts as 0.
  */
 #ifndef STRUCTSVM_CKY_SUMS_H
 #define STRUCTSVM_CKY_SUMS_H
@@ -118,11 +121,6 @@ static inline double cky_log_add(double a, double b) {
     return other == -INFINITY ? top : top + log1p(exp(other - top));
 }
 
-static inline int cky_has(const cky_chart *h, int64_t i, int64_t s, int64_t k) {
-    int64_t at = i * h->m + s;
-    return h->lo[at] <= k / CKY_BLOCK && k / CKY_BLOCK <= h->hi[at];
-}
-
 /* Rows (i, .) before anything is collected: 0, and log 0 where no span ends. */
 static void cky_sums_clear(const cky_chart *h, cky_sums *f, int64_t i) {
     for (int64_t s = 0; s < h->m; s++) {
@@ -135,34 +133,38 @@ static void cky_sums_clear(const cky_chart *h, cky_sums *f, int64_t i) {
 /* From what was collected to sums over (i, k): nodes with their e and their chains; terminals. */
 static void cky_sums_close(cky_chart *h, cky_sums *f, int64_t i, int64_t k) {
     const cky_grammar *g = h->g;
+    const uint8_t *allowed = cky_allowed(h, i, k);
     double *base = f->base + cky_span(i, k) * h->n_nodes, *v = h->v, *c = h->c;
     for (int64_t s = 0; s < h->m; s++) {
         double x = -INFINITY;
         if (cky_has(h, i, s, k)) {
             int64_t at = cky_at(h, i, s, k);
             if (f->sum[at] > 0.0) x = h->value[at] + log(f->sum[at]);
-            f->sum[at] = x;
+            f->sum[at] = s < h->n_nodes || cky_may_others(allowed) ? x : -INFINITY;
         }
         if (s < h->n_nodes) base[s] = x;
     }
     if (k == i + 1) {
         int64_t t = h->words[i];
-        f->sum[cky_at(h, i, h->local[g->n_nodes + t], k)] = 0.0;
+        f->sum[cky_at(h, i, h->local[g->n_nodes + t], k)] = cky_may_others(allowed) ? 0.0 : -INFINITY;
         for (int64_t r = g->lexical_ptr[t]; r < g->lexical_ptr[t + 1]; r++) {
             int64_t A = h->local[g->lexical_node[r]];
             base[A] = cky_log_add(base[A], cky_weight(h->w, g->lexical_feature[r]));
         }
     }
     cky_nodes(h, i, k, h->e);
-    for (int64_t s = 0; s < h->n_nodes; s++) v[s] = base[s] += h->e[s];
+    for (int64_t s = 0; s < h->n_nodes; s++) {
+        base[s] += h->e[s];
+        v[s] = cky_may_node(h, allowed, s) ? base[s] : -INFINITY;
+    }
     for (int64_t r = 0; r < h->n_chains; r++) {
         int64_t top = h->chain_top[r];
         double below = h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]];
         c[r] = below + h->chain_weight[r] + h->e[top];
-        v[top] = cky_log_add(v[top], c[r]);
+        if (cky_may_chain(h, allowed, r)) v[top] = cky_log_add(v[top], c[r]);
     }
     for (int64_t s = 0; s < h->n_nodes; s++)
-        if (v[s] > -INFINITY) f->sum[cky_at(h, i, s, k)] = v[s];
+        if (v[s] > -INFINITY || (allowed != NULL && cky_has(h, i, s, k))) f->sum[cky_at(h, i, s, k)] = v[s];
 }
 
 /* Collect, for the left children over (i, k), all that they begin; returns how many edges there are. */
@@ -248,12 +250,13 @@ static void cky_expected_span(const cky_chart *h, int64_t s, int64_t i, int64_t 
 /* The reverse of cky_sums_close: from the chances of nodes over (i, k) to those of their chains and bases. */
 static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, double *psi) {
     const cky_grammar *g = h->g;
+    const uint8_t *allowed = cky_allowed(h, i, k);
     const double *base = f->base + cky_span(i, k) * h->n_nodes;
     double *below = h->v, *c = h->c, *link = f->link;   /* below: the chances of bases */
     cky_nodes(h, i, k, h->e);
     for (int64_t s = 0; s < h->n_nodes; s++) {
         below[s] = 0.0;
-        if (base[s] == -INFINITY) continue;
+        if (base[s] == -INFINITY || !cky_may_node(h, allowed, s)) continue;
         int64_t at = cky_at(h, i, s, k);
         below[s] = f->chance[at] * exp(base[s] - f->sum[at]);
     }
@@ -261,7 +264,7 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
         int64_t top = h->chain_top[r];
         c[r] = (h->chain_below[r] < 0 ? base[h->chain_bottom[r]] : c[h->chain_below[r]]) + h->chain_weight[r] + h->e[top];
         link[r] = 0.0;
-        if (c[r] == -INFINITY) continue;
+        if (c[r] == -INFINITY || !cky_may_chain(h, allowed, r)) continue;
         int64_t at = cky_at(h, i, top, k);
         link[r] = f->chance[at] * exp(c[r] - f->sum[at]);
     }
@@ -277,10 +280,13 @@ static void cky_sums_open(cky_chart *h, cky_sums *f, int64_t i, int64_t k, doubl
     for (int64_t s = 0; s < h->n_nodes; s++) {
         if (!cky_has(h, i, s, k)) continue;
         int64_t at = cky_at(h, i, s, k);
-        f->sum[at] = base[s] - h->e[s];
+        f->sum[at] = base[s] > -INFINITY ? base[s] - h->e[s] : INFINITY;
         f->chance[at] = below[s];
         if (below[s] > 0.0) cky_expected_span(h, s, i, k, below[s], psi);
     }
+    if (h->mask != NULL)
+        for (int64_t s = h->n_nodes; s < h->m; s++)
+            if (cky_has(h, i, s, k) && f->sum[cky_at(h, i, s, k)] == -INFINITY) f->sum[cky_at(h, i, s, k)] = INFINITY;
     if (k > i + 1) return;
     for (int64_t r = g->lexical_ptr[h->words[i]]; r < g->lexical_ptr[h->words[i] + 1]; r++) {
         int64_t A = h->local[g->lexical_node[r]], feature = g->lexical_feature[r];

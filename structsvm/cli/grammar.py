@@ -21,7 +21,7 @@ from structsvm.metrics import bracket_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.trees import parse_trees, read_trees
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, as_trees, prepare
+from structsvm.tasks.grammar.model import FRAGMENTS, PCFG, GrammarModel, as_trees, check_whole, prepare
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
@@ -31,7 +31,8 @@ _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
     """The best tree of each sentence, one per line, ranked ones after a line that tells the score.
 
-    A blank line stays one; a sentence that the grammar does not cover gets the flat tree, and is counted at the end.
+    A blank line stays one; a sentence that the grammar does not cover gets constituents side by side, and is counted at
+    the end.
     """
     lines = read_sentences(path)
     sentences = [line for line in lines if line]
@@ -47,17 +48,19 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
             continue
         for rank, (tree, score) in enumerate(next(ranked), start=1):
             uncovered += tree is None
-            tree = tree or model.flat(line)
+            tree = tree or model.fallback(line)
             head = f"# {rank} {score:.6f}\n" if wanted.is_ranked else ""
             yield f"{head}{tree.pretty() if wanted.pretty else tree}\n"
     if uncovered:
-        click.echo(f"{uncovered} of {len(sentences)} sentences are not covered by the grammar", err=True)
+        share = f"{uncovered} of {len(sentences)} sentences ({uncovered / len(sentences):.1%})"
+        click.echo(f"{share} are not covered by the grammar", err=True)
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
     """The scores of the brackets; the picture is the first tree that is wrong."""
     trees = as_trees(read_trees(out.source(path)), clean=True)
-    predicted = model.predict([tree.tokens() for tree in trees], on_no_parse="flat", n_jobs=jobs)
+    check_whole(trees, "evaluate")
+    predicted = model.predict([tree.tokens() for tree in trees], on_no_parse=FRAGMENTS, n_jobs=jobs)
     scores = bracket_scores(trees, predicted)
     names = ("accuracy", "f1", "precision", "recall", "tag_accuracy", "n_sentences", "n_true")
     return out.named(scores, *names), scores.report(), lambda: errors(trees, predicted)
@@ -91,8 +94,8 @@ def demo(seed: int) -> Any:
     variants: dict[str, dict[str, Any]] = {
         "generative grammar": {"solver": PCFG},
         "LaRank, zero-one loss": {"loss": "zero_one"},
-        "LaRank, F1 loss": {},
-        "LaRank, F1 loss, span features": {"span_features": True},
+        "LaRank, F1 loss": {"loss": "f1"},
+        "LaRank, Hamming loss": {},
     }
     for name, changes in variants.items():
         settings = SimpleNamespace(**DEFAULTS | {"random_state": seed} | changes)
@@ -101,7 +104,7 @@ def demo(seed: int) -> Any:
             model.estimate(encoded, 0.0)
         else:
             raise_if_interrupted(model.train(encoded, make_grammar_solver(settings)))
-        predicted = model.predict([tree.tokens() for tree in test], on_no_parse="flat")
+        predicted = model.predict([tree.tokens() for tree in test], on_no_parse=FRAGMENTS)
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
     click.echo(model.result.certificate())
@@ -128,22 +131,37 @@ def _tokens(texts: Any) -> Any:
     return texts
 
 
+class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
+    """A number of children, or "exact" (None)."""
+
+    name = "integer|exact"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return None if value == "exact" else click.IntRange(0).convert(value, param, ctx)
+
+
 @training(solvers=(*SOLVERS, PCFG))
-@choice("--loss", "f1", "hamming", "zero_one", "log", text="A margin, or that of a log-linear grammar.")
+@choice("--loss", "hamming", "f1", "zero_one", "log", text="A margin, or that of a log-linear grammar.")
 @flag("--probability", "Fit what predict --confidence needs, on trees held out.")
 @choice("--rescaling", "margin", "slack")
 @choice("--penalty", "linear", "quadratic")
 @choice("--terminals", "tags", "words")
 @count("--min-count", 2, "Words: rarer ones are classes.")
-@click.option("--h", "h", type=click.IntRange(0), help="Horizontal Markovisation.  [default: exact rules]")
+@click.option("--h", "h", type=Order(), default=1, show_default=True, help="Horizontal Markovisation, or exact rules.")
 @count("--v", 1, "Vertical Markovisation.")
-@flag("--span-features", "Weights for first and last words, length, split.")
+@click.option(
+    "--span-features/--no-span-features",
+    default=None,
+    help="Weights for first and last words, length, split.  [default: with them, but for pcfg]",
+)
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
 @click.option("--max-unary", type=click.IntRange(0), help="Longest chain of unary rules.  [default: the trees']")
+@flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings of which no more is known.")
 @count("--max-length", 400, "Longest sentence.")
 @count("--max-chart-bytes", 2**31, "Largest chart.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a parser on a file of bracketed trees, one per line or as in a treebank's .mrg files."""
+    is_partial = params.pop("partial", False)
     before, settings = job.start(GrammarModel.load, DEFAULTS, params)
     generative = settings.solver == PCFG
     if generative and settings.span_features:
@@ -151,7 +169,12 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     if before is not None and (generative or before.result is None):
         raise ValueError("--warm-start has no meaning with relative frequencies: they are no training to continue")
     solver = None if generative else make_grammar_solver(settings)
-    model, trees = prepare(settings, as_trees(read_trees(path), clean=True), before)
+    known = as_trees(read_trees(path), clean=True)
+    if generative or not is_partial:
+        check_whole(known, "training with --solver pcfg" if generative else "training without --partial")
+    model, trees = prepare(settings, known, before)
+    with job.warnings():
+        trees = [trees[i] for i in model.learnable(trees, None)]
     grammar = model.oracle.grammar
     job.announce(
         f"{len(trees)} trees, {len(grammar.rules)} rules, {len(grammar.nodes)} nonterminals, {len(grammar.terminals)} "
@@ -164,5 +187,5 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     return job.end(model)
 
 
-DEFAULTS = defaults(command)
+DEFAULTS = defaults(command, "partial")
 TASK = Task(command, GrammarModel.load, predict, evaluate, inspect, demo, has_trees=True)

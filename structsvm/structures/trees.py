@@ -15,6 +15,9 @@ from typing import Any, BinaryIO
 from structsvm.features.sources import DamagedFileError, load_text
 from structsvm.new_file import new_file
 
+# Labels of trees that are known in part, see `structsvm.structures.known_trees`.
+UNKNOWN_LABEL, STRETCH = "_", "..."
+
 _NOT_A_LABEL = re.compile(r"[\s()]")
 _SPACE = re.compile(r"\s")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
@@ -373,8 +376,10 @@ def merge_repeats(tree: Tree) -> Tree:
                 while next(reversed(chain)) != node.label:
                     chain.popitem()
                 return chain[node.label], chain
-        chain[node.label] = Tree(node.label, (c if isinstance(c, str) else c[0] for c in children))
-        return chain[node.label], chain
+        made = Tree(node.label, (c if isinstance(c, str) else c[0] for c in children))
+        if node.label not in (UNKNOWN_LABEL, STRETCH):
+            chain[node.label] = made
+        return made, chain
 
     return tree.map(make)[0]
 

@@ -19,7 +19,7 @@ from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, is_nothing, prepare, trees_of
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, check_whole, is_nothing, prepare, trees_of
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 
 
@@ -36,7 +36,7 @@ class GrammarParser(StructureEstimator):
         Default "larank". A name, to which `C`, `rescaling`, `penalty`, `max_iter`, `tol`, `random_state` and
         `checkpoint` apply; a solver object with parameters of its own; or "pcfg", the generative baseline: relative
         frequencies instead of training.
-    loss : {"f1", "hamming", "zero_one", "log"}, default="f1"
+    loss : {"hamming", "f1", "zero_one", "log"}, default="hamming"
         What training minimises, see `structsvm.oracles.cky.CKYOracle`. "log": not a margin but the conditional
         likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`.
     probability : bool, default=False
@@ -49,19 +49,20 @@ class GrammarParser(StructureEstimator):
     min_count : int, default=2
         For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are. With 1 there
         are no classes, and no tree for a sentence with an unknown word.
-    h : int, optional
+    h : int or None, default=1
         Horizontal Markovisation; None: exactly the rules of the treebank.
     v : int, default=1
         Vertical Markovisation: labels know their v - 1 nearest ancestors.
-    span_features : bool, default=False
+    span_features : bool, optional
         Whether nodes have weights for their first and last words, those around them, their length and their split.
+        None: yes, but for "pcfg".
     max_unary : int, optional
         Longest chain of unary rules; None: as long as in the training trees.
     clean : bool, default=True
         Take traces, empty nodes and functions (what follows ``-`` or ``=`` in a label) off the training trees.
-    on_no_parse : {"flat", "raise"}, default="flat"
-        For a sentence that the grammar does not cover: all words side by side under the heaviest start symbol, or a
-        `NoParseError`.
+    on_no_parse : {"fragments", "flat", "raise"}, default="fragments"
+        For a sentence that the grammar does not cover: the fewest constituents side by side under the heaviest start
+        symbol, and of these the best; its words there; or a `NoParseError`.
     smoothing : float, default=0.0
         For "pcfg": added to each rule's count.
     max_length : int, default=400
@@ -111,18 +112,18 @@ class GrammarParser(StructureEstimator):
         C: float | Literal["auto"] | None = "auto",
         *,
         solver: str | Solver = "larank",
-        loss: str = "f1",
+        loss: str = "hamming",
         probability: bool = False,
         rescaling: str = "margin",
         penalty: str = "linear",
         terminals: str = "tags",
         min_count: int = 2,
-        h: int | None = None,
+        h: int | None = 1,
         v: int = 1,
-        span_features: bool = False,
+        span_features: bool | None = None,
         max_unary: int | None = None,
         clean: bool = True,
-        on_no_parse: str = "flat",
+        on_no_parse: str = "fragments",
         smoothing: float = 0.0,
         max_length: int = 400,
         max_chart_bytes: int = 2**31,
@@ -165,7 +166,7 @@ class GrammarParser(StructureEstimator):
     _requires_y = False
     _constraints = SOLVER_CHOICE | {
         "solver": (Options(*SOLVERS, PCFG), Kind(Solver, "a Solver")),
-        "loss": Options("f1", "hamming", "zero_one", "log"),
+        "loss": Options("hamming", "f1", "zero_one", "log"),
         "probability": FLAG,
         "rescaling": Options("margin", "slack"),
         "penalty": Options("linear", "quadratic"),
@@ -173,10 +174,10 @@ class GrammarParser(StructureEstimator):
         "min_count": Interval(Integral, 1),
         "h": (Interval(Integral, 0), Options(None)),
         "v": Interval(Integral, 1),
-        "span_features": FLAG,
+        "span_features": (FLAG, Options(None)),
         "max_unary": (Interval(Integral, 0), Options(None)),
         "clean": FLAG,
-        "on_no_parse": Options("flat", "raise"),
+        "on_no_parse": Options("fragments", "flat", "raise"),
         "smoothing": Interval(Real, 0.0),
         "max_length": Interval(Integral, 1),
         "max_chart_bytes": Interval(Integral, 1, 2**63 - 1, closed="both"),
@@ -192,7 +193,10 @@ class GrammarParser(StructureEstimator):
         ----------
         X : list of trees, or of sentences if there is y
             A tree is a `structsvm.structures.trees.Tree`, bracketed text, or ``nltk.Tree``; a sentence as `predict`
-            takes it.
+            takes it. Trees may be known in part: a node ``_`` is a bracket whose label is not known, and a node ``...``
+            stands for siblings of which only the brackets in it are known (see `structsvm.structures.known_trees`).
+            With ``loss="log"`` training maximises the likelihood of what is known; with a margin, such trees are
+            completed and trained on in turn (`structsvm.LatentSVM`). C is chosen on those that are known whole.
         y : list of trees, optional
             Those of the sentences. None: the trees X are inputs and outputs in one.
         sample_weight : array-like of shape (n_trees,), optional
@@ -206,9 +210,15 @@ class GrammarParser(StructureEstimator):
         ------
         ValueError
             For a parameter out of range, a tree that is none or is too long, a sentence with other tokens than its tree
-            (the message names parameter, tree or sentence).
+            (the message names parameter, tree or sentence); if no tree is left to train on, or with
+            ``on_no_parse="raise"``, for one known in part with which no tree of the grammar agrees.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
+
+        Warns
+        -----
+        AdviceWarning
+            There are trees known in part that are left out, as no tree of the grammar agrees with them.
         """
         if isinstance(self.solver, str) and self.solver == PCFG:
             return self._estimate(X, y, sample_weight)
@@ -247,7 +257,9 @@ class GrammarParser(StructureEstimator):
             raise ValueError("sample_weight has no meaning for solver='pcfg'")
         if self.span_features:
             raise ValueError("span_features=True has no meaning for solver='pcfg': a generative grammar has only rules")
-        model, encoded = prepare(self, trees_of(X, y, self))
+        trees = trees_of(X, y, self)
+        check_whole(trees, "solver='pcfg'")
+        model, encoded = prepare(self, trees)
         model.params = self.get_params(deep=False)
         model.estimate(encoded, self.smoothing)
         self._adopt(model)
@@ -260,7 +272,10 @@ class GrammarParser(StructureEstimator):
         trees = trees_of(X, y, self)
         if before is not None and before.result is None:
             before = None  # relative frequencies are no training to go on from
-        return *prepare(self, trees, before), checked_sample_weight(sample_weight, len(trees))
+        weight = checked_sample_weight(sample_weight, len(trees))
+        model, encoded = prepare(self, trees, before)
+        chosen = model.learnable(encoded, self.on_no_parse)
+        return model, [encoded[i] for i in chosen], None if weight is None else weight[chosen]
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -282,34 +297,38 @@ class GrammarParser(StructureEstimator):
         Warns
         -----
         AdviceWarning
-            With ``on_no_parse="flat"``: there are sentences that the grammar does not cover.
+            There are sentences that the grammar does not cover; says how many.
         """
         model, X = self._fitted(), list(X)
         if self.on_no_parse == "raise":
             return model.predict(X, on_no_parse="raise", n_jobs=self._threads)
         trees = model.predict(X, on_no_parse=None, n_jobs=self._threads)
         without = warned_of([i for i, tree in enumerate(trees) if tree is None and not is_nothing(X[i])], len(X))
-        return [model.flat(X[i]) if i in without else tree for i, tree in enumerate(trees)]
+        return [model.fallback(X[i], self.on_no_parse) if i in without else tree for i, tree in enumerate(trees)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
         """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
         of a sentence without words).
 
         With `probabilities` the tree's probability stands in the place of its score: among all trees of the grammar, at
-        `temperature_`. For a sentence that the grammar does not cover, `on_no_parse` says: the flat tree
-        with score -inf (probability 0), or an error.
+        `temperature_`. For a sentence that the grammar does not cover, `on_no_parse` says: a tree with
+        score -inf (probability 0), or an error.
         """
         model, X = self._fitted(), list(X)
         if self.on_no_parse == "raise":
             return list(model.predict_kbest(X, k, on_no_parse="raise", probabilities=probabilities))
         ranked = list(model.predict_kbest(X, k, on_no_parse=None, probabilities=probabilities))
         without = warned_of([i for i, trees in enumerate(ranked) if trees and trees[0][0] is None], len(X))
-        return [[(model.flat(X[i]), trees[0][1])] if i in without else trees for i, trees in enumerate(ranked)]
+        return [
+            [(model.fallback(X[i], self.on_no_parse), trees[0][1])] if i in without else trees
+            for i, trees in enumerate(ranked)
+        ]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the bracketing F1, as EVALB counts it, of the predictions for the sentences of trees: X, or y."""
         self._fitted()
         trees = trees_of(X, y, self)
+        check_whole(trees, "score")
         return bracket_scores(trees, self.predict([tree.tokens() for tree in trees])).f1
 
     # ---- views ---------------------------------------------------------------------------------
@@ -351,9 +370,9 @@ def warned_of(without: list[int], n: int) -> set[int]:
     """The indices of the sentences without a parse, after a warning if there are any."""
     if without:
         warn(
-            f"the grammar has no tree for {len(without)} of {n} sentences (sentence {without[0]} is the first), which "
-            "get flat ones: h=0 or h=1 makes rules that were not seen, terminals='words' with min_count=2 knows "
-            "classes of unknown words; on_no_parse='raise' stops instead",
+            f"the grammar has no tree for {len(without)} of {n} sentences ({len(without) / n:.1%}; sentence "
+            f"{without[0]} is the first); on_no_parse says what they get. h=0 makes more rules that were not seen, "
+            "terminals='words' with min_count=2 knows classes of unknown words; on_no_parse='raise' stops instead",
             AdviceWarning,
         )
     return set(without)

@@ -13,12 +13,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
-from structsvm.structures.trees import Tree, clean_tree, escaped, merge_repeats, parse_tree
+from structsvm.structures.known_trees import is_partial, known_rules
+from structsvm.structures.trees import (
+    STRETCH,
+    UNKNOWN_LABEL,
+    Tree,
+    clean_tree,
+    escaped,
+    merge_repeats,
+    parse_tree,
+)
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import described
 from structsvm.tasks.common.selection import Held, first_scale
@@ -27,6 +38,7 @@ from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
 
 PCFG = "pcfg"
+FRAGMENTS = "fragments"
 
 # A rule as ids: nonterminals from 0 up, terminals from -1 down.
 RULES = {
@@ -67,6 +79,38 @@ class GrammarModel(CalibratedStructures):
 
     def n_examples(self, data: Any) -> int:
         return len(data)
+
+    def is_open(self, data: Any) -> bool:
+        return any(map(is_partial, data))
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        chosen = [i for i, tree in enumerate(data) if not is_partial(tree)]
+        return [data[i] for i in chosen], None if sample_weight is None else sample_weight[chosen]
+
+    def completing(self, solver: Any, data: Any) -> Any:
+        """The likelihood of what is known needs no completions."""
+        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
+
+    def learnable(self, data: Any, on_no_parse: Any) -> list[int]:
+        """The indices of the trees but those known in part with which no tree of the grammar agrees; warns of these.
+
+        Raises
+        ------
+        ValueError
+            If there is one and `on_no_parse` is "raise", or if none is left; the message names the tree.
+        """
+        why = self.oracle.disagreeing(data) if self.is_open(data) else {}
+        if why:
+            first = min(why)
+            if on_no_parse == "raise" or len(why) == len(data):
+                raise ValueError(f"tree {first}: {why[first]}")
+            warn(
+                f"{len(why)} of {len(data)} trees ({len(why) / len(data):.1%}) are left out: no tree of the grammar "
+                f"agrees with what is known of them (tree {first} is the first: {why[first]}). Rules are those of "
+                "nodes that are known with their children; on_no_parse='raise' stops instead",
+                AdviceWarning,
+            )
+        return [i for i in range(len(data)) if i not in why]
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         return [data[i] for i in train], [data[i] for i in test]
@@ -136,7 +180,7 @@ class GrammarModel(CalibratedStructures):
         if on_no_parse == "raise":
             terminals, _ = self._encoded(sentence)
             raise NoParseError(f"sentence {i}: the grammar has no tree for {' '.join(terminals)!r:.200}")
-        return None if on_no_parse is None else self.flat(sentence)
+        return None if on_no_parse is None else self.fallback(sentence, on_no_parse)
 
     def predict_kbest(
         self, sentences: Any, k: Any, *, on_no_parse: str | None = "raise", probabilities: bool = False
@@ -168,26 +212,39 @@ class GrammarModel(CalibratedStructures):
         check_sentence(sentence)
         return self.terminals.of_sentence(sentence, self.oracle.grammar)
 
-    def flat(self, sentence: Any) -> Any:
-        """All words under the heaviest start symbol, each with its tag: the one given, or its terminal's best."""
+    def fallback(self, sentence: Any, on_no_parse: Any = FRAGMENTS) -> Any:
+        """A tree for a sentence that the grammar does not cover.
+
+        Constituents, or ("flat") words, side by side under the heaviest start symbol. A word alone has a tag: the one
+        given, or its terminal's best.
+        """
         terminals, words = self._encoded(sentence)
-        grammar = self.oracle.grammar
-        nodes = []
-        for token, terminal, word in zip(sentence, terminals, words, strict=True):
-            if isinstance(word, Tree):
-                nodes.append(word)
-            elif not isinstance(token, str):
-                nodes.append(Tree(token[1], (word,)))
-            else:
-                terminal_id = grammar.terminal_number.get(terminal, -1)
-                tags = [
-                    (self.weights[grammar.arrays["lexical_feature"][k]], grammar.nodes[node])
-                    for (node, t), k in grammar.lexical_number.items()
-                    if t == terminal_id
-                ]
-                nodes.append(self._plain(Tree(max(tags)[1], (word,))) if tags else word)
+        nodes = [self._tagged(*token) for token in zip(sentence, terminals, words, strict=True)]
+        if on_no_parse == FRAGMENTS:
+            alone, k, pieces = nodes, 0, self.oracle.fragments(terminals, self.weights, words=words)
+            nodes = []
+            for piece in pieces:
+                nodes.append(alone[k] if piece is words[k] else self._plain(piece))
+                k += len(piece.leaves()) if isinstance(piece, Tree) else 1
         starts = self.weighted_starts()
-        return Tree(max(starts, key=lambda name: starts[name]), nodes)
+        label = max(starts, key=lambda name: starts[name])
+        is_root = len(nodes) == 1 and isinstance(nodes[0], Tree) and nodes[0].label == label
+        return nodes[0] if is_root else Tree(label, nodes)
+
+    def _tagged(self, token: Any, terminal: Any, word: Any) -> Any:
+        """A word with its tag."""
+        if isinstance(word, Tree):
+            return word
+        if not isinstance(token, str):
+            return Tree(token[1], (word,))
+        grammar = self.oracle.grammar
+        terminal_id = grammar.terminal_number.get(terminal, -1)
+        tags = [
+            (self.weights[grammar.arrays["lexical_feature"][k]], grammar.nodes[node])
+            for (node, t), k in grammar.lexical_number.items()
+            if t == terminal_id
+        ]
+        return self._plain(Tree(max(tags)[1], (word,))) if tags else word
 
     # ---- views of the weights ---------------------------------------------------------------------------
 
@@ -324,16 +381,29 @@ def _check_tokens(sentence: Any, tokens: Any, kind: Any) -> None:
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
         given = token if isinstance(token, (tuple, list)) else (token,)
         wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)
+        if len(given) == 2 and tag in (None, UNKNOWN_LABEL, STRETCH):
+            wanted = (word, given[1])  # a tag that the tree does not tell
         if [escaped(str(part)) for part in given] != [escaped(str(part)) for part in wanted]:
             raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
 
 
+def check_whole(trees: Any, what: str) -> None:
+    """Raise ValueError, naming the tree and what needs it whole, for one that is known in part."""
+    for i, tree in enumerate(trees):
+        if is_partial(tree):
+            raise ValueError(f"tree {i}: it is known in part ('_' or '...'), and {what} needs whole trees")
+
+
 def encode_trees(terminals: Any, v: Any, trees: Any, grammar: Any = None) -> Any:
-    """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree."""
+    """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree.
+
+    Those known in part have no annotated labels: a label is that of any ancestors.
+    """
     encoded = []
     for i, tree in enumerate(trees):
         try:
-            encoded.append(annotate(terminals.of_tree(tree, grammar), v))
+            made = terminals.of_tree(tree, grammar)
+            encoded.append(made if is_partial(made) else annotate(made, v))
         except ValueError as error:
             raise ValueError(f"tree {i}: {error}") from None
     return encoded
@@ -354,11 +424,17 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         n = len(tree.leaves())
         if n > params.max_length:
             raise ValueError(f"tree {i}: {n} words are more than the cap max_length={params.max_length}")
-    rules = dict.fromkeys(rule for tree in encoded for rule in rules_of(tree))
+    rules = dict.fromkeys(
+        rule for tree in encoded for rule in (known_rules(tree, params.v) if is_partial(tree) else rules_of(tree))
+    )
     if params.terminals == "words":
         rare = [rule for rule in rules if any(isinstance(s, Terminal) and s.name.startswith("<unk") for s in rule.rhs)]
         rules |= dict.fromkeys(Rule(rule.lhs, (Terminal(UNKNOWN),)) for rule in rare if len(rule.rhs) == 1)
-    starts = tuple(dict.fromkeys(tree.label for tree in encoded))
+    starts = tuple(dict.fromkeys(tree.label for tree in encoded if tree.label not in (UNKNOWN_LABEL, STRETCH)))
+    if not starts or not rules:
+        raise ValueError(
+            "no tree is known with its root, or no node with its children: there is no grammar to read off"
+        )
     longest = max(_longest_chain(tree) for tree in encoded)
     grammar = Grammar(
         rules,
@@ -370,7 +446,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     oracle = CKYOracle(
         grammar,
         loss=params.loss,
-        span_features=params.span_features,
+        span_features=params.solver != PCFG if params.span_features is None else params.span_features,
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,
     )
@@ -383,7 +459,7 @@ def _longest_chain(tree: Any) -> Any:
 
     def make(node: Any, children: Any) -> Any:
         only = len(children) == 1 and isinstance(node.children[0], Tree)
-        lengths.append(children[0] + 1 if only else 0)
+        lengths.append(children[0] + (node.label != STRETCH) if only else 0)
         return lengths[-1]
 
     tree.map(make)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from structsvm.structures.trees import Tree, escaped
+from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, escaped
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
 
@@ -64,7 +64,7 @@ class Terminals:
                 )
             )
         for word, tag in tree.tokens():
-            if tag is None:
+            if tag in (None, UNKNOWN_LABEL, STRETCH):
                 raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
         if tree.is_preterminal:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")

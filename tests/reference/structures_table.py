@@ -22,7 +22,8 @@ from dependency_reference import ReferenceArcs, all_heads
 from dual_reference import constraint
 from python_oracles import FORMS, Multiclass
 from taxonomy_reference import ReferenceTaxonomy, random_edges
-from tree_reference import ReferenceGrammar, as_text, random_grammar, random_sentence
+from tree_reference import ReferenceGrammar, as_text, hidden, random_grammar, random_sentence
+from tree_reference import agrees as agrees_in_part
 
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.tokens import Tokens
@@ -375,6 +376,14 @@ class Trees(Case):
 
     def tree(self, tree):
         return parse_tree(self.reference.text(tree))
+
+    def knowledge(self, seed):
+        """Of each tree some brackets, labels and siblings; or all of it."""
+        rng, found = np.random.default_rng([seed, 2]), []
+        for trees, k in zip(self.forests, self.true, strict=True):
+            known = trees[k] if rng.random() < 0.2 else hidden(rng, trees[k])
+            found.append((self.tree(known), np.array([agrees_in_part(known, tree) for tree in trees])))
+        return found
 
     @cached_property
     def Y(self):

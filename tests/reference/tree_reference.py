@@ -109,6 +109,79 @@ class ReferenceGrammar:
         return f"({label} {' '.join(c if isinstance(c, str) else self.text(c) for c in children)})"
 
 
+# ---- trees known in part ---------------------------------------------------------------------------
+
+UNKNOWN_LABEL, STRETCH = "_", "..."
+
+
+def width(node):
+    return 1 if isinstance(node, str) else sum(map(width, node[1]))
+
+
+def agrees(known, tree):
+    """Whether a tree agrees with what is known of it: node by node, without spans that are not allowed."""
+    if isinstance(known, str) or isinstance(tree, str):
+        return known == tree
+    if known[0] == STRETCH:
+        return width(known) == width(tree) and has_brackets(known, [tree])
+    return known[0] in (UNKNOWN_LABEL, category(tree[0])) and siblings_agree(known[1], tree[1])
+
+
+def siblings_agree(known, children):
+    if not known:
+        return not children
+    if isinstance(known[0], str) or known[0][0] != STRETCH:
+        return bool(children) and agrees(known[0], children[0]) and siblings_agree(known[1:], children[1:])
+    return any(
+        sum(map(width, children[:k])) == width(known[0])
+        and has_brackets(known[0], children[:k])
+        and siblings_agree(known[1:], children[k:])
+        for k in range(1, len(children) + 1)
+    )
+
+
+def has_brackets(stretch, forest):
+    """Whether each bracket of a stretch is somewhere in a forest over the same words."""
+    begin = 0
+    for part in stretch[1]:
+        if not isinstance(part, str):
+            inner = [part] if part[0] != STRETCH else [p for p, _ in placed(part, 0)]
+            starts = [0] if part[0] != STRETCH else [i for _, i in placed(part, 0)]
+            for bracket, i in zip(inner, starts):
+                if not any(at == begin + i and agrees(bracket, node) for node, at in nodes_of(forest)):
+                    return False
+        begin += width(part)
+    return True
+
+
+def placed(stretch, begin):
+    """The brackets of a stretch, those of stretches in it too, with their places."""
+    for part in stretch[1]:
+        if not isinstance(part, str):
+            yield from placed(part, begin) if part[0] == STRETCH else [(part, begin)]
+        begin += width(part)
+
+
+def nodes_of(forest, begin=0):
+    for tree in forest:
+        if not isinstance(tree, str):
+            yield tree, begin
+            yield from nodes_of(tree[1], begin)
+        begin += width(tree)
+
+
+def hidden(rng, tree):
+    """A tree of which some brackets, labels and siblings are not known."""
+    label, children = tree
+    parts = [child if isinstance(child, str) else hidden(rng, child) for child in children]
+    if rng.random() < 0.3:
+        a, b = sorted(rng.integers(0, len(parts) + 1, 2).tolist())
+        if a < b:
+            parts[a:b] = [(STRETCH, tuple(parts[a:b]))]
+    kind = rng.choice([label, UNKNOWN_LABEL, STRETCH], p=[0.5, 0.15, 0.35])
+    return str(kind), tuple(parts)
+
+
 def random_grammar(rng, n_nonterminals=3, n_terminals=2, n_rules=8):
     """Rules over S, A, B ... and 'a', 'b' ...: each nonterminal has a lexical rule; the rest of any shape."""
     names = "SABCDEFG"[:n_nonterminals]

@@ -32,7 +32,7 @@ def likelihoods(parser, trees):
 
 @pytest.fixture(scope="module")
 def log_linear():
-    return GrammarParser(loss="log", C=1.0, random_state=0).fit(TRAIN)
+    return GrammarParser(loss="log", C=1.0, h=None, span_features=False, random_state=0).fit(TRAIN)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_the_log_loss_trains_a_log_linear_grammar(log_linear):
     assert log_linear.temperature_ == 1.0
     assert log_linear.result_.dual == pytest.approx(log_linear.result_.primal, rel=1e-6)  # moments are float32
     own = ConditionalLikelihood(1.0, random_state=0)
-    by_object = GrammarParser(loss="log", solver=own).fit(TRAIN)
+    by_object = GrammarParser(loss="log", solver=own, h=None, span_features=False).fit(TRAIN)
     np.testing.assert_array_equal(by_object.coef_, log_linear.coef_)
     assert log_linear.score(TEST) > 0.6
     # The primal is the objective: likelihoods by enumeration, and the norm.
@@ -110,7 +110,7 @@ def test_files_and_the_command_line(margin, tmp_path):
     (((tree, p),),) = margin.predict_kbest([SHORT], 1, probabilities=True)
     first, blank, flat = out.split("# 1 ")[1], out.splitlines()[2], out.split("# 1 ")[2]
     assert first.startswith(f"{p:.6f}\n{tree}\n") and blank == "" and flat.startswith("0.000000\n")
-    assert "1 of 2 sentences are not covered" in err
+    assert "1 of 2 sentences (50.0%) are not covered" in err
     run(tmp_path, "train", "grammar", "t.mrg", "-m", "log", "-C", "1", "--loss", "log", "-q")
     out, _ = run(tmp_path, "predict", "log", "x", "--confidence", "-k", "2")
     assert out.count("# 2 ") == 1
