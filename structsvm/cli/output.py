@@ -129,22 +129,22 @@ def parameters(params: dict[str, Any], defaults: Any) -> None:
     click.echo("parameters: " + (", ".join(f"{k}={shorten(repr(v), 60)}" for k, v in changed.items()) or "defaults"))
 
 
-def heading(model: Any, text: str, defaults: Any = None, more: str = "") -> None:
-    """Print what a model is, its parameters that are not the defaults, more about it, and its certificate."""
+def heading(model: Any, text: str, defaults: Any = None, more: str = "", *, describe: Any = None) -> None:
+    """Print what a model is, its parameters that are not the defaults, more about it, and its `certificate`."""
     click.echo(text)
     if defaults is not None:
         parameters(model.params, defaults)
     if more:
         click.echo(more)
-    certificate(model)
+    certificate(model, describe)
 
 
-def certificate(model: Any) -> None:
-    """Print how C was chosen, if it was, and the certificate of a trained model."""
+def certificate(model: Any, describe: Any = None) -> None:
+    """Print how C was chosen, if it was, and the certificate of a trained model, or ``describe(model)``."""
     if model.choice is not None:
         click.echo(model.choice.text)
     if model.result is not None:
-        click.echo(model.result.certificate())
+        click.echo(describe(model) if describe else model.result.certificate())
 
 
 def heaviest(weights: Any, top: int, name: Any, precision: str = ".3f") -> None:

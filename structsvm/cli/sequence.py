@@ -66,7 +66,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     bigrams = f"{oracle.n_bigrams} bigrams, " if oracle.n_bigrams else ""
     labels = ", ".join(map(str, model.labels))
     sizes = f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}"
-    out.heading(model, text, DEFAULTS, sizes)
+    out.heading(model, text, DEFAULTS, sizes, describe=certificates)
     names, weights, transition = model.encoder.feature_names, model.emission(), model.transition()
     bigram, bigram_names = model.bigram(), model.encoder.bigram_names
 
@@ -80,6 +80,13 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         if oracle.n_bigrams:
             out.heaviest(bigram[:, :, k].ravel(), top, named)
         click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
+
+
+def certificates(model: Any) -> str:
+    """A line per training."""
+    if len(model.results) < 2:
+        return model.result.certificate()
+    return "\n".join(f"loss {loss}: {result.certificate()}" for loss, result in model.results.items())
 
 
 def demo(seed: int) -> Any:
@@ -155,7 +162,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @choice(
     "--loss",
     *("auto", "hamming", "zero_one", "log"),
-    text="Margin of wrong labels or sequences; or that of a CRF; auto: chosen on held-out examples.",
+    text="Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.",
 )
 @click.option("--probability/--no-probability", default=True, show_default=True, help="Find a margin's temperature.")
 @click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
@@ -180,7 +187,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
-    return job.run(model, (tokens, label_ids), solver, vars(settings), draw=picture)
+    return job.run(model, (tokens, label_ids), solver, vars(settings), describe=certificates, draw=picture)
 
 
 DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(command, "partial")

@@ -202,9 +202,9 @@ class KernelSearch(Search):
         gammas = [(self._kernel(key).gamma, *row[:3]) for key, row in sorted(bests.items())]
         return replace(choice, gamma=self._kernel(k).gamma, gammas=gammas)
 
-    def _divisions(self, most: int = 1) -> Iterator[Any]:
+    def _divisions(self) -> Iterator[Any]:
         """Yield samples: lists of pairs of examples to train on and to judge by."""
-        turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super()._divisions(most)]
+        turns = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in super()._divisions()]
         if len(turns) != 1:
             yield from [turns] * bool(turns)
             return

@@ -34,8 +34,6 @@ from structsvm.solvers.larank import LaRank
 # Fewer examples than LEAST are not divided at all; from MANY on, one part of them is enough.
 LEAST, MANY = 20, 300
 PARTS, PARTS_OF_FEW = 5, 3
-# Parts of many that are held out in turn where losses are compared, at most.
-TURNS = 3
 
 # In units of 1 / scale: where the path begins, and how many values it has at most. Beyond 100 hardly an example's box
 # holds it, and a larger C changes nothing.
@@ -80,6 +78,10 @@ class Choice:
         That of the table, if losses were compared.
     losses : dict of (C, score, standard error)
         The best C of each of them.
+    scales : dict of float
+        By loss, what weights are multiplied by before they are added; empty: those of `loss` are the model.
+    total : (score, standard error) or None
+        Of that sum.
     gamma : float or None
         That of the table, if gammas of a kernel were compared.
     gammas : list of (gamma, C, score, standard error)
@@ -94,6 +96,8 @@ class Choice:
     losses: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     gamma: float | None = None
     gammas: list[Gamma] = field(default_factory=list)
+    scales: dict[str, float] = field(default_factory=dict)
+    total: tuple[float, float] | None = None
 
     @property
     def is_at_edge(self) -> bool:
@@ -113,6 +117,8 @@ class Choice:
         about: dict[str, Any] = {"metric": self.metric, "n_held_out": self.n_held_out}
         if self.loss is not None:
             about |= {"loss": self.loss, "losses": dict(self.losses)}
+        if self.scales:
+            about |= {"scales": dict(self.scales), "sum": self.total}
         if self.gamma is not None:
             about |= {"gamma": self.gamma, "gammas": np.array(self.gammas)}
         return about | {"C": C, "score": score, "error": error, "passes": passes}
@@ -120,6 +126,10 @@ class Choice:
     @property
     def text(self) -> str:
         """One line: what was chosen, and how sure that is."""
+        if self.total is not None:
+            parts = [f"{loss!r} at C = {C:g} ({self._value(score)})" for loss, (C, score, _) in self.losses.items()]
+            sums = f"{self._value(self.total[0])} +- {self._value(self.total[1])}"
+            return f"losses {' and '.join(parts)}, added (held-out {self.metric} {sums})"
         best, *others = ranking(self.metric, self.table)
         text = ""
         if self.gamma is not None:
@@ -143,6 +153,8 @@ class Choice:
         about = {"C": self.C, "metric": self.metric, "table": table, "n_held_out": self.n_held_out}
         if self.loss is not None:
             about |= {"loss": self.loss, "losses": {name: list(row) for name, row in self.losses.items()}}
+        if self.total is not None:
+            about |= {"scales": dict(self.scales), "sum": list(self.total)}
         if self.gamma is not None:
             about |= {"gamma": self.gamma, "gammas": [list(row) for row in self.gammas]}
         return about
@@ -159,13 +171,19 @@ class Choice:
         losses = {str(name): (float(C), float(score), float(error)) for name, (C, score, error) in losses.items()}
         if loss is not None and loss not in losses:
             raise ValueError(f"a choice of the loss {loss!r:.80}")
+        scales, total = {str(name): float(scale) for name, scale in value.get("scales", {}).items()}, None
+        if scales:
+            total = (float(value["sum"][0]), float(value["sum"][1]))
+            if scales.keys() != losses.keys() or not all(0.0 < scale < np.inf for scale in scales.values()):
+                raise ValueError(f"a sum of losses by {scales!r:.80}")
         gamma, rows = value.get("gamma"), value.get("gammas", ())
         gammas = [(float(width), float(C), float(score), float(error)) for width, C, score, error in rows]
         if gamma is not None and not (
             np.isfinite(gammas).all() and gamma in [row[0] for row in gammas] and gamma > 0.0
         ):
             raise ValueError(f"a choice of gamma = {gamma!r:.80}")
-        return cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses, gamma, gammas)
+        choice = cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses, gamma, gammas)
+        return replace(choice, scales=scales, total=total)
 
 
 def is_loss(metric: str) -> bool:
@@ -203,6 +221,7 @@ class Part:
 
     def __init__(self, model: Any, data: Any, weight: Any, held_out: Any, solver: Any) -> None:
         self.rows, others = np.flatnonzero(~held_out), np.flatnonzero(held_out)
+        self.held_out = others
         self.model, self.base = model.again(), model.prior()
         self.run: Any = None
         data, self.others = model.divide(data, self.rows, others)
@@ -305,10 +324,14 @@ class Search:
             self.table.append(self.tried(self.parts, C, monitor))
             best = ranking(self.metric, self.table)[0]
             if best is self.table[-1]:
-                self.held = self.last
+                self.keep()
             self.choice = Choice(best[0], self.metric, sorted(self.table), self.n_held_out)
             if len(self.table) - self.table.index(best) > self.patience:
                 break
+
+    def keep(self) -> None:
+        """Keep what is needed of the best value so far, which is the last."""
+        self.held = self.last
 
     def tried(self, parts: Sequence[Part], C: float, monitor: Any) -> Row:
         """Train parts on with a value, and judge them."""
@@ -320,18 +343,8 @@ class Search:
         self.metric, self.n_held_out = self.last.metric, len(self.last.numerator)
         return C, *ratio(*self.last[1:]), n_passes
 
-    def judged_again(self, turn: int, monitor: Any) -> Held | None:
-        """How examples that the path has not held out are predicted with the C that it has chosen; None: all were."""
-        held_out = next(islice(self._divisions(PARTS), turn, None), None) if len(self.parts) == 1 else None
-        if held_out is None:
-            return None
-        self.part = Part(self.model, self.data, self.weight, held_out, self.solver)
-        monitor.try_value(self.choice.C)
-        self.part.train(self.solver.set_params(C=self.choice.C), monitor)
-        return self.part.judged()
-
-    def _divisions(self, most: int = 1) -> Iterator[Any]:
-        """Yield the examples to hold out, as boolean arrays; none if there are too few, and at most `most` if many.
+    def _divisions(self) -> Iterator[Any]:
+        """Yield the examples to hold out, as boolean arrays; none if there are too few.
 
         Examples of one group stay together. Each label keeps its share, and one that is alone is never held out.
         """
@@ -349,7 +362,7 @@ class Search:
             order = order[np.argsort(label[order], kind="stable")]
             order = order[counts[label[order]] > 1]
         n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
-        for k in range(most if n_parts == PARTS else n_parts):
+        for k in range(1 if n_parts == PARTS else n_parts):
             held_out = np.isin(group, order[k::n_parts])
             if held_out.any():
                 yield held_out
@@ -361,15 +374,11 @@ class LossSearch:
     Parameters
     ----------
     searches : list of Search
-        One per loss, which is its model's `loss`, in the order of preference.
-    sure : float
-        Standard errors of the difference by which the score of a loss must be better than that of one before it.
-    enough : int
-        Examples to compare losses by; as long as there are fewer, others are held out, in at most TURNS turns.
+        One per loss, which is its model's `loss`; of equal ones the first is chosen.
     """
 
-    def __init__(self, searches: Any, sure: float = 0.0, enough: int = 0) -> None:
-        self.searches, self.sure, self.enough = searches, sure, enough
+    def __init__(self, searches: Any) -> None:
+        self.searches = searches
         self.search = searches[0]
         for search in searches:
             search.seed = self.search.seed
@@ -383,47 +392,15 @@ class LossSearch:
             self.search = search
             if search.choose(monitor) is None:
                 return None
-        held = self._held(monitor)
-        best = 0
-        for k in range(1, len(held)):
-            if advantage(held[k], held[best]) > self.sure:
-                best = k
-        losses = {
-            search.model.loss: (search.choice.C, *ratio(*one[1:]))
-            for search, one in zip(self.searches, held, strict=True)
-        }
-        return replace(self.searches[best].choice, loss=self.searches[best].model.loss, losses=losses)
-
-    def _held(self, monitor: Any) -> list[Held]:
-        """How examples were predicted with each loss."""
-        held = [[search.held] for search in self.searches]
-        for turn in range(1, TURNS):
-            if len(self.searches) == 1 or sum(len(one.numerator) for one in held[0]) >= self.enough:
-                break
-            for search, parts in zip(self.searches, held, strict=True):
-                self.search = search
-                more = search.judged_again(turn, monitor)
-                if more is None:
-                    return [joined(parts) for parts in held]
-                parts.append(more)
-        return [joined(parts) for parts in held]
+        losses = {search.model.loss: (search.choice.C, *ratio(*search.held[1:])) for search in self.searches}
+        sign = 1.0 if is_loss(self.search.held.metric) else -1.0
+        best = min(self.searches, key=lambda search: sign * losses[search.model.loss][1])
+        return replace(best.choice, loss=best.model.loss, losses=losses)
 
 
 def joined(parts: list[Held]) -> Held:
     """How the examples of several parts were predicted."""
     return Held(parts[0].metric, *(np.concatenate(sums) for sums in list(zip(*parts, strict=True))[1:]))
-
-
-def advantage(held: Held, other: Held) -> float:
-    """By how many standard errors of the difference a score is better than another one on the same examples."""
-    (r, _), (s, _) = ratio(*held[1:]), ratio(*other[1:])
-    difference = s - r if is_loss(held.metric) else r - s
-    deviations = [
-        (one.numerator - x * one.denominator) / (one.denominator.sum() or 1.0) for one, x in ((held, r), (other, s))
-    ]
-    n = len(held.numerator)
-    error = math.sqrt(n / max(n - 1, 1) * float(((deviations[0] - deviations[1]) ** 2).sum()))
-    return difference / error if error > 0.0 else math.copysign(math.inf, difference) if difference else 0.0
 
 
 def path_solver(solver: Any, seed: int) -> Any:

@@ -61,8 +61,9 @@ class SequenceLabeler(StructureEstimator):
     loss : {"auto", "hamming", "zero_one", "log"}, default="auto"
         A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
-        `solver`, no `class_weight`). "auto": chosen between "log" and "hamming" with C, by held-out examples; "hamming"
-        where C is not "auto" or not to be chosen, and where the log loss is not possible.
+        `solver`, no `class_weight`). "auto": "log" and "hamming", each with a C of its own, and both models' log-odds
+        are added (`structsvm.tasks.sequence.addition`); "hamming" alone where C is not "auto" or not to be chosen, and
+        where the log loss is not possible.
     probability : bool, default=True
         Whether training on a margin finds the temperature at which scores are probabilities: in the end, on sequences
         that are taken out of what was learnt (exact inference and solvers with a dual; the log loss needs none).
@@ -98,10 +99,14 @@ class SequenceLabeler(StructureEstimator):
     validation_ : dict
         What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
         the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"`` also
-        the "loss", and "losses", for each of them (C, score, standard error).
+        the "loss" that these are of, "losses", for each of them (C, score, standard error), "sum", the score of their
+        sum and its standard error, and "scales", the factors of their weights in it.
     loss_ : str
-        The loss that the model was trained with.
+        The loss that the model was trained with; of a sum "log", with which `partial_fit` goes on.
     result_ : Result
+        Of the training with that loss.
+    results_ : dict of str to Result
+        By loss: a sum has two trainings, each with a certificate of its own, and none as a whole.
     n_iter_ : int
     n_features_in_ : int
         Number of distinct features.
@@ -335,6 +340,10 @@ class SequenceLabeler(StructureEstimator):
     @property
     def loss_(self) -> str:
         return self._fitted().loss
+
+    @property
+    def results_(self) -> dict[str, Any]:
+        return self._fitted().results
 
     @property
     def emission_(self) -> Any:

@@ -7,6 +7,7 @@ scikit-learn takes longer than training a chunker.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from itertools import chain, pairwise
 from types import SimpleNamespace
 from typing import Any, Self
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
+from structsvm.checkpoint import check_state
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
@@ -22,19 +24,21 @@ from structsvm.features.matrices import split_rows
 from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
-from structsvm.model_file import under
+from structsvm.model_file import ModelFile, under
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
+from structsvm.result import read_result, result_arrays
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import described
-from structsvm.tasks.common.selection import LOWEST, Held, LossSearch, Search, total_variance
+from structsvm.tasks.common.selection import LOWEST, Held, Search, total_variance
 from structsvm.tasks.common.solver import AUTO, is_log
 from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.sequence.addition import PartSearch, SumSearch
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses, solver_of
@@ -49,10 +53,6 @@ ORACLE = {
 }
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
-
-# By how many standard errors, on how many held-out sequences, a margin must predict better than the log loss does,
-# which is the better one by more where it is (parts of training data: 1.5 F1 on Spanish entities; on tags -0.4 %).
-SURE, ENOUGH = 1.0, 500
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
 # Where the path of the log loss begins: below, hardly anything is learnt.
@@ -75,6 +75,9 @@ class SequenceModel(CalibratedStructures):
         Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
     sets : bool array of shape (n_sets, n_labels)
         Of the present training data: the labels of tokens of which no more is known; see `encode_known`.
+    margin : SequenceModel or None
+        The part of a sum that was trained on a margin; `result` and `state` are then those of the log loss's part,
+        `weights` those of the sum. None: there is one part.
     """
 
     kind = "sequence"
@@ -87,11 +90,17 @@ class SequenceModel(CalibratedStructures):
         self.columns = {"n_features_in_": encoder.n_features}
         self.sets = np.zeros((0, len(labels)), dtype=bool)
         self.origin: Any = None
+        self.margin: Any = None
         self.temperature = temperature_of_loss(oracle)
 
     @property
     def loss(self) -> str:
         return self.oracle.loss_name
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The outcome of each training, by its loss."""
+        return {model.loss: model.result for model in (self, self.margin) if model is not None and model.is_trained}
 
     def with_loss(self, loss: Any) -> Any:
         """The same model, to be trained with another loss."""
@@ -103,23 +112,50 @@ class SequenceModel(CalibratedStructures):
     # ---- training -------------------------------------------------------------------------------
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
-        """As `TaskModel.train`; where the loss is to be chosen, a first `fit` chooses it with C."""
-        if self.params.get("loss") == AUTO:
-            if self.is_open(data) and not (self.is_trained and (resume or passes is not None)):
-                solver = self._take_loss(self.losses_to_choose(data)[0], solver)
-            if options.get("choose") and passes is None and not (resume and self.is_trained):
-                solver = copy.copy(solver)
-                self.bind(data, solver, options.get("sample_weight"))  # whose errors name sequences of the whole
-                if self.choice is None:
-                    monitor = options.get("monitor") or Monitor()
-                    partial = self._choose(data, solver, options.get("sample_weight"), monitor)
-                    if partial is not None:
-                        return partial
-                options["choose"] = self.choice is not None
-                if self.choice is not None and self.choice.loss is not None:
-                    solver = self._take_loss(self.choice.loss, solver)
-            solver = self._take_loss(self.loss, solver)
-        return super().train(data, solver, passes=passes, resume=resume, **options)
+        """As `TaskModel.train`; where the loss is to be chosen, a first `fit` trains with each, and adds."""
+        margin, self.margin = self.margin, None
+        if self.params.get("loss") != AUTO:
+            return super().train(data, solver, passes=passes, resume=resume, **options)
+        goes_on = self.is_trained and (resume or passes is not None)
+        if self.is_open(data) and not goes_on:
+            solver = self._take_loss(self.losses_to_choose(data)[0], solver)
+        if not goes_on and passes is None and options.get("choose"):
+            solver = copy.copy(solver)
+            self.bind(data, solver, options.get("sample_weight"))  # whose errors name sequences of the whole
+            if self.choice is None:
+                monitor = options.get("monitor") or Monitor()
+                partial = self._choose(data, solver, options.get("sample_weight"), monitor)
+                if partial is not None:
+                    return partial
+            options["choose"] = self.choice is not None
+            if self.choice is not None and self.choice.loss is not None:
+                solver = self._take_loss(self.choice.loss, solver)
+        solver = self._take_loss(self.loss, solver)
+        adds = passes is None and options.get("choose") and self.choice is not None and self.choice.scales
+        if goes_on and adds:  # on other data than before, the sum goes on as one model
+            problem, _ = self.bind(data, solver, options.get("sample_weight"))
+            adds = self.state is not None and problem.fingerprint() == self.fingerprint
+        run = super().train(data, solver, passes=passes, resume=resume, **options)
+        return self._with_margin(margin, data, options.get("sample_weight"), run, resume=resume) if adds else run
+
+    def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
+        """Train the other part of a sum, or resume `margin`, and add it; returns the run that has ended last."""
+        scales = self.choice.scales
+        if run.status != "interrupted":
+            if margin is None or not resume:
+                (loss,) = scales.keys() - {self.loss}
+                margin = self.with_loss(loss)
+                margin.result = margin.state = None
+            margin, solver = margin.again(), solver_of(self.params, margin.loss)
+            margin.calibrates, solver.checkpoint = False, None
+            solver.set_params(C=self.choice.losses[margin.loss][0])
+            run = margin.train(data, solver, sample_weight=sample_weight, resume=resume)
+            if run.status == "interrupted":
+                self.result = dataclasses.replace(self.result, status=run.status)
+        if margin is not None:
+            self.margin = margin
+            self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
+        return run
 
     def _take_loss(self, loss: Any, solver: Any) -> Any:
         """Train with a loss from now on; returns the solver, or another one if it is none for that."""
@@ -141,19 +177,19 @@ class SequenceModel(CalibratedStructures):
             tokens, label_ids, model.origin = fragments(data[0], data[1], len(self.labels))
             data = tokens, label_ids
             sample_weight = None if sample_weight is None else sample_weight[model.origin]
-        if len(losses) < 2 or self.choice is not None:
+        if len(losses) < 2:
             return Search(model, data, sample_weight, solver)
         searches = []
         for loss in losses:
-            search = Search(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
+            search = PartSearch(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
             if is_log(loss):
                 search.lowest, search.patience = LOWEST_OF_LOG, 1
             searches.append(search)
-        return LossSearch(searches, SURE, ENOUGH)
+        return SumSearch(searches)
 
     def losses_to_choose(self, data: Any) -> Any:
-        """The losses to compare: no log loss where it takes much memory, that alone where labels are known in part."""
-        if self.params.get("loss") != AUTO:
+        """The losses to add: no log loss where it takes much memory, that alone where labels are known in part."""
+        if self.params.get("loss") != AUTO or self.is_trained:
             return (self.loss,)
         tokens, oracle = data[0], self.oracle
         pairs = oracle.n_labels if oracle.n_bigrams else 0
@@ -427,6 +463,15 @@ class SequenceModel(CalibratedStructures):
         arrays |= {} if self.units is None else self.units.to_arrays()
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
+        if self.margin is not None:
+            margin = self.margin
+            header["margin"] = {
+                "loss": margin.loss,
+                "C": margin.C,
+                "fingerprint": margin.fingerprint,
+                "result": margin.result.to_dict(),
+            }
+            arrays |= {f"margin.{name}": a for name, a in result_arrays(margin.result, margin.state).items()}
         return header, arrays
 
     @classmethod
@@ -445,7 +490,19 @@ class SequenceModel(CalibratedStructures):
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
         learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        return cls(encoder, labels, oracle, weights=learnt["weights"].ravel(), units=units)
+        model = cls(encoder, labels, oracle, weights=learnt["weights"].ravel(), units=units)
+        if header.get("margin") is not None:
+            model.margin = model._margin_from(header["margin"], under(arrays, "margin."))
+        return model
+
+    def _margin_from(self, header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+        """The part of a sum that a file describes; its weights are those of its state."""
+        model = self.with_loss(header["loss"])
+        model.C = float(header["C"])
+        model.result, model.state = read_result(ModelFile(self.kind, header, arrays))
+        check_state(model.state, **model.state_sizes())
+        model.fingerprint = stored_count(header, "fingerprint", -(2**63), 2**64 - 1)
+        return model
 
     @staticmethod
     def _oracle(meta: Any, n_labels: int, arrays: dict[str, NDArray[Any]]) -> Any:

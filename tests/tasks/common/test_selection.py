@@ -21,12 +21,12 @@ from structsvm.tasks.common.selection import (
     Held,
     LossSearch,
     Search,
-    advantage,
     first_scale,
     ratio,
     round_values,
     total_variance,
 )
+from structsvm.tasks.sequence.addition import SumSearch
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(400, 6))
@@ -83,7 +83,8 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     assert 0 < table["n_held_out"] <= n and (table["error"] >= 0.0).all() and (table["passes"] >= 1).all()
     # Nothing but C and the loss is passed on.
     fixed = fit(case, C=model.C_, **{"loss": table["loss"]} if "loss" in table else {})
-    assert fixed.result_.dual == model.result_.dual and said(case, fixed) == said(case, model)
+    assert fixed.result_.dual == model.result_.dual
+    assert "sum" in table or said(case, fixed) == said(case, model)
     assert fixed.C_ == model.C_
     with pytest.raises(AttributeError, match="C was given"):
         _ = fixed.validation_
@@ -254,70 +255,68 @@ def test_each_label_keeps_its_share():
     }
 
 
-def test_an_advantage_is_in_standard_errors_of_the_difference():
-    n = 400
-    total, right = np.full(n, 10.0), rng.integers(5, 9, n).astype(float)
-    for metric, sign in (("accuracy", 1.0), ("mean loss", -1.0)):
-        one, same, other = (Held(metric, a, total) for a in (right, right, right + (np.arange(n) % 4 == 0)))
-        assert advantage(one, same) == 0.0
-        difference = (np.arange(n) % 4 == 0) / 10.0
-        error = difference.std(ddof=1) / np.sqrt(n)
-        assert advantage(other, one) == pytest.approx(sign * difference.mean() / error)
-        assert advantage(one, other) == -advantage(other, one)
-    assert advantage(Held("F1", total, total), Held("F1", 0.0 * total, total)) == np.inf
-
-
 class Fixed:
-    """A search that is over: how examples were predicted, in turn."""
+    """A search that is over: how examples were predicted."""
 
-    def __init__(self, loss, *right):
-        self.model, self.turns = SimpleNamespace(loss=loss), right
-        self.seed, self.choice = 0, Choice(1.0, "F1", [(1.0, 0.5, 0.1, 1)], 4)
+    def __init__(self, loss, metric, right):
+        self.model, self.held = SimpleNamespace(loss=loss), Held(metric, np.array(right), np.ones(4))
+        self.seed, self.choice = 0, Choice(1.0, metric, [(1.0, 0.5, 0.1, 1)], 4)
 
     def choose(self, monitor):
-        self.held = self.judged_again(0, monitor)
         return self.choice
 
-    def judged_again(self, turn, monitor):
-        return Held("F1", np.array(self.turns[turn]), np.ones(4)) if turn < len(self.turns) else None
 
-
-def test_a_loss_must_be_surely_better_than_those_before_it():
-    little, much = ([1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]), ([1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 1.0])
-    for turns, sure, chosen in ((little, 0.0, "a"), (much, 0.0, "b"), (much, 3.0, "a")):
-        search = LossSearch([Fixed("a", *little), Fixed("b", *turns)], sure)
-        choice = search.choose(None)
-        assert choice.loss == chosen
+def test_the_best_loss_is_chosen_and_of_equal_ones_the_first():
+    little, as_little, much = [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]
+    for metric, turns, chosen in (("F1", as_little, "a"), ("F1", much, "b"), ("mean loss", much, "a")):
+        choice = LossSearch([Fixed("a", metric, little), Fixed("b", metric, turns)]).choose(None)
+        assert choice.loss == chosen and choice.scales == {}
         assert choice.losses["a"][:2] == (1.0, 0.25)
-    # Enough examples: 4 are not, with the second turn there are no more.
-    few, all_ = (
-        LossSearch([Fixed("a", *little), Fixed("b", [1.0, 0.0, 0.0, 0.0], much[1])], 0.0, enough) for enough in (4, 9)
-    )
-    assert few.choose(None).loss == "a" and all_.choose(None).loss == "b"
+    assert LossSearch([Fixed("a", "mean loss", much), Fixed("b", "mean loss", little)]).choose(None).loss == "b"
 
 
-def test_the_loss_of_sequences():
-    model = fit(CASES["loss of sequences"])
+def test_losses_of_sequences_are_added():
+    case = CASES["loss of sequences"]
+    model = fit(case)
     table = model.validation_
-    assert table["loss"] == model.loss_ and table["losses"].keys() == {"log", "hamming"}
-    assert table["losses"][model.loss_][0] == model.C_
-    assert (model.temperature_ == 1.0) == (model.loss_ == "log")
+    assert table["losses"].keys() == table["scales"].keys() == model.results_.keys() == {"log", "hamming"}
+    assert table["loss"] == model.loss_ == "log" and table["losses"]["log"][0] == model.C_
+    assert model.temperature_ == 1.0 and model.results_["log"] is model.result_
+    parts = {loss: fit(case, loss=loss, C=row[0]) for loss, row in table["losses"].items()}
+    for loss, part in parts.items():
+        assert part.result_.dual == model.results_[loss].dual and part.result_.gap == model.results_[loss].gap
+    for name in ("emission_", "transition_"):
+        total = sum(table["scales"][loss] * getattr(part, name) for loss, part in parts.items())
+        np.testing.assert_allclose(getattr(model, name), total, rtol=1e-5, atol=1e-6)
+    # Other parameters leave one loss.
     for params in ({"C": 0.3}, {"inference": "greedy"}, {"class_weight": "balanced"}, {"solver": "frank_wolfe"}):
-        assert make(CASES["loss of sequences"], max_iter=2, **params).fit(WORDS, TAGS).loss_ == "hamming"
-    assert make(CASES["loss of sequences"]).fit(WORDS[:10], TAGS[:10]).loss_ == "hamming"
-    assert make(CASES["loss of sequences"]).partial_fit(WORDS, TAGS).loss_ == "hamming"
+        alone = make(case, max_iter=2, **params).fit(WORDS, TAGS)
+        assert alone.loss_ == "hamming" and alone.results_.keys() == {"hamming"}
+    assert make(case).fit(WORDS[:10], TAGS[:10]).loss_ == "hamming"
+    assert make(case).partial_fit(WORDS, TAGS).loss_ == "hamming"
     field = tasks.SequenceLabeler(solver=ConditionalLikelihood(random_state=0)).fit(WORDS, TAGS)
     assert field.loss_ == "log"
 
 
-def test_more_examples_are_judged_where_losses_are_compared(monkeypatch):
-    X, y = make_sequences(300, n_labels=3, n_words=60, mean_length=4.0, random_state=0)
+def test_parts_and_sum_are_log_odds_of_held_out_sequences(monkeypatch):
     seen = []
-    judged = Search.judged_again
-    monkeypatch.setattr(Search, "judged_again", lambda self, *a: seen.append(judged(self, *a)) or seen[-1])
-    model = tasks.SequenceLabeler(random_state=0).fit(X, y)
-    assert [len(held.numerator) for held in seen] == [60] * 2 * (selection.TURNS - 1)
-    assert model.validation_["n_held_out"] == 60
+    choose = SumSearch.choose
+    monkeypatch.setattr(SumSearch, "choose", lambda self, monitor: seen.append(self) or choose(self, monitor))
+    model = fit(CASES["loss of sequences"])
+    (search,), scales = seen, model.validation_["scales"]
+    problem, _ = search.searches[0].model.bind(search.searches[0].data, ConditionalLikelihood())
+    chosen = [part.held_out for part in search.searches[0].parts]
+    assert np.sort(np.concatenate(chosen)).tolist() == list(range(len(WORDS)))  # few: all, in turn
+
+    def temperature(scaled):
+        found = [one.model.again() for one in search.searches[0].parts]
+        for k, one in enumerate(found):
+            one.weights = sum(scales[s.model.loss] * s.models[k].weights for s in scaled)
+        return found[0].temperature_of(list(zip(found, chosen, strict=True)), problem, None)
+
+    assert temperature(search.searches) == pytest.approx(1.0, abs=0.01)
+    first, second = (temperature([one]) for one in search.searches)
+    assert first == pytest.approx(second, rel=0.01)  # each at its own, divided by that of the sum
 
 
 def test_few_examples_are_held_out_in_turn():
