@@ -44,7 +44,7 @@ class SumSearch(LossSearch):
             return None
         first = self.searches[0]
         problem, weight = first.model.bind(first.data, first.solver, first.weight)
-        chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)] for part in first.parts]
+        chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)].copy() for part in first.parts]
 
         def temperature(models: Any) -> Any:
             return first.model.temperature_of(list(zip(models, chosen, strict=True)), problem, weight)

@@ -10,6 +10,7 @@ from structsvm.model_file import read_model, write_model
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood, LaRank
 from structsvm.tasks.common.selection import Search
+from structsvm.tasks.sequence import addition
 
 X, y = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 X_other, y_other = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=1)
@@ -51,6 +52,13 @@ def test_on_other_data_the_sum_goes_on_as_one_model():
     assert passes(stream) == {"log": 1} and stream.loss_ == "log" and stream.C_ == labeler().fit(X, y).C_
     distance = np.abs(model.emission_[: len(before)] - before).max()
     assert 0.0 < distance < np.abs(before).max()
+
+
+def test_of_many_held_out_sequences_some_tell_the_temperatures(monkeypatch):
+    all_ = labeler(max_iter=1).fit(X, y).validation_["scales"]
+    monkeypatch.setattr(addition, "HELD_OUT", 15)
+    some = labeler(max_iter=1).fit(X, y).validation_["scales"]
+    assert all(some[loss] != scale and some[loss] == pytest.approx(scale, rel=0.5) for loss, scale in all_.items())
 
 
 class Interrupt(Monitor):
