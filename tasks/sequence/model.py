@@ -250,10 +250,12 @@ class SequenceModel(CalibratedStructures):
             i, t = place
             names = [self.labels[c] for c in labels[tokens.offsets[i] : tokens.offsets[i + 1]]]
             where = f"{names[t]!r} at token {t}" + (f", after {names[t - 1]!r}" if t else "")
+            is_bio = self.params.get("constraints") == "bioes" and names_chunks(self.labels)
+            hint = "; or constraints='bio', the scheme of labels without E- and S-" if is_bio else ""
             raise ValueError(
-                f"sequence {i}: the constraints do not allow its label {where}. Correct the data; or broken='repair' "
-                "labels such sequences anew, with the chunks that conlleval reads in them; or broken='predict' trains "
-                "on them as they are, and constrains predictions only"
+                f"sequence {i}: the constraints do not allow its label {where}. Correct the data{hint}; or "
+                "broken='repair' labels such sequences anew, with the chunks that conlleval reads in them; or "
+                "broken='predict' trains on them as they are, and constrains predictions only"
             )
 
     # ---- probabilities --------------------------------------------------------------------------

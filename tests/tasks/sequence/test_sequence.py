@@ -448,6 +448,10 @@ def test_training_data_that_break_constraints(inference):
         fitted(names(X), broken, constraints="bio", inference=inference)
     with pytest.raises(ValueError, match=r"sequence 0: .*at token 0"):
         fitted([[["a"]]], [["I-X"]], constraints="bio", inference=inference)
+    with pytest.raises(ValueError, match=r"Correct the data; or constraints='bio', the scheme of labels without E-"):
+        fitted(names(X), y, constraints="bioes", inference=inference)
+    with pytest.raises(ValueError, match=r"Correct the data; or broken='repair'"):
+        fitted([[["a"]], [["a"]]], [["I-X"], ["S-X"]], constraints="bioes", inference=inference)
 
 
 @pytest.mark.parametrize(
