@@ -14,6 +14,9 @@ from structsvm import datasets, tasks
 from structsvm.metrics import bracket_scores, chunk_f1, q_score, token_accuracy
 
 
+MARGIN = {"loss": "hamming"}  # where two losses are added, each has a C of its own
+
+
 @dataclass
 class Case:
     """An estimator, its data, and how predictions for the test part are scored."""
@@ -54,7 +57,7 @@ def columns(fetch, n, attributes, metric=("F1", chunk_f1)):
     """Sentences, every token with such attributes of its columns."""
     data = fetch()
     X, X_test = ([attributes(sentence) for sentence in part] for part in (data.X_train[:n], data.X_test))
-    return Case(tasks.SequenceLabeler, X, data.y_train[:n], X_test, data.y_test, metric[1], metric[0])
+    return Case(tasks.SequenceLabeler, X, data.y_train[:n], X_test, data.y_test, metric[1], metric[0], MARGIN)
 
 
 def tutorial(sentence):
@@ -122,7 +125,7 @@ def ocr(n):
     data = datasets.fetch_ocr_letters()
     train, test = (np.flatnonzero(where) for where in (data.folds == 0, data.folds == 1))
     (X, y), (X_test, y_test) = (([data.X[i] for i in rows], [data.y[i] for i in rows]) for rows in (train[:n], test))
-    return Case(tasks.SequenceLabeler, X, y, X_test, y_test, token_accuracy, "accuracy")
+    return Case(tasks.SequenceLabeler, X, y, X_test, y_test, token_accuracy, "accuracy", MARGIN)
 
 
 def taxonomy(fetch, n, n_columns=None):
