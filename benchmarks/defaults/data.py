@@ -13,7 +13,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from structsvm import datasets, tasks
 from structsvm.metrics import bracket_scores, chunk_f1, q_score, token_accuracy
 
-
 MARGIN = {"loss": "hamming"}  # where two losses are added, each has a C of its own
 
 
