@@ -21,7 +21,7 @@ def main():
     for meaning in house.bags[1]:
         print(f"  {meaning}")
 
-    parser = SemanticParser(C=0.1, random_state=0)
+    parser = SemanticParser(method="ospas", C=0.1, random_state=0)
     for a in range(0, 2000, 400):
         parser.partial_fit(house.sentences[a : a + 400], house.bags[a : a + 400])
         symbols = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(test.sentences)]

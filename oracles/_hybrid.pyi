@@ -33,7 +33,11 @@ class Forest:
     @property
     def root_pairs(self) -> NDArray[np.int32]: ...
     @property
-    def most(self) -> int: ...
+    def spans(self) -> NDArray[np.int32]: ...
+    @property
+    def stage_ptr(self) -> NDArray[np.int32]: ...
+    @property
+    def inner_end(self) -> NDArray[np.int32]: ...
     @property
     def n_nodes(self) -> int: ...
     @property
@@ -44,12 +48,20 @@ class Forest:
         kinds: ArrayLike,
         slots: list[list[tuple[int, list[tuple[int, int]]]]],
         roots: list[tuple[int, int]],
+        spans: dict[int, tuple[int, int]] | None = None,
     ) -> None: ...
+    @staticmethod
+    def of_arrays(*arrays: ArrayLike) -> Forest: ...
+    @property
+    def arrays(self) -> tuple[NDArray[np.int32], ...]: ...
+
+def rows_of(pairs: ArrayLike) -> NDArray[np.int32]: ...
 
 class Layout:
     n_units: int
     n_slots: int
     n_attributes: int
+    n_present: int
     n_borders: int
     n_pairs: int
     n_features: int
@@ -62,7 +74,10 @@ class Layout:
     empty: int
     order: int
     pair: int
-    def __init__(self, n_units: int, n_slots: int, n_attributes: int, n_borders: int, n_pairs: int) -> None: ...
+    present: int
+    def __init__(
+        self, n_units: int, n_slots: int, n_attributes: int, n_present: int, n_borders: int, n_pairs: int
+    ) -> None: ...
 
 class Chart:
     layout: Layout
@@ -84,7 +99,7 @@ class Chart:
         weight: float = 1.0,
     ) -> float: ...
     def edges(
-        self, kind: int, u: int, x: int, i: int, j: int
+        self, kind: int, u: int, x: int, i: int, j: int, least: float = 0.0
     ) -> list[tuple[float, tuple[tuple[int, int, int, int, int], ...], tuple[int, ...]]]: ...
 
 class Learner:
@@ -95,8 +110,18 @@ class Learner:
     gradient: NDArray[np.float64]
     touched: NDArray[np.int32]
     mark: NDArray[np.uint8]
+    paces: NDArray[np.float64]
     n_steps: int
-    def __init__(self, weights: NDArray[np.float64], penalty: float) -> None: ...
-    def restart_average(self) -> None: ...
+    def __init__(self, weights: NDArray[np.float64], penalty: float, paces: NDArray[np.float64]) -> None: ...
     @property
     def average(self) -> NDArray[np.float64]: ...
+
+def restored_learner(
+    weights: NDArray[np.float64],
+    start: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    total: NDArray[np.float64],
+    penalty: float,
+    paces: NDArray[np.float64],
+    n_steps: int,
+) -> Learner: ...

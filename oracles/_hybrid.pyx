@@ -23,7 +23,7 @@ Of node u over the words [i, j), with the slots s of its arguments:
 Each derivation is counted once: words to the right of a unit's children come before those to the left.
 """
 
-from libc.math cimport INFINITY, exp, isfinite, log
+from libc.math cimport INFINITY, exp, isfinite, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free as release, malloc
 from libc.string cimport memset
@@ -31,7 +31,48 @@ from libc.string cimport memset
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
+from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
+
+cdef extern from "hybrid.h" nogil:
+    ctypedef struct hybrid_chart:
+        int64_t n, N, depth, n_nodes, n_slots, n_roots, n_stages
+        const int32_t* slot_ptr
+        const int32_t* stage_ptr
+        const int32_t* fill_ptr
+        const int32_t* inner_end
+        const int32_t* fill
+        const int32_t* root
+        double* word
+        double* begin
+        double* end
+        double* slot_begin
+        double* slot_end
+        double* wordless
+        double* empty
+        double* order
+        double* pair
+        double* root_pair
+        double* E
+        double* nothing
+        double* base
+        double* C
+        double* F
+        double* G
+        double* B
+        double* run
+        double* T
+        double* Ck
+        int64_t n_weights, n_values
+        double total
+
+cdef extern from "kernels.h" nogil:
+    ctypedef struct kernels:
+        int (*hybrid_fill)(hybrid_chart* h, int best) except -1 nogil
+        int (*hybrid_spread)(hybrid_chart* h) except -1 nogil
+    const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
+
+cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 
 cdef enum:
     MOST_SLOTS = 8
@@ -52,25 +93,57 @@ cdef class Forest:
         Per node and argument: the slot's number (its features), and the nodes that may fill it, each with the index of
         the feature of the pair, -1 for none.
     roots : list of (node, pair)
+    spans : dict, optional
+        From nodes without slots to ``(i, j)``: the words that they must cover, and no others.
     """
 
-    cdef readonly object units, kinds, slot_ptr, slots, fill_ptr, fill, pairs, roots, root_pairs
-    cdef readonly Py_ssize_t n_nodes, n_slots, most
+    cdef readonly object units, kinds, slot_ptr, slots, fill_ptr, fill, pairs, roots, root_pairs, spans
+    cdef readonly object stage_ptr, inner_end
+    cdef readonly Py_ssize_t n_nodes, n_slots
 
-    def __init__(self, object units, object kinds, object slots, object roots):
+    def __init__(self, object units, object kinds, object slots, object roots, object spans=None):
         cdef object filling = [of_slot for of_node in slots for of_slot in of_node]
-        self.units, self.kinds = np.array(units, dtype=np.int32), np.array(kinds, dtype=np.int32)
-        self.slot_ptr = np.cumsum([0, *map(len, slots)], dtype=np.int32)
-        self.slots = np.array([slot for slot, _ in filling], dtype=np.int32)
-        self.fill_ptr = np.cumsum([0, *[len(nodes) for _, nodes in filling]], dtype=np.int32)
-        flat = np.array([pair for _, nodes in filling for pair in nodes], dtype=np.int32).reshape(-1, 2)
-        self.fill, self.pairs = np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
-        flat = np.array(roots, dtype=np.int32).reshape(-1, 2)
-        self.roots, self.root_pairs = np.ascontiguousarray(flat[:, 0]), np.ascontiguousarray(flat[:, 1])
+        cdef object fill = rows_of([pair for _, nodes in filling for pair in nodes]), whole = rows_of(roots)
+        self.take((units, kinds, np.cumsum([0, *map(len, slots)]), [slot for slot, _ in filling],
+                   np.cumsum([0, *[len(nodes) for _, nodes in filling]]), fill[:, 0], fill[:, 1],
+                   whole[:, 0], whole[:, 1], [(spans or {}).get(u, (-1, -1)) for u in range(len(units))]))
+
+    cdef int take(self, object arrays) except -1:
+        """Set the arrays; those that may fill a slot are put in order, first the nodes that have slots."""
+        (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
+         self.root_pairs, self.spans) = [np.ascontiguousarray(array, dtype=np.int32) for array in arrays]
         self.n_nodes, self.n_slots = len(self.units), len(self.slots)
-        self.most = max(map(len, slots), default=0)
-        if self.most > MOST_SLOTS:
-            raise ValueError(f"a unit has {self.most} arguments, more than {MOST_SLOTS}")
+        arity = np.diff(self.slot_ptr)
+        if arity.max(initial=0) > MOST_SLOTS:
+            raise ValueError(f"a unit has {arity.max()} arguments, more than {MOST_SLOTS}")
+        self.stage_ptr = np.cumsum([0, *(1 << arity)], dtype=np.int32)
+        slot_of = np.repeat(np.arange(self.n_slots), np.diff(self.fill_ptr))
+        is_inner = arity[self.fill] > 0
+        order = np.lexsort((~is_inner, slot_of))
+        self.fill, self.pairs = self.fill[order], self.pairs[order]
+        inner = np.bincount(slot_of[is_inner], minlength=self.n_slots)
+        self.inner_end = (self.fill_ptr[:self.n_slots] + inner).astype(np.int32)
+        return 0
+
+    @staticmethod
+    def of_arrays(*arrays):
+        """The inverse of `arrays`."""
+        cdef Forest self = Forest.__new__(Forest)
+        self.take(arrays)
+        return self
+
+    @property
+    def arrays(self):
+        """Ten arrays that make the forest."""
+        return (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
+                self.root_pairs, self.spans)
+
+    def __reduce__(self):
+        return Forest.of_arrays, self.arrays
+
+
+def rows_of(pairs):
+    return np.array(pairs, dtype=np.int32).reshape(-1, 2)
 
 
 cdef class Layout:
@@ -79,18 +152,19 @@ cdef class Layout:
     Parameters
     ----------
     n_units, n_slots : int
-    n_attributes, n_borders : int
-        Attributes of words and of the places between words.
+    n_attributes, n_present, n_borders : int
+        Attributes of words, those of them that a word may have first, and those of the places between words.
     n_pairs : int
     """
 
-    cdef readonly Py_ssize_t n_units, n_slots, n_attributes, n_borders, n_pairs, n_features
-    cdef readonly Py_ssize_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair
+    cdef readonly Py_ssize_t n_units, n_slots, n_attributes, n_present, n_borders, n_pairs, n_features
+    cdef readonly Py_ssize_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present
 
-    def __init__(self, Py_ssize_t n_units, Py_ssize_t n_slots, Py_ssize_t n_attributes, Py_ssize_t n_borders,
-                 Py_ssize_t n_pairs):
+    def __init__(self, Py_ssize_t n_units, Py_ssize_t n_slots, Py_ssize_t n_attributes, Py_ssize_t n_present,
+                 Py_ssize_t n_borders, Py_ssize_t n_pairs):
         self.n_units, self.n_slots = n_units, n_slots
-        self.n_attributes, self.n_borders, self.n_pairs = n_attributes, n_borders, n_pairs
+        self.n_attributes, self.n_present = n_attributes, n_present
+        self.n_borders, self.n_pairs = n_borders, n_pairs
         self.word = 0
         self.begin = n_units * n_attributes
         self.end = self.begin + n_units * n_borders
@@ -100,73 +174,45 @@ cdef class Layout:
         self.empty = self.wordless + n_units
         self.order = self.empty + n_units
         self.pair = self.order + 2 * n_slots
-        self.n_features = self.pair + n_pairs
+        self.present = self.pair + n_pairs
+        self.n_features = self.present + n_units * n_present
+
+    def __reduce__(self):
+        return Layout, (self.n_units, self.n_slots, self.n_attributes, self.n_present, self.n_borders, self.n_pairs)
 
 
 cdef struct Blocks:     # a Layout
-    int64_t n_attributes, n_borders, word, begin, end, slot_begin, slot_end, wordless, empty, order, pair
-
-
-cdef struct Net:        # a Forest's arrays
-    int64_t n_nodes, n_slots, n_roots
-    const int32_t* unit
-    const int32_t* kind
-    const int32_t* slot_ptr
-    const int32_t* slot
-    const int32_t* fill_ptr
-    const int32_t* fill
-    const int32_t* pair
-    const int32_t* root
-    const int32_t* root_pair
+    int64_t n_attributes, n_present, n_borders
+    int64_t word, begin, end, slot_begin, slot_end, wordless, empty, order, pair, present
 
 
 cdef class Chart:
     """Charts of sentences, one at a time; `depth` is K, the most units without words one above the other."""
 
     cdef readonly Layout layout
-    cdef readonly Py_ssize_t depth
-    cdef Net net
     cdef Blocks blocks
-    cdef Py_ssize_t n, stride, n_stages
+    cdef hybrid_chart h
     cdef object held                    # arrays that pointers point to
     cdef double* memory
     cdef Py_ssize_t room
+    # Of nodes their units and kinds, of slots their numbers, of fillers the features of their pairs.
+    cdef const int32_t* unit
+    cdef const int32_t* kind
+    cdef const int32_t* slot
+    cdef const int32_t* pair
+    cdef const int32_t* root_pair
+    cdef const int32_t* span
     cdef const int32_t* word_ptr
     cdef const int32_t* word_attribute
     cdef const int32_t* border_ptr
     cdef const int32_t* border_attribute
-    # Weights: [node][t], [node][i], [node][j], [slot][i], [slot][j], [node], [node], [slot][2], [fill], [root]
-    cdef double* word
-    cdef double* begin
-    cdef double* end
-    cdef double* slot_begin
-    cdef double* slot_end
-    cdef double* wordless
-    cdef double* empty
-    cdef double* order
-    cdef double* pair
-    cdef double* root_pair
-    # Values, each followed by its derivatives: E[h][node], nothing[h][slot], base[stage],
-    # T[span][k][node], Ck[span][k][slot], C[span][slot], F[stage][span], G, B, run[node][span]
-    cdef double* E
-    cdef double* nothing
-    cdef double* base
-    cdef double* T
-    cdef double* Ck
-    cdef double* C
-    cdef double* F
-    cdef double* G
-    cdef double* B
-    cdef double* run
-    cdef Py_ssize_t n_weights, n_values
-    cdef double shift, total
-    cdef object stage_array
-    cdef const int32_t* stage_ptr       # of each node: its first stage, 2**arity of them
+    cdef double shift
 
     def __cinit__(self, Layout layout, Py_ssize_t depth=4):
-        self.layout, self.depth = layout, depth
+        self.layout, self.h.depth = layout, depth
         self.memory, self.room = NULL, 0
-        self.blocks.n_attributes, self.blocks.n_borders = layout.n_attributes, layout.n_borders
+        self.blocks.n_attributes, self.blocks.n_present = layout.n_attributes, layout.n_present
+        self.blocks.n_borders, self.blocks.present = layout.n_borders, layout.present
         self.blocks.word, self.blocks.begin, self.blocks.end = layout.word, layout.begin, layout.end
         self.blocks.slot_begin, self.blocks.slot_end = layout.slot_begin, layout.slot_end
         self.blocks.wordless, self.blocks.empty = layout.wordless, layout.empty
@@ -175,447 +221,190 @@ cdef class Chart:
     def __dealloc__(self):
         release(self.memory)
 
+    def __reduce__(self):
+        return Chart, (self.layout, self.depth)
+
+    @property
+    def depth(self):
+        return self.h.depth
+
     cdef int bind(self, object sentence, Forest forest) except -1:
         """Set sizes and pointers; `sentence` is four int32 arrays: attributes of words, attributes of borders."""
         cdef ndarray word_ptr, word_attribute, border_ptr, border_attribute
+        cdef hybrid_chart* h = &self.h
         word_ptr, word_attribute, border_ptr, border_attribute = sentence
         self.held = sentence, forest
-        self.n = len(sentence[0]) - 1
-        self.stride = self.n + 1
         self.word_ptr = <const int32_t*> array_data(word_ptr)
         self.word_attribute = <const int32_t*> array_data(word_attribute)
         self.border_ptr = <const int32_t*> array_data(border_ptr)
         self.border_attribute = <const int32_t*> array_data(border_attribute)
-        self.net.n_nodes, self.net.n_slots, self.net.n_roots = forest.n_nodes, forest.n_slots, len(forest.roots)
-        self.net.unit = <const int32_t*> array_data(forest.units)
-        self.net.kind = <const int32_t*> array_data(forest.kinds)
-        self.net.slot_ptr = <const int32_t*> array_data(forest.slot_ptr)
-        self.net.slot = <const int32_t*> array_data(forest.slots)
-        self.net.fill_ptr = <const int32_t*> array_data(forest.fill_ptr)
-        self.net.fill = <const int32_t*> array_data(forest.fill)
-        self.net.pair = <const int32_t*> array_data(forest.pairs)
-        self.net.root = <const int32_t*> array_data(forest.roots)
-        self.net.root_pair = <const int32_t*> array_data(forest.root_pairs)
-        self.stage_array = np.cumsum([0, *(1 << np.diff(forest.slot_ptr))], dtype=np.int32)
-        self.n_stages = self.stage_array[forest.n_nodes]
-        self.stage_ptr = <const int32_t*> array_data(self.stage_array)
+        self.unit = <const int32_t*> array_data(forest.units)
+        self.kind = <const int32_t*> array_data(forest.kinds)
+        self.slot = <const int32_t*> array_data(forest.slots)
+        self.pair = <const int32_t*> array_data(forest.pairs)
+        self.root_pair = <const int32_t*> array_data(forest.root_pairs)
+        self.span = <const int32_t*> array_data(forest.spans)
+        h.n = len(sentence[0]) - 1
+        h.N = (h.n + 7) & ~3
+        h.n_nodes, h.n_slots, h.n_roots = forest.n_nodes, forest.n_slots, len(forest.roots)
+        h.slot_ptr = <const int32_t*> array_data(forest.slot_ptr)
+        h.stage_ptr = <const int32_t*> array_data(forest.stage_ptr)
+        h.fill_ptr = <const int32_t*> array_data(forest.fill_ptr)
+        h.inner_end = <const int32_t*> array_data(forest.inner_end)
+        h.fill = <const int32_t*> array_data(forest.fill)
+        h.root = <const int32_t*> array_data(forest.roots)
+        h.n_stages = h.stage_ptr[h.n_nodes]
         self.reserve()
         return 0
 
     cdef int reserve(self) except -1:
-        cdef Py_ssize_t V = self.net.n_nodes, S = self.net.n_slots, n = self.n, P = self.stride * self.stride
-        cdef Py_ssize_t H = self.depth + 1, k, need
-        cdef Py_ssize_t[10] sizes
-        self.n_weights = V * n + 2 * V * (n + 1) + 2 * S * (n + 1) + 2 * V + 2 * S + len_of(self.net) + self.net.n_roots
-        sizes[:] = [H * V, H * S, self.n_stages, P * H * V, P * H * S, P * S, P * self.n_stages, P * V, P * V, P * V]
-        self.n_values = 0
-        for k in range(10):
-            self.n_values += sizes[k]
-        need = 2 * (self.n_weights + self.n_values)
+        cdef hybrid_chart* h = &self.h
+        cdef Py_ssize_t V = h.n_nodes, S = h.n_slots, H = h.depth + 1, N = h.N, P = (h.n + 1) * N, k, need
+        cdef double** place[20]
+        cdef Py_ssize_t size[20]
+        place[:] = [
+            &h.word, &h.begin, &h.end, &h.slot_begin, &h.slot_end, &h.wordless, &h.empty, &h.order, &h.pair,
+            &h.root_pair, &h.E, &h.nothing, &h.base, &h.C, &h.F, &h.G, &h.B, &h.run, &h.T, &h.Ck]
+        size[:] = [
+            V * N, V * N, V * N, S * N, S * N, V, V, 2 * S, h.fill_ptr[S], h.n_roots,
+            H * V, H * S, h.n_stages, S * P, h.n_stages * P, V * P, V * P, V * P, P * H * V, P * H * S]
+        h.n_weights = h.n_values = 0
+        for k in range(20):
+            if k < 10:
+                h.n_weights += size[k]
+            else:
+                h.n_values += size[k]
+        need = 2 * (h.n_weights + h.n_values)
         if need > self.room:
             release(self.memory)
             self.room = 0
             self.memory = <double*> malloc(need * sizeof(double))
             if self.memory == NULL:
-                raise MemoryError(f"a chart of {n} words needs {8e-9 * need:.1f} GB")
+                raise MemoryError(f"a chart of {h.n} words needs {8e-9 * need:.1f} GB")
             self.room = need
-        self.word = self.memory
-        self.begin = self.word + V * n
-        self.end = self.begin + V * (n + 1)
-        self.slot_begin = self.end + V * (n + 1)
-        self.slot_end = self.slot_begin + S * (n + 1)
-        self.wordless = self.slot_end + S * (n + 1)
-        self.empty = self.wordless + V
-        self.order = self.empty + V
-        self.pair = self.order + 2 * S
-        self.root_pair = self.pair + len_of(self.net)
-        self.E = self.memory + 2 * self.n_weights
-        self.nothing = self.E + sizes[0]
-        self.base = self.nothing + sizes[1]
-        self.T = self.base + sizes[2]
-        self.Ck = self.T + sizes[3]
-        self.C = self.Ck + sizes[4]
-        self.F = self.C + sizes[5]
-        self.G = self.F + sizes[6]
-        self.B = self.G + sizes[7]
-        self.run = self.B + sizes[8]
+        need = 0
+        for k in range(20):
+            if k == 10:
+                need = 2 * h.n_weights
+            place[k][0] = self.memory + need
+            need += size[k]
         return 0
 
     # ---- weights --------------------------------------------------------------------------------
 
     cdef void look_up(self, const double* w) noexcept nogil:
         """Exponentials of the scores of nodes and slots."""
-        cdef Net* f = &self.net
+        cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
-        cdef Py_ssize_t n = self.n, u, t, s, k
+        cdef Py_ssize_t n = h.n, N = h.N, u, t, s, k
         cdef double top
-        for u in range(f.n_nodes):
+        memset(h.word, 0, h.n_weights * sizeof(double))
+        for u in range(h.n_nodes):
             for t in range(n):
-                self.word[u * n + t] = summed(w + lay.word + f.unit[u] * lay.n_attributes, self.word_attribute,
-                                              self.word_ptr[t], self.word_ptr[t + 1])
-                if f.kind[u] != f.unit[u]:
-                    self.word[u * n + t] += summed(w + lay.word + f.kind[u] * lay.n_attributes, self.word_attribute,
-                                                   self.word_ptr[t], self.word_ptr[t + 1])
+                h.word[u * N + t] = summed(w + lay.word + self.unit[u] * lay.n_attributes, self.word_attribute,
+                                           self.word_ptr[t], self.word_ptr[t + 1])
+                if self.kind[u] != self.unit[u]:
+                    h.word[u * N + t] += summed(w + lay.word + self.kind[u] * lay.n_attributes, self.word_attribute,
+                                                self.word_ptr[t], self.word_ptr[t + 1])
+            self.look_at_ends(w + lay.begin + self.kind[u] * lay.n_borders, h.begin + u * N)
+            top = 0.0
+            for t in range(n):
+                k = self.first_attribute(t)
+                if k >= 0:
+                    top += w[lay.present + self.kind[u] * lay.n_present + k]
+            top = exp(top)
             for t in range(n + 1):
-                self.begin[u * (n + 1) + t] = exp(summed(w + lay.begin + f.kind[u] * lay.n_borders,
-                                                         self.border_attribute, self.border_ptr[t],
-                                                         self.border_ptr[t + 1]))
-                self.end[u * (n + 1) + t] = exp(summed(w + lay.end + f.kind[u] * lay.n_borders, self.border_attribute,
-                                                       self.border_ptr[t], self.border_ptr[t + 1]))
-            self.wordless[u] = exp(w[lay.wordless + f.kind[u]])
-            self.empty[u] = exp(w[lay.empty + f.kind[u]])
+                h.begin[u * N + t] *= top
+            self.look_at_ends(w + lay.end + self.kind[u] * lay.n_borders, h.end + u * N)
+            h.wordless[u] = exp(w[lay.wordless + self.kind[u]])
+            h.empty[u] = exp(w[lay.empty + self.kind[u]])
+            if self.span[2 * u] >= 0:
+                h.empty[u] = 0.0
+                for t in range(n + 1):
+                    if t != self.span[2 * u]:
+                        h.begin[u * N + t] = 0.0
+                    if t != self.span[2 * u + 1]:
+                        h.end[u * N + t] = 0.0
         self.shift = 0.0
         for t in range(n):
             top = -INFINITY
-            for u in range(f.n_nodes):
-                top = max(top, self.word[u * n + t])
-            for u in range(f.n_nodes):
-                self.word[u * n + t] = exp(max(self.word[u * n + t] - top, LEAST_SCORE))
+            for u in range(h.n_nodes):
+                top = max(top, h.word[u * N + t])
+            for u in range(h.n_nodes):
+                h.word[u * N + t] = exp(max(h.word[u * N + t] - top, LEAST_SCORE))
             self.shift += top
-        for s in range(f.n_slots):
-            for t in range(n + 1):
-                self.slot_begin[s * (n + 1) + t] = exp(summed(w + lay.slot_begin + f.slot[s] * lay.n_borders,
-                                                              self.border_attribute, self.border_ptr[t],
-                                                              self.border_ptr[t + 1]))
-                self.slot_end[s * (n + 1) + t] = exp(summed(w + lay.slot_end + f.slot[s] * lay.n_borders,
-                                                            self.border_attribute, self.border_ptr[t],
-                                                            self.border_ptr[t + 1]))
-            self.order[2 * s] = exp(w[lay.order + 2 * f.slot[s]])
-            self.order[2 * s + 1] = exp(w[lay.order + 2 * f.slot[s] + 1])
-            for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
-                self.pair[k] = exp(w[lay.pair + f.pair[k]]) if f.pair[k] >= 0 else 1.0
-        for k in range(f.n_roots):
-            self.root_pair[k] = exp(w[lay.pair + f.root_pair[k]]) if f.root_pair[k] >= 0 else 1.0
+        for s in range(h.n_slots):
+            self.look_at_ends(w + lay.slot_begin + self.slot[s] * lay.n_borders, h.slot_begin + s * N)
+            self.look_at_ends(w + lay.slot_end + self.slot[s] * lay.n_borders, h.slot_end + s * N)
+            h.order[2 * s] = exp(w[lay.order + 2 * self.slot[s]])
+            h.order[2 * s + 1] = exp(w[lay.order + 2 * self.slot[s] + 1])
+        for k in range(h.fill_ptr[h.n_slots]):
+            h.pair[k] = exp(w[lay.pair + self.pair[k]]) if self.pair[k] >= 0 else 1.0
+        for k in range(h.n_roots):
+            h.root_pair[k] = exp(w[lay.pair + self.root_pair[k]]) if self.root_pair[k] >= 0 else 1.0
 
-    # ---- values ---------------------------------------------------------------------------------
+    cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:
+        """That of a single word, -1 for none."""
+        cdef Py_ssize_t k = self.word_ptr[t]
+        if k == self.word_ptr[t + 1] or self.word_attribute[k] >= self.blocks.n_present:
+            return -1
+        return self.word_attribute[k]
 
-    cdef int fill(self, bint best) except -1 nogil:
-        """All values, of sums or of maxima, and `total`, which is that of the root."""
-        cdef Net* f = &self.net
-        cdef Py_ssize_t V = f.n_nodes, S = f.n_slots, n = self.n, H = self.depth + 1, h, u, s, k, i, length
-        cdef double x
-        memset(self.E, 0, self.n_values * sizeof(double))
-        for h in range(H):
-            for u in range(V):
-                x = self.empty[u]
-                if f.slot_ptr[u] < f.slot_ptr[u + 1] and h == 0:
-                    x = 0.0
-                for s in range(f.slot_ptr[u], f.slot_ptr[u + 1]):
-                    x *= self.nothing[(h - 1) * S + s] if h > 0 else 0.0
-                self.E[h * V + u] = x
-            for s in range(S):
-                x = 0.0
-                for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
-                    x = plus(x, self.pair[k] * self.E[h * V + f.fill[k]], best)
-                self.nothing[h * S + s] = x
-        for u in range(V):
-            self.fill_base(u)
-        for length in range(1, n + 1):
-            for i in range(n - length + 1):
-                poll(2 * (len_of(f[0]) + V * 4) * H)
-                if best:
-                    self.fill_span(i, i + length, True)
-                else:
-                    self.fill_span(i, i + length, False)
-        self.total = 0.0
-        if n > 0:
-            for k in range(f.n_roots):
-                for h in range(H):
-                    x = self.root_pair[k] * self.T[(n * H + h) * V + f.root[k]]
-                    self.total = plus(self.total, x, best)
-        return 0
-
-    cdef inline void fill_base(self, Py_ssize_t u) noexcept nogil:
-        cdef Py_ssize_t first = self.net.slot_ptr[u], arity = self.net.slot_ptr[u + 1] - first, mask, a
-        cdef double* base = self.base + self.stage_ptr[u]
-        cdef const double* nothing = self.nothing + self.depth * self.net.n_slots + first
-        base[0] = 1.0
-        for mask in range(1, 1 << arity):
-            a = lowest(mask)
-            base[mask] = base[mask & (mask - 1)] * nothing[a]
-
-    cdef inline void fill_span(self, Py_ssize_t i, Py_ssize_t j, bint best) noexcept nogil:
-        cdef Net* f = &self.net
-        cdef Py_ssize_t V = f.n_nodes, S = f.n_slots, n = self.n, N = self.stride, H = self.depth + 1
-        cdef Py_ssize_t P = N * N, at = i * N + j, u, s, k, h, a, arity, full, mask, first
-        cdef double x, y
-        cdef double* T = self.T + at * H * V
-        cdef double* Ck = self.Ck + at * H * S
-        cdef double* C = self.C + at * S
-        cdef double* F
-        cdef double* base
-        for u in range(V):
-            first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
-            full = (1 << arity) - 1
-            F, base = self.F + self.stage_ptr[u] * P, self.base + self.stage_ptr[u]
-            x = self.word[u * n + j - 1]
-            self.run[u * P + at] = x if j == i + 1 else x * self.run[u * P + at - 1]
-            y = base[full] * self.run[u * P + at]
-            if arity > 0:
-                x = 0.0
-                if j > i + 1:
-                    x = self.joined(u, full, i, j, best)
-                    x = plus(x, self.word[u * n + j - 1] * plus(F[full * P + at - 1], self.G[u * P + at - 1], best),
-                             best)
-                F[full * P + at] = x
-                if j > i + 1:
-                    x = plus(x, self.word[u * n + i] * plus(self.B[u * P + at + N], self.G[u * P + at + N], best), best)
-                self.B[u * P + at] = x
-                y = plus(y, x, best)
-            T[u] = y * self.begin[u * N + i] * self.end[u * N + j]
-        for h in range(H):
-            for s in range(S):
-                x = 0.0
-                for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
-                    x = plus(x, self.pair[k] * T[h * V + f.fill[k]], best)
-                x *= self.slot_begin[s * N + i] * self.slot_end[s * N + j]
-                Ck[h * S + s] = x
-                C[s] = plus(C[s], x, best)
-            if h + 1 < H:
-                for u in range(V):
-                    x = 0.0
-                    first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
-                    full, base = (1 << arity) - 1, self.base + self.stage_ptr[u]
-                    for a in range(arity):
-                        x = plus(x, base[full & ~(1 << a)] * Ck[h * S + first + a], best)
-                    T[(h + 1) * V + u] = x * self.wordless[u] * self.begin[u * N + i] * self.end[u * N + j]
-        for u in range(V):
-            first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
-            if arity == 0:
-                continue
-            full, base, F = (1 << arity) - 1, self.base + self.stage_ptr[u], self.F + self.stage_ptr[u] * P
-            x = 0.0
-            for a in range(arity):
-                x = plus(x, base[full & ~(1 << a)] * C[first + a], best)
-            self.G[u * P + at] = x
-            for mask in range(1, full):
-                x = 0.0
-                for a in range(arity):
-                    if mask >> a & 1:
-                        x = plus(x, base[mask & ~(1 << a)] * C[first + a], best)
-                if j > i + 1:
-                    x = plus(x, self.joined(u, mask, i, j, best), best)
-                    x = plus(x, self.word[u * n + j - 1] * F[mask * P + at - 1], best)
-                F[mask * P + at] = x
-
-    cdef inline double joined(self, Py_ssize_t u, Py_ssize_t mask, Py_ssize_t i, Py_ssize_t j,
-                              bint best) noexcept nogil:
-        """A child at the end, after others."""
-        cdef Py_ssize_t N = self.stride, P = N * N, first = self.net.slot_ptr[u], S = self.net.n_slots, a, k, rest
-        cdef double x = 0.0, y
-        cdef const double* F
-        for a in range(self.net.slot_ptr[u + 1] - first):
-            rest = mask & ~(1 << a)
-            if rest == mask or rest == 0:
-                continue
-            F = self.F + (self.stage_ptr[u] + rest) * P + i * N
-            y = 0.0
-            for k in range(i + 1, j):
-                y = plus(y, F[k] * self.C[(k * N + j) * S + first + a], best)
-            x = plus(x, y * self.order[2 * (first + a) + (rest >> a > 0)], best)
-        return x
-
-    # ---- derivatives ----------------------------------------------------------------------------
-
-    cdef int spread(self) except -1 nogil:
-        """Derivatives of `total` with respect to all weights; they follow the weights in memory."""
-        cdef Net* f = &self.net
-        cdef Py_ssize_t V = f.n_nodes, S = f.n_slots, n = self.n, H = self.depth + 1, h, u, s, k, length, i, a, mask
-        cdef Py_ssize_t first, arity, W = self.n_weights, D = self.n_values, top = n * H * V
-        cdef double x
-        cdef double* base
-        memset(self.word + W, 0, W * sizeof(double))
-        memset(self.E + D, 0, D * sizeof(double))
-        for k in range(f.n_roots):
-            for h in range(H):
-                (self.T + D)[top + h * V + f.root[k]] += self.root_pair[k]
-                (self.root_pair + W)[k] += self.T[top + h * V + f.root[k]]
-        for length in range(n, 0, -1):
-            for i in range(n - length + 1):
-                poll(6 * (len_of(f[0]) + V * 4) * H)
-                self.spread_span(i, i + length)
-        for u in range(V):
-            first, arity, base = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u], self.base + self.stage_ptr[u]
-            for mask in range(1, 1 << arity):
-                x = (base + D)[mask]
-                if x != 0.0:
-                    for a in range(arity):
-                        if mask >> a & 1:
-                            (self.nothing + D)[self.depth * S + first + a] += x * base[mask & ~(1 << a)]
-        for h in range(H - 1, -1, -1):
-            for s in range(S):
-                x = (self.nothing + D)[h * S + s]
-                if x == 0.0:
-                    continue
-                for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
-                    (self.pair + W)[k] += x * self.E[h * V + f.fill[k]]
-                    (self.E + D)[h * V + f.fill[k]] += x * self.pair[k]
-            for u in range(V):
-                x = (self.E + D)[h * V + u]
-                if x == 0.0 or self.E[h * V + u] == 0.0:
-                    continue
-                (self.empty + W)[u] += x * self.E[h * V + u] / self.empty[u]
-                for s in range(f.slot_ptr[u], f.slot_ptr[u + 1]):
-                    (self.nothing + D)[(h - 1) * S + s] += x * self.E[h * V + u] / self.nothing[(h - 1) * S + s]
-        return 0
-
-    cdef void spread_span(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        cdef Net* f = &self.net
-        cdef Py_ssize_t V = f.n_nodes, S = f.n_slots, n = self.n, N = self.stride, H = self.depth + 1
-        cdef Py_ssize_t W = self.n_weights, D = self.n_values
-        cdef Py_ssize_t P = N * N, at = i * N + j, u, s, k, h, a, arity, full, mask, first
-        cdef double x, y, z
-        cdef double* T = self.T + at * H * V
-        cdef double* Ck = self.Ck + at * H * S
-        cdef double* C = self.C + at * S
-        cdef double* F
-        cdef double* base
-        for u in range(V):
-            first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
-            if arity == 0:
-                continue
-            full, base, F = (1 << arity) - 1, self.base + self.stage_ptr[u], self.F + self.stage_ptr[u] * P
-            for mask in range(1, full):
-                x = (F + D)[mask * P + at]
-                if x == 0.0:
-                    continue
-                for a in range(arity):
-                    if mask >> a & 1:
-                        (C + D)[first + a] += x * base[mask & ~(1 << a)]
-                        (base + D)[mask & ~(1 << a)] += x * C[first + a]
-                if j > i + 1:
-                    self.unjoin(u, mask, i, j, x)
-                    (self.word + W)[u * n + j - 1] += x * F[mask * P + at - 1]
-                    (F + D)[mask * P + at - 1] += x * self.word[u * n + j - 1]
-            x = (self.G + D)[u * P + at]
-            if x != 0.0:
-                for a in range(arity):
-                    (C + D)[first + a] += x * base[full & ~(1 << a)]
-                    (base + D)[full & ~(1 << a)] += x * C[first + a]
-        for h in range(H - 1, -1, -1):
-            for s in range(S):
-                (Ck + D)[h * S + s] += (C + D)[s]
-            if h + 1 < H:
-                for u in range(V):
-                    x = (T + D)[(h + 1) * V + u]
-                    y = T[(h + 1) * V + u]
-                    if x == 0.0 or y == 0.0:
-                        continue
-                    (self.wordless + W)[u] += x * y / self.wordless[u]
-                    (self.begin + W)[u * N + i] += x * y / self.begin[u * N + i]
-                    (self.end + W)[u * N + j] += x * y / self.end[u * N + j]
-                    x *= self.wordless[u] * self.begin[u * N + i] * self.end[u * N + j]
-                    first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
-                    full, base = (1 << arity) - 1, self.base + self.stage_ptr[u]
-                    for a in range(arity):
-                        (Ck + D)[h * S + first + a] += x * base[full & ~(1 << a)]
-                        (base + D)[full & ~(1 << a)] += x * Ck[h * S + first + a]
-            for s in range(S):
-                x, y = (Ck + D)[h * S + s], Ck[h * S + s]
-                if x == 0.0 or y == 0.0:
-                    continue
-                (self.slot_begin + W)[s * N + i] += x * y / self.slot_begin[s * N + i]
-                (self.slot_end + W)[s * N + j] += x * y / self.slot_end[s * N + j]
-                x *= self.slot_begin[s * N + i] * self.slot_end[s * N + j]
-                for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
-                    (self.pair + W)[k] += x * T[h * V + f.fill[k]]
-                    (T + D)[h * V + f.fill[k]] += x * self.pair[k]
-        for u in range(V):
-            first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
-            full, base, F = (1 << arity) - 1, self.base + self.stage_ptr[u], self.F + self.stage_ptr[u] * P
-            x, y = (T + D)[u], T[u]
-            if x != 0.0:
-                (self.begin + W)[u * N + i] += x * y / self.begin[u * N + i]
-                (self.end + W)[u * N + j] += x * y / self.end[u * N + j]
-                x *= self.begin[u * N + i] * self.end[u * N + j]
-                (base + D)[full] += x * self.run[u * P + at]
-                (self.run + D)[u * P + at] += x * base[full]
-            z = (self.run + D)[u * P + at]
-            if z != 0.0:
-                if j > i + 1:
-                    (self.word + W)[u * n + j - 1] += z * self.run[u * P + at - 1]
-                    (self.run + D)[u * P + at - 1] += z * self.word[u * n + j - 1]
-                else:
-                    (self.word + W)[u * n + i] += z
-            if arity == 0:
-                continue
-            x += (self.B + D)[u * P + at]
-            if x != 0.0 and j > i + 1:
-                (self.B + D)[u * P + at + N] += x * self.word[u * n + i]
-                (self.G + D)[u * P + at + N] += x * self.word[u * n + i]
-                (self.word + W)[u * n + i] += x * (self.B[u * P + at + N] + self.G[u * P + at + N])
-            x += (F + D)[full * P + at]
-            if x != 0.0 and j > i + 1:
-                self.unjoin(u, full, i, j, x)
-                (F + D)[full * P + at - 1] += x * self.word[u * n + j - 1]
-                (self.G + D)[u * P + at - 1] += x * self.word[u * n + j - 1]
-                (self.word + W)[u * n + j - 1] += x * (F[full * P + at - 1] + self.G[u * P + at - 1])
-
-    cdef inline void unjoin(self, Py_ssize_t u, Py_ssize_t mask, Py_ssize_t i, Py_ssize_t j, double x) noexcept nogil:
-        cdef Py_ssize_t N = self.stride, P = N * N, first = self.net.slot_ptr[u], S = self.net.n_slots, a, k, rest
-        cdef Py_ssize_t D = self.n_values, o
-        cdef double y, order
-        cdef double* F
-        cdef double* C
-        for a in range(self.net.slot_ptr[u + 1] - first):
-            rest = mask & ~(1 << a)
-            if rest == mask or rest == 0:
-                continue
-            F = self.F + (self.stage_ptr[u] + rest) * P + i * N
-            o = 2 * (first + a) + (rest >> a > 0)
-            order, y = x * self.order[o], 0.0
-            for k in range(i + 1, j):
-                C = self.C + (k * N + j) * S + first + a
-                y += F[k] * C[0]
-                (F + D)[k] += order * C[0]
-                (C + D)[0] += order * F[k]
-            (self.order + self.n_weights)[o] += x * y
+    cdef inline void look_at_ends(self, const double* w, double* out) noexcept nogil:
+        cdef Py_ssize_t t
+        for t in range(self.h.n + 1):
+            out[t] = exp(summed(w, self.border_attribute, self.border_ptr[t], self.border_ptr[t + 1]))
 
     cdef void scatter(self, double coef, double* gradient, int32_t* touched, int64_t* n_touched,
                       unsigned char* mark) noexcept nogil:
         """gradient += coef * expectation of the joint feature; the features that it has go to `touched` once."""
-        cdef Net* f = &self.net
+        cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
-        cdef Py_ssize_t n = self.n, N = n + 1, u, t, s, k, o, W = self.n_weights
-        cdef double c = coef / self.total
-        for u in range(f.n_nodes):
+        cdef Py_ssize_t n = h.n, N = h.N, W = h.n_weights, u, t, s, k
+        cdef double c = coef / h.total, total
+        for u in range(h.n_nodes):
             for t in range(n):
-                spread_to(c * self.word[u * n + t] * (self.word + W)[u * n + t],
-                          lay.word + f.unit[u] * lay.n_attributes, self.word_attribute, self.word_ptr[t],
-                          self.word_ptr[t + 1], gradient, touched, n_touched, mark)
-                if f.kind[u] != f.unit[u]:
-                    spread_to(c * self.word[u * n + t] * (self.word + W)[u * n + t],
-                              lay.word + f.kind[u] * lay.n_attributes, self.word_attribute, self.word_ptr[t],
-                              self.word_ptr[t + 1], gradient, touched, n_touched, mark)
-            for t in range(N):
-                spread_to(c * self.begin[u * N + t] * (self.begin + W)[u * N + t],
-                          lay.begin + f.kind[u] * lay.n_borders, self.border_attribute, self.border_ptr[t],
-                          self.border_ptr[t + 1], gradient, touched, n_touched, mark)
-                spread_to(c * self.end[u * N + t] * (self.end + W)[u * N + t],
-                          lay.end + f.kind[u] * lay.n_borders, self.border_attribute, self.border_ptr[t],
-                          self.border_ptr[t + 1], gradient, touched, n_touched, mark)
-            add_to(c * self.wordless[u] * (self.wordless + W)[u], lay.wordless + f.kind[u], gradient, touched,
-                   n_touched, mark)
-            add_to(c * self.empty[u] * (self.empty + W)[u], lay.empty + f.kind[u], gradient, touched, n_touched, mark)
-        for s in range(f.n_slots):
-            for t in range(N):
-                spread_to(c * self.slot_begin[s * N + t] * (self.slot_begin + W)[s * N + t],
-                          lay.slot_begin + f.slot[s] * lay.n_borders, self.border_attribute, self.border_ptr[t],
-                          self.border_ptr[t + 1], gradient, touched, n_touched, mark)
-                spread_to(c * self.slot_end[s * N + t] * (self.slot_end + W)[s * N + t],
-                          lay.slot_end + f.slot[s] * lay.n_borders, self.border_attribute, self.border_ptr[t],
-                          self.border_ptr[t + 1], gradient, touched, n_touched, mark)
-            for o in range(2):
-                add_to(c * self.order[2 * s + o] * (self.order + W)[2 * s + o], lay.order + 2 * f.slot[s] + o,
-                       gradient, touched, n_touched, mark)
-            for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
-                if f.pair[k] >= 0:
-                    add_to(c * self.pair[k] * (self.pair + W)[k], lay.pair + f.pair[k], gradient, touched, n_touched,
+                spread_to(c * h.word[W + u * N + t], lay.word + self.unit[u] * lay.n_attributes, self.word_attribute,
+                          self.word_ptr[t], self.word_ptr[t + 1], gradient, touched, n_touched, mark)
+                if self.kind[u] != self.unit[u]:
+                    spread_to(c * h.word[W + u * N + t], lay.word + self.kind[u] * lay.n_attributes,
+                              self.word_attribute, self.word_ptr[t], self.word_ptr[t + 1], gradient, touched,
+                              n_touched, mark)
+            self.scatter_ends(c, h.begin + W + u * N, lay.begin + self.kind[u] * lay.n_borders, gradient, touched,
+                              n_touched, mark)
+            total = 0.0
+            for t in range(n):
+                total += h.begin[W + u * N + t]
+            for t in range(n):
+                k = self.first_attribute(t)
+                if k >= 0:
+                    add_to(c * total, lay.present + self.kind[u] * lay.n_present + k, gradient, touched, n_touched,
                            mark)
-        for k in range(f.n_roots):
-            if f.root_pair[k] >= 0:
-                add_to(c * self.root_pair[k] * (self.root_pair + W)[k], lay.pair + f.root_pair[k], gradient, touched,
-                       n_touched, mark)
+            self.scatter_ends(c, h.end + W + u * N, lay.end + self.kind[u] * lay.n_borders, gradient, touched,
+                              n_touched, mark)
+            add_to(c * h.wordless[W + u], lay.wordless + self.kind[u], gradient, touched, n_touched, mark)
+            add_to(c * h.empty[W + u], lay.empty + self.kind[u], gradient, touched, n_touched, mark)
+        for s in range(h.n_slots):
+            self.scatter_ends(c, h.slot_begin + W + s * N, lay.slot_begin + self.slot[s] * lay.n_borders, gradient,
+                              touched, n_touched, mark)
+            self.scatter_ends(c, h.slot_end + W + s * N, lay.slot_end + self.slot[s] * lay.n_borders, gradient,
+                              touched, n_touched, mark)
+            for k in range(2):
+                add_to(c * h.order[W + 2 * s + k], lay.order + 2 * self.slot[s] + k, gradient, touched, n_touched,
+                       mark)
+        for k in range(h.fill_ptr[h.n_slots]):
+            if self.pair[k] >= 0:
+                add_to(c * h.pair[W + k], lay.pair + self.pair[k], gradient, touched, n_touched, mark)
+        for k in range(h.n_roots):
+            if self.root_pair[k] >= 0:
+                add_to(c * h.root_pair[W + k], lay.pair + self.root_pair[k], gradient, touched, n_touched, mark)
+
+    cdef inline void scatter_ends(self, double c, const double* count, Py_ssize_t first, double* gradient,
+                                  int32_t* touched, int64_t* n_touched, unsigned char* mark) noexcept nogil:
+        cdef Py_ssize_t t
+        for t in range(self.h.n + 1):
+            spread_to(c * count[t], first, self.border_attribute, self.border_ptr[t], self.border_ptr[t + 1],
+                      gradient, touched, n_touched, mark)
 
     # ---- verbs ----------------------------------------------------------------------------------
 
@@ -624,11 +413,11 @@ cdef class Chart:
         self.bind(sentence, forest)
         with nogil:
             self.look_up(&w[0])
-            self.fill(best)
+            KERNELS.hybrid_fill(&self.h, best)
         return self.log_total()
 
     cdef double log_total(self):
-        return self.shift + log(self.total) if self.total > 0.0 and isfinite(self.total) else -INFINITY
+        return self.shift + log(self.h.total) if self.h.total > 0.0 and isfinite(self.h.total) else -INFINITY
 
     def expect(self, object sentence, Forest forest, const double[::1] w):
         """``(log_sum, expectation)``: the expectation of the joint feature, None where there is no derivation."""
@@ -638,7 +427,7 @@ cdef class Chart:
         expectation = np.zeros(self.layout.n_features)
         cdef double[::1] out = expectation
         with nogil:
-            self.spread()
+            KERNELS.hybrid_spread(&self.h)
             self.scatter(1.0, &out[0], NULL, NULL, NULL)
         return value, expectation
 
@@ -655,88 +444,93 @@ cdef class Chart:
         cdef int32_t[::1] touched = learner.touched
         cdef unsigned char[::1] mark = learner.mark
         with nogil:
-            self.spread()
+            KERNELS.hybrid_spread(&self.h)
             self.scatter(weight, &gradient[0], &touched[0], &learner.n_touched, &mark[0])
         second = self.log_sum(sentence, free, learner.weights)
         if second == -INFINITY:
             learner.drop()
             return second
         with nogil:
-            self.spread()
+            KERNELS.hybrid_spread(&self.h)
             self.scatter(-weight, &gradient[0], &touched[0], &learner.n_touched, &mark[0])
         learner.step(rate)
         return min(first - second, 0.0)
 
     # ---- derivations ----------------------------------------------------------------------------
 
-    def edges(self, int kind, Py_ssize_t u, Py_ssize_t x, Py_ssize_t i, Py_ssize_t j):
+    def edges(self, int kind, Py_ssize_t u, Py_ssize_t x, Py_ssize_t i, Py_ssize_t j, double least=0.0):
         """The ways to make an item of the last chart filled: a list of ``(value, items, words)``.
 
         Values are those of the whole item made so; `words` are the places of own words of the node. Kinds of items:
         ROOT; NODE (node u, x units without words on top); SLOT (slot u over [i, j), x: any number of them, -1, or
-        exactly x); STAGE (the slots x of node u); LEFT (B of node u); BARE (G of node u); NOTHING (slot u, height x).
+        exactly x; those worth more than `least` times the best); STAGE (the slots x of node u); LEFT (B of node u);
+        BARE (G of node u); NOTHING (slot u, height x).
         """
-        cdef Net* f = &self.net
-        cdef Py_ssize_t V = f.n_nodes, S = f.n_slots, n = self.n, N = self.stride, H = self.depth + 1, P = N * N
-        cdef Py_ssize_t at = i * N + j, k, h, a, b, first, arity, full, rest, low, high
-        cdef double value, ends
+        cdef hybrid_chart* h = &self.h
+        cdef Py_ssize_t V = h.n_nodes, S = h.n_slots, n = h.n, N = h.N, H = h.depth + 1, P = (n + 1) * N
+        cdef Py_ssize_t length = j - i, at = length * N + i, k, q, a, b, first, arity, full, rest, low, high
+        cdef double value, ends, least_value = 0.0
         cdef list out = []
         if kind == ROOT:
-            for k in range(f.n_roots):
-                for h in range(H):
-                    value = self.root_pair[k] * self.T[(n * H + h) * V + f.root[k]]
+            for k in range(h.n_roots):
+                for q in range(H):
+                    value = h.root_pair[k] * h.T[((n * H + q) * V + h.root[k]) * N]
                     if value > 0.0:
-                        out.append((value, ((NODE, f.root[k], h, 0, n),), ()))
+                        out.append((value, ((NODE, h.root[k], q, 0, n),), ()))
             return out
         if kind == SLOT:
-            ends = self.slot_begin[u * N + i] * self.slot_end[u * N + j]
+            ends = h.slot_begin[u * N + i] * h.slot_end[u * N + j]
             low = max(x, 0)
             high = H if x < 0 else x + 1
-            for k in range(f.fill_ptr[u], f.fill_ptr[u + 1]):
-                for h in range(low, high):
-                    value = ends * self.pair[k] * self.T[(at * H + h) * V + f.fill[k]]
-                    if value > 0.0:
-                        out.append((value, ((NODE, f.fill[k], h, i, j),), ()))
+            for q in range(low, high):
+                least_value = max(least_value, least * h.Ck[((length * H + q) * S + u) * N + i])
+            for k in range(h.fill_ptr[u], h.fill_ptr[u + 1]):
+                for q in range(low, high):
+                    value = ends * h.pair[k] * h.T[((length * H + q) * V + h.fill[k]) * N + i]
+                    if value > least_value:
+                        out.append((value, ((NODE, h.fill[k], q, i, j),), ()))
             return out
         if kind == NOTHING:
-            for k in range(f.fill_ptr[u], f.fill_ptr[u + 1]):
-                b = f.fill[k]
-                value = self.pair[k] * self.E[x * V + b]
+            for k in range(h.fill_ptr[u], h.fill_ptr[u + 1]):
+                b = h.fill[k]
+                value = h.pair[k] * h.E[x * V + b]
                 if value > 0.0:
-                    items = tuple([(NOTHING, s, x - 1, 0, 0) for s in range(f.slot_ptr[b], f.slot_ptr[b + 1])])
+                    items = tuple([(NOTHING, s, x - 1, 0, 0) for s in range(h.slot_ptr[b], h.slot_ptr[b + 1])])
                     out.append((value, items, (-1 - b,)))
             return out
-        first, arity = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u]
+        first, arity = h.slot_ptr[u], h.slot_ptr[u + 1] - h.slot_ptr[u]
         full = (1 << arity) - 1
-        cdef double* base = self.base + self.stage_ptr[u]
-        cdef double* F = self.F + self.stage_ptr[u] * P
+        cdef double* base = h.base + h.stage_ptr[u]
+        cdef double* F = h.F + h.stage_ptr[u] * P
+        cdef double* G = h.G + u * P
+        cdef double* B = h.B + u * P
         if kind == NODE:
-            ends = self.begin[u * N + i] * self.end[u * N + j]
+            ends = h.begin[u * N + i] * h.end[u * N + j]
             if x == 0:
-                value = ends * base[full] * self.run[u * P + at]
+                value = ends * base[full] * h.run[u * P + at]
                 if value > 0.0:
                     out.append((value, self.nothings(u, full), tuple(range(i, j))))
-                if arity > 0 and self.B[u * P + at] > 0.0:
-                    out.append((ends * self.B[u * P + at], ((LEFT, u, 0, i, j),), ()))
+                if arity > 0 and B[at] > 0.0:
+                    out.append((ends * B[at], ((LEFT, u, 0, i, j),), ()))
             else:
                 for a in range(arity):
                     rest = full & ~(1 << a)
-                    value = self.wordless[u] * ends * base[rest] * self.Ck[(at * H + x - 1) * S + first + a]
+                    value = h.wordless[u] * ends * base[rest] * h.Ck[((length * H + x - 1) * S + first + a) * N + i]
                     if value > 0.0:
                         out.append((value, ((SLOT, first + a, x - 1, i, j), *self.nothings(u, rest)), ()))
         elif kind == LEFT:
             if F[full * P + at] > 0.0:
                 out.append((F[full * P + at], ((STAGE, u, full, i, j),), ()))
-            if j > i + 1:
-                value = self.word[u * n + i]
-                if value * self.B[u * P + at + N] > 0.0:
-                    out.append((value * self.B[u * P + at + N], ((LEFT, u, 0, i + 1, j),), (i,)))
-                if value * self.G[u * P + at + N] > 0.0:
-                    out.append((value * self.G[u * P + at + N], ((BARE, u, 0, i + 1, j),), (i,)))
+            if length > 1:
+                value = h.word[u * N + i]
+                if value * B[at - N + 1] > 0.0:
+                    out.append((value * B[at - N + 1], ((LEFT, u, 0, i + 1, j),), (i,)))
+                if value * G[at - N + 1] > 0.0:
+                    out.append((value * G[at - N + 1], ((BARE, u, 0, i + 1, j),), (i,)))
         elif kind == BARE or x < full:
             for a in range(arity):
                 rest = (full if kind == BARE else x) & ~(1 << a)
-                value = base[rest] * self.C[at * S + first + a]
+                value = base[rest] * h.C[(first + a) * P + at]
                 if value > 0.0 and (kind == BARE or x >> a & 1):
                     out.append((value, ((SLOT, first + a, -1, i, j), *self.nothings(u, rest)), ()))
         if kind == STAGE:
@@ -745,22 +539,22 @@ cdef class Chart:
                 if rest == x or rest == 0:
                     continue
                 for k in range(i + 1, j):
-                    value = (F[rest * P + i * N + k] * self.C[(k * N + j) * S + first + a]
-                             * self.order[2 * (first + a) + (rest >> a > 0)])
+                    value = (F[rest * P + (k - i) * N + i] * h.C[(first + a) * P + (j - k) * N + k]
+                             * h.order[2 * (first + a) + (rest >> a > 0)])
                     if value > 0.0:
                         out.append((value, ((STAGE, u, rest, i, k), (SLOT, first + a, -1, k, j)), ()))
-            if j > i + 1:
-                value = self.word[u * n + j - 1]
-                if value * F[x * P + at - 1] > 0.0:
-                    out.append((value * F[x * P + at - 1], ((STAGE, u, x, i, j - 1),), (j - 1,)))
-                if x == full and value * self.G[u * P + at - 1] > 0.0:
-                    out.append((value * self.G[u * P + at - 1], ((BARE, u, 0, i, j - 1),), (j - 1,)))
+            if length > 1:
+                value = h.word[u * N + j - 1]
+                if value * F[x * P + at - N] > 0.0:
+                    out.append((value * F[x * P + at - N], ((STAGE, u, x, i, j - 1),), (j - 1,)))
+                if x == full and value * G[at - N] > 0.0:
+                    out.append((value * G[at - N], ((BARE, u, 0, i, j - 1),), (j - 1,)))
         return out
 
     cdef tuple nothings(self, Py_ssize_t u, Py_ssize_t mask):
-        cdef Py_ssize_t a, first = self.net.slot_ptr[u]
-        return tuple([(NOTHING, first + a, self.depth, 0, 0)
-                      for a in range(self.net.slot_ptr[u + 1] - first) if mask >> a & 1])
+        cdef Py_ssize_t a, first = self.h.slot_ptr[u]
+        return tuple([(NOTHING, first + a, self.h.depth, 0, 0)
+                      for a in range(self.h.slot_ptr[u + 1] - first) if mask >> a & 1])
 
 
 cpdef enum Kind:
@@ -774,26 +568,32 @@ cpdef enum Kind:
 
 
 cdef class Learner:
-    """Weights under AdaGrad with an L2 penalty and the average of all iterates.
+    """Weights under AdaGrad with an L2 penalty, and the average of all iterates, weighted by their numbers.
 
     Parameters
     ----------
     weights : array of float64
     penalty : float
         Of each step: ``penalty / 2 |w - w0|^2`` over the features that it touches, w0 being the weights at the start.
+    paces : array of float64
+        Of each feature: a factor on the length of its steps.
     """
 
-    cdef readonly object weights, gradient, touched, mark, squares, sum, start
+    cdef readonly object weights, gradient, touched, mark, squares, sum, start, paces
     cdef double penalty
     cdef int64_t n_touched
     cdef public int64_t n_steps
 
-    def __init__(self, object weights, double penalty):
+    def __init__(self, object weights, double penalty, object paces):
         n = len(weights)
-        self.weights, self.start, self.penalty = weights, weights.copy(), penalty
+        self.weights, self.start, self.penalty, self.paces = weights, weights.copy(), penalty, paces
         self.gradient, self.squares, self.sum = np.zeros(n), np.zeros(n), np.zeros(n)
         self.touched, self.mark = np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.uint8)
         self.n_touched = self.n_steps = 0
+
+    def __reduce__(self):
+        learnt = self.weights, self.start, self.squares, self.sum
+        return restored_learner, (*learnt, self.penalty, self.paces, self.n_steps)
 
     cdef void drop(self):
         cdef double[::1] g = self.gradient
@@ -807,46 +607,33 @@ cdef class Learner:
 
     cdef void step(self, double rate):
         cdef double[::1] w = self.weights, g = self.gradient, s = self.squares, total = self.sum, start = self.start
+        cdef const double[::1] pace = self.paces
         cdef int32_t[::1] touched = self.touched
         cdef int64_t k, f
-        cdef double d
+        # The t-th iterate counts t times: a step misses in those before it.
+        cdef double d, earlier = self.n_steps * (self.n_steps + 1) / 2.0
         for k in range(self.n_touched):
             f = touched[k]
             d = g[f] - self.penalty * (w[f] - start[f])
             s[f] += d * d
             if s[f] > 0.0:
-                d *= rate / (1e-3 + s[f] ** 0.5)
+                d *= rate * pace[f] / (1e-3 + sqrt(s[f]))
                 w[f] += d
-                total[f] += self.n_steps * d
+                total[f] += earlier * d
         self.n_steps += 1
         self.drop()
 
-    def restart_average(self):
-        """Forget the iterates so far."""
-        self.sum[:] = 0.0
-        self.n_steps = 0
-
     @property
     def average(self):
-        """The mean of the weights after each step."""
-        return self.weights - self.sum / max(self.n_steps, 1)
+        """The mean of the weights after each step t, times t."""
+        return self.weights - self.sum / max(self.n_steps * (self.n_steps + 1) / 2.0, 1.0)
 
 
-cdef inline double plus(double x, double y, bint best) noexcept nogil:
-    if best:
-        return x if x > y else y
-    return x + y
-
-
-cdef inline int64_t len_of(Net f) noexcept nogil:
-    return f.fill_ptr[f.n_slots]
-
-
-cdef inline Py_ssize_t lowest(Py_ssize_t mask) noexcept nogil:
-    cdef Py_ssize_t a = 0
-    while not mask >> a & 1:
-        a += 1
-    return a
+def restored_learner(weights, start, squares, total, penalty, paces, n_steps):
+    """The learner that was pickled."""
+    cdef Learner self = Learner(weights, penalty, paces)
+    self.start, self.squares, self.sum, self.n_steps = start, squares, total, n_steps
+    return self
 
 
 cdef inline double summed(const double* w, const int32_t* attributes, Py_ssize_t a, Py_ssize_t b) noexcept nogil:

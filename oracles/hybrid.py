@@ -10,15 +10,16 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
-from structsvm.structures.meaning_units import ROOT, Units
-from structsvm.structures.meanings import Meaning
+from structsvm.structures.meaning_units import ROOT, Unit, Units
+from structsvm.structures.meanings import Meaning, format_meaning
 
 __all__ = ["Derivation", "HybridTrees", "Lexicon"]
 
@@ -26,12 +27,25 @@ BEGIN, END, RARE = "\x02", "\x03", "\x04"
 
 # Of a name that is looked for in a sentence: words at most.
 LONGEST_NAME = 6
+# Of a name that is copied: words at most.
+LONGEST_COPY = 3
 # A word calls a leaf if the leaf is in the meanings of this share of its sentences.
 CALLED = 0.1
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
 # Kept of a search for the k best: partial derivations.
 MOST_PARTIAL = 200_000
+# Bytes of forests that are kept, roughly.
+KEPT = 2**25
+
+
+class Copy(NamedTuple):
+    """A name that is not known, written in the sentence: its tree, its kind, and its words [begin, end)."""
+
+    tree: Meaning
+    kind: int
+    begin: int
+    end: int
 
 
 class Derivation(NamedTuple):
@@ -54,10 +68,14 @@ class Lexicon:
     calls : dict
         From a word to the numbers of the leaves that it calls.
     always : iterable of int
+    new : iterable of int
+        The kinds of names that words which are not known may be.
     """
 
-    def __init__(self, units: Units, calls: dict[str, list[int]], always: Iterable[int]) -> None:
-        self.calls, self.always = calls, sorted(always)
+    def __init__(
+        self, units: Units, calls: dict[str, list[int]], always: Iterable[int], new: Iterable[int] = ()
+    ) -> None:
+        self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
             if unit.n_slots == 0 and unit.words:
@@ -85,7 +103,29 @@ class Lexicon:
                 self.calls[word] = called
         common = COMMON * len(sentences)
         self.always = sorted(u for u, p in share.items() if p >= common and written[u] < 0.2 * seen[u])
+        members: dict[int, list[int]] = defaultdict(list)
+        for unit in seen:
+            if units.kinds[unit] >= len(units.units):
+                members[units.kinds[unit]].append(unit)
+        self.new = sorted(
+            kind
+            for kind, of_kind in members.items()
+            if len(of_kind) >= 3 and 2 * sum(written[u] for u in of_kind) >= sum(seen[u] for u in of_kind)
+        )
         return self
+
+    def with_those_of(self, other: Lexicon, units: Units) -> Lexicon:
+        """Also what an earlier lexicon of `units` calls; of its leaves no other is always looked for than was there."""
+        number = {u: self.units.number[unit] for u, unit in enumerate(units.units) if unit in self.units.number}
+        earlier = set(number.values())
+        calls = {word: set(leaves) for word, leaves in self.calls.items()}
+        for word, leaves in other.calls.items():
+            calls.setdefault(word, set()).update(number[u] for u in leaves if u in number)
+        always = {number[u] for u in other.always if u in number} | set(self.always) - earlier
+        kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
+        taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
+        taken = {kind for kind in taken if kind >= len(self.units.units)}
+        return Lexicon(self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken)
 
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
@@ -126,9 +166,28 @@ class HybridTrees:
         self.attributes = {name: k for k, name in enumerate(attributes)}
         self.borders = {name: k for k, name in enumerate(borders)}
         n_kinds = units.n_kinds
-        self.layout = Layout(n_kinds, len(units.slots), len(attributes), len(borders), (len(units.slots) + 1) * n_kinds)
-        self.chart = Chart(self.layout, depth)
-        self._free: dict[frozenset[int], tuple[Forest, list[int]]] = {}
+        n_present = sum(name.startswith("w:") for name in attributes)
+        if any(not name.startswith("w:") for name in attributes[:n_present]):
+            raise ValueError("attributes of single words must come first")
+        n_pairs = (len(units.slots) + 1) * n_kinds
+        self.layout = Layout(n_kinds, len(units.slots), len(attributes), n_present, len(borders), n_pairs)
+        # One for searches, one for sums in between.
+        self.chart, self.sums = Chart(self.layout, depth), Chart(self.layout, depth)
+        self._inner, self._leaves = self._fillings()
+        # Of each kind that words may be: a name of it, and how its names are written.
+        self._examples = {kind: units.kinds.index(kind) for kind in lexicon.new}
+        self._written = {kind: units.spelling(kind) for kind in lexicon.new}
+        self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
+        self._free: dict[frozenset[int], Forest] = {}
+
+    def _fillings(self) -> tuple[list[Any], dict[int, list[Any]]]:
+        """``(slot, unit, pair)`` of all that may fill a slot: of units with slots, and of each leaf."""
+        inner: list[Any] = []
+        leaves: dict[int, list[Any]] = defaultdict(list)
+        for slot in (ROOT, *range(len(self.units.slots))):
+            for u in self.units.fillers.get(slot, ()):
+                (inner if self.units.units[u].n_slots else leaves[u]).append((slot, u, self.pair(slot, u)))
+        return inner, leaves
 
     @property
     def n_features(self) -> int:
@@ -143,12 +202,17 @@ class HybridTrees:
 
     # ---- sentences and forests ------------------------------------------------------------------
 
-    def encode(self, words: Sequence[str]) -> tuple[NDArray[np.int32], ...]:
-        """The attributes of words and of places: four arrays, as `Chart` takes them."""
+    def encode(self, words: Sequence[str], unknown: Any = ()) -> tuple[NDArray[np.int32], ...]:
+        """The attributes of words and of places: four arrays, as `Chart` takes them; of some words as if `unknown`."""
         around = [BEGIN, *words, END]
+        known = self.attributes
         of_words = [
-            [self.attributes[name] for name in names if name in self.attributes]
-            for names in (word_attributes(around, t, self.attributes) for t in range(1, len(around) - 1))
+            [
+                known[name]
+                for name in word_attributes(around, t, () if words[t - 1] in unknown else known)
+                if name in known
+            ]
+            for t in range(1, len(around) - 1)
         ]
         of_borders = [
             [self.borders[name] for name in border_attributes(*pair) if name in self.borders]
@@ -160,35 +224,86 @@ class HybridTrees:
         """The index of the feature of a slot and what fills it."""
         return (slot + 1) * self.units.n_kinds + self.units.kinds[unit]
 
-    def free(self, leaves: Iterable[int]) -> tuple[Forest, list[int]]:
-        """The forest of all meanings with these leaves, and the unit of each node."""
+    def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
+        """The names that words which are not known, or are `unknown`, may be, alone or with those beside."""
+        if not self.lexicon.new:
+            return []
+        n = len(words)
+        is_new = [word in unknown or f"w:{word}" not in self.attributes for word in words]
+        spans = set()
+        for t in range(n):
+            if is_new[t]:
+                end = next((k for k in range(t, n) if not is_new[k]), n)
+                spans |= {(t, t + 1), (t, end), (max(t - 1, 0), end), (t, min(end + 1, n))}
+        found = []
+        for a, b in sorted(span for span in spans if span[1] - span[0] <= LONGEST_COPY):
+            for kind, written in self._written.items():
+                tree = written(words[a:b])
+                if tree is not None and (unknown or Unit(format_meaning(tree), None) not in self.units.number):
+                    found.append(Copy(tree, kind, a, b))
+        return found
+
+    def free(self, leaves: Iterable[int], copies: Sequence[Copy] = ()) -> Forest:
+        """The forest of all meanings with these leaves; the last nodes are the copies."""
+        if copies:
+            return self._forest(frozenset(leaves), copies)
         key = frozenset(leaves)
         if key not in self._free:
-            units = self.units
-            nodes = [u for u, unit in enumerate(units.units) if unit.n_slots or u in key]
-            place = {unit: k for k, unit in enumerate(nodes)}
-
-            def filling(slot: int) -> list[tuple[int, int]]:
-                return [(place[u], self.pair(slot, u)) for u in units.fillers.get(slot, ()) if u in place]
-
-            slots = [[(slot, filling(slot)) for slot in units.slots_of(u)] for u in nodes]
-            forest = Forest(nodes, [units.kinds[u] for u in nodes], slots, filling(ROOT))
-            if len(self._free) >= 4096:
+            if len(self._free) >= self._most_kept:
                 self._free.clear()
-            self._free[key] = forest, nodes
+            self._free[key] = self._forest(key)
         return self._free[key]
 
-    def known(self, trees: Iterable[Meaning]) -> Forest:
-        """The forest of some meanings, whose common parts are there once; KeyError for a unit that is not known."""
+    def _forest(self, leaves: frozenset[int], copies: Sequence[Copy] = ()) -> Forest:
+        units = self.units
+        nodes = [u for u, unit in enumerate(units.units) if unit.n_slots or u in leaves]
+        place = np.zeros(len(units.units) + len(copies), dtype=np.int32)
+        place[nodes] = np.arange(len(nodes))
+        place[len(units.units) :] = np.arange(len(nodes), len(nodes) + len(copies))
+        filling = [*self._inner, *chain.from_iterable(self._leaves[u] for u in sorted(leaves))]
+        for k, copy in enumerate(copies, start=len(units.units)):
+            filling += [(slot, k, pair) for slot, _, pair in self._leaves[self._examples[copy.kind]]]
+        flat = np.array(filling).reshape(-1, 3)
+        flat = flat[np.argsort(flat[:, 0], kind="stable")]
+        n_roots = int(np.searchsorted(flat[:, 0], ROOT, side="right"))
+        fill, pairs = place[flat[:, 1]], flat[:, 2]
+        own = [copy.kind for copy in copies]
+        return Forest.of_arrays(
+            [*nodes, *own],
+            [*(units.kinds[u] for u in nodes), *own],
+            np.cumsum([0, *(units.units[u].n_slots for u in nodes), *(0 for _ in copies)]),
+            np.arange(len(units.slots)),
+            np.searchsorted(flat[n_roots:, 0], np.arange(len(units.slots) + 1)),
+            fill[n_roots:],
+            pairs[n_roots:],
+            fill[:n_roots],
+            pairs[:n_roots],
+            [(-1, -1)] * len(nodes) + [(copy.begin, copy.end) for copy in copies],
+        )
+
+    def known(self, trees: Iterable[Meaning], copies: Sequence[Copy] = ()) -> Forest:
+        """The forest of some meanings, whose common parts are there once; KeyError for a unit that is not known.
+
+        A name may be said by a copy, too.
+        """
         units = self.units
         nodes: list[int] = []
         slots: list[Any] = []
         place: dict[Meaning, list[int]] = {}
+        spans: dict[int, tuple[int, int]] = {}
+        copied: dict[Meaning, list[Copy]] = defaultdict(list)
+        for copy in copies:
+            copied[copy.tree].append(copy)
         roots = []
 
         def filling(slot: int, part: Meaning) -> list[tuple[int, int]]:
             may = units.fillers.get(slot, ())
-            return [(node, self.pair(slot, nodes[node])) for node in place[part] if nodes[node] in may]
+            found = []
+            for node in place[part]:
+                unit = nodes[node] if node not in spans else self._examples[nodes[node]]
+                if unit in may:
+                    found.append((node, self.pair(slot, unit)))
+            return found
 
         for tree in trees:
             waiting = [(tree, False)]
@@ -196,84 +311,119 @@ class HybridTrees:
                 node, is_done = waiting.pop()
                 if node in place:
                     continue
-                ways = units.splits(node)
-                if not ways:
+                ways, own_copies = units.splits(node), copied.get(node, ())
+                if not ways and not own_copies:
                     raise KeyError(units.split(node)[0])
                 if not is_done:
                     waiting += [(node, True), *[(part, False) for _, parts in ways for part in parts]]
                     continue
-                place[node] = list(range(len(nodes), len(nodes) + len(ways)))
+                place[node] = list(range(len(nodes), len(nodes) + len(ways) + len(own_copies)))
                 for number, parts in ways:
                     nodes.append(number)
                     own = zip(units.slots_of(number), parts, strict=True)
                     slots.append([(slot, filling(slot, part)) for slot, part in own])
+                for copy in own_copies:
+                    spans[len(nodes)] = copy.begin, copy.end
+                    nodes.append(copy.kind)
+                    slots.append([])
             roots += filling(ROOT, tree)
-        return Forest(nodes, [units.kinds[u] for u in nodes], slots, roots)
+        kinds = [number if k in spans else units.kinds[number] for k, number in enumerate(nodes)]
+        return Forest(nodes, kinds, slots, roots, spans)
+
+    def meant(self, words: Sequence[str]) -> Forest:
+        """The forest of all that a sentence may mean."""
+        return self.free(self.lexicon.called(words), self.copies(words))
 
     # ---- verbs ----------------------------------------------------------------------------------
 
     def log_sum(self, words: Sequence[str], w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None) -> float:
         """The log of the sum over all derivations, or over those of some meanings, of exp of their score."""
-        forest = self.free(self.lexicon.called(words))[0] if meanings is None else self.known(meanings)
-        return self.chart.log_sum(self.encode(words), forest, w)
+        forest = self.meant(words) if meanings is None else self.known(meanings, self.copies(words))
+        return self.sums.log_sum(self.encode(words), forest, w)
 
     def expect(
         self, words: Sequence[str], w: NDArray[np.float64], meanings: Iterable[Meaning] | None = None
     ) -> tuple[float, Any]:
         """``(log_sum, expectation)`` of the joint feature, over the derivations of `log_sum`; (-inf, None) of none."""
-        forest = self.free(self.lexicon.called(words))[0] if meanings is None else self.known(meanings)
-        return self.chart.expect(self.encode(words), forest, w)
+        forest = self.meant(words) if meanings is None else self.known(meanings, self.copies(words))
+        return self.sums.expect(self.encode(words), forest, w)
 
     def complete(self, words: Sequence[str], known: Iterable[Meaning], w: NDArray[np.float64]) -> Derivation | None:
         """The best derivation of any of some meanings; None if there is none."""
-        forest = self.known(known)
-        return next(self._search(words, forest, forest.units.tolist(), w, 1), None)
+        copies = self.copies(words)
+        return next(self._search(words, self.known(known, copies), copies, w, 1), None)
 
     def argmax(self, words: Sequence[str], w: NDArray[np.float64]) -> Derivation | None:
         """The best derivation; None if there is none."""
         return next(self.derivations(words, w, most=1), None)
 
     def derivations(
-        self, words: Sequence[str], w: NDArray[np.float64], *, most: int = MOST_PARTIAL
+        self, words: Sequence[str], w: NDArray[np.float64], *, most: int = MOST_PARTIAL, least: float = 0.0
     ) -> Iterator[Derivation]:
-        """All derivations, best first; of a search that has met `most` partial ones, no more. Uses the chart."""
-        return self._search(words, *self.free(self.lexicon.called(words)), w, most)
+        """All derivations, best first; of a search that has met `most` partial ones, no more. Uses the chart.
+
+        Ways to make a part that are worth less than `least` times its best are not followed.
+        """
+        return self._search(words, self.meant(words), self.copies(words), w, most, least)
 
     def kbest(
-        self, words: Sequence[str], w: NDArray[np.float64], k: int, *, accepts: Any = None, most: int = MOST_PARTIAL
+        self,
+        words: Sequence[str],
+        w: NDArray[np.float64],
+        k: int,
+        *,
+        considered: int | None = None,
+        accepts: Any = None,
+        most: int = MOST_PARTIAL,
+        least: float = 0.0,
     ) -> list[tuple[Derivation, float]]:
-        """Meanings of the best derivations, each with its probability, by falling probability.
+        """The k most probable of the meanings of the best derivations, each with its probability, by falling ones.
 
         Parameters
         ----------
         words, w
         k : int
-            The number of distinct meanings whose best derivations are looked for.
+        considered : int, optional
+            Distinct meanings that are looked for, by default k; fewer where no other can be one of the k.
         accepts : callable, optional
             Tells of a meaning whether it may be returned.
-        most : int
-            Partial derivations to keep in the search.
+        most, least
+            As for `derivations`.
         """
-        found: dict[Meaning, Derivation] = {}
-        refused: set[Meaning] = set()
-        for derivation in self.derivations(words, w, most=most):
+        found: list[tuple[Derivation, float]] = []
+        met: set[Meaning] = set()
+        total, left = None, 1.0
+        for derivation in self.derivations(words, w, most=most, least=least):
             meaning = derivation.meaning
-            if meaning in found or meaning in refused:
+            if meaning in met:
                 continue
-            if accepts is None or accepts(meaning):
-                found[meaning] = derivation
-                if len(found) == k:
-                    break
-            else:
-                refused.add(meaning)
-        total = self.log_sum(words, w) if found else 0.0
-        scored = [(d, min(float(np.exp(self.log_sum(words, w, [m]) - total)), 1.0)) for m, d in found.items()]
-        return sorted(scored, key=lambda pair: -pair[1])
+            met.add(meaning)
+            if accepts is not None and not accepts(meaning):
+                continue
+            if total is None:
+                total = self.log_sum(words, w)
+            p = min(float(np.exp(self.log_sum(words, w, [meaning]) - total)), 1.0)
+            found = sorted([*found, (derivation, p)], key=lambda pair: -pair[1])
+            left -= p
+            if len(found) >= (considered or k) or (len(found) >= k and found[k - 1][1] >= left):
+                break
+        return found[:k]
 
     def _search(
-        self, words: Sequence[str], forest: Forest, units: Sequence[int], w: NDArray[np.float64], most: int
+        self,
+        words: Sequence[str],
+        forest: Forest,
+        copies: Sequence[Copy],
+        w: NDArray[np.float64],
+        most: int,
+        least: float = 0.0,
     ) -> Iterator[Derivation]:
         """Derivations of a forest, best first: A* whose bounds, from the chart, are exact."""
+        by_place = {copy[1:]: copy.tree for copy in copies}
+        units = [
+            by_place[kind, i, j] if i >= 0 else kind
+            for kind, (i, j) in zip(forest.units.tolist(), forest.spans.tolist(), strict=True)
+        ]
         best = self.chart.log_sum(self.encode(words), forest, w, best=True)
         if best == -np.inf:
             return
@@ -282,7 +432,7 @@ class HybridTrees:
 
         def ways(item: Any) -> Any:
             if item not in edges:
-                edges[item] = sorted(chart.edges(*item), key=lambda edge: -edge[0])
+                edges[item] = sorted(chart.edges(*item, least), key=itemgetter(0), reverse=True)
             return edges[item]
 
         # A partial derivation: minus its bound, its items in preorder as a list linked from the last one, what waits,
@@ -303,7 +453,7 @@ class HybridTrees:
                     waiting = part, waiting
             yield self._read(done, units, best + float(np.log(-bound)))
 
-    def _read(self, done: Any, units: Sequence[int], score: float) -> Derivation:
+    def _read(self, done: Any, units: Sequence[Any], score: float) -> Derivation:
         steps = []
         while done is not None:
             done, item, below, own = done
@@ -320,6 +470,9 @@ class HybridTrees:
             is_empty = kind == Kind.NOTHING
             number = units[-1 - own[0] if is_empty else node]
             words: list[int] = [] if is_empty else [*own]
+            if not isinstance(number, int):  # a copy
+                nodes.append((format_meaning(number), depth, words))
+                return number
             nodes.append((self.units.units[number].name, depth, words))
             parts: dict[int, Meaning] = {}
             waiting = [*reversed(below)]
@@ -340,13 +493,8 @@ class HybridTrees:
 def word_attributes(around: Sequence[str], t: int, known: Any) -> list[str]:
     """Names of the attributes of word t, of a sentence between its two marks; `known` are those that have a feature."""
     word = around[t]
-    own = [f"w:{word}"] if f"w:{word}" in known else rare_attributes(word)
-    return [*own, f"l:{around[t - 1]} {word}", f"r:{word} {around[t + 1]}"]
-
-
-def rare_attributes(word: str) -> list[str]:
-    """Names of the attributes of a word that is not known, or was seen once."""
-    return [f"w:{RARE}", f"s:{word[-3:]}"]
+    own = f"w:{word}" if f"w:{word}" in known else f"w:{RARE}"
+    return [own, f"p:{word[:4]}", f"s:{word[-3:]}", f"l:{around[t - 1]} {word}", f"r:{word} {around[t + 1]}"]
 
 
 def border_attributes(before: str, after: str) -> list[str]:

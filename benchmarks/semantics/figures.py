@@ -48,7 +48,7 @@ def errors(level, seed, **params):
     """Percentages of test sentences with a wrong symbol, after each STEP of the N_TRAIN sentences."""
     house = make_ambig_house(N_TRAIN, level, random_state=seed)
     test = make_ambig_house(N_TEST, 0, random_state=1000 + seed)
-    parser, found = SemanticParser(C=0.1, random_state=seed, **params), []
+    parser, found = SemanticParser(method="ospas", C=0.1, random_state=seed, **params), []
     for a in range(0, N_TRAIN, STEP):
         parser.partial_fit(house.sentences[a : a + STEP], house.bags[a : a + STEP])
         symbols = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(test.sentences)]

@@ -50,7 +50,7 @@ def words_a_second(options):
 
 
 def of_level(level, n, options):
-    house, parser = make_ambig_house(n, level, random_state=0), SemanticParser()
+    house, parser = make_ambig_house(n, level, random_state=0), SemanticParser(method="ospas")
     times = 1 if options.quick else 3
     _, whole = repeat(lambda: parser.fit(house.sentences, house.bags), times)
     symbols = parser.model_.symbols
@@ -75,7 +75,7 @@ def of_level(level, n, options):
 
 def symbols_alone(strategy, house):
     """CPU seconds of `BagTagger.learn`."""
-    parser = SemanticParser()
+    parser = SemanticParser(method="ospas")
     model = SemanticModel(parser)
     problem = SemanticProblem(model, *model.read(house.sentences, house.bags))
     tagger = BagTagger(problem.words.rows.n_features, problem.n_symbols, strategy=strategy)
@@ -102,7 +102,7 @@ def stream(options):
         ),
     )
     pool = [make_ambig_house(PORTION, 1, random_state=seed) for seed in range(POOL)]
-    parser, cpu, done, before = SemanticParser(), 0.0, 0, (0, 0.0)
+    parser, cpu, done, before = SemanticParser(method="ospas"), 0.0, 0, (0, 0.0)
     marks = {10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000}
     while done < total:
         house = pool[done // PORTION % POOL]

@@ -46,7 +46,7 @@ def run(options):
 def trained(X, y, X_test, y_test, **params):
     """Scores and CPU seconds of a parser, and the fraction of sentences with all symbols, as an array."""
     with Clock() as training:
-        parser = SemanticParser(**params).fit(X, y)
+        parser = SemanticParser(method="ospas", **params).fit(X, y)
     with Clock() as predicting:
         predicted = parser.predict(X_test)
     scores = meaning_scores(y_test, predicted, grammar=parser.model_.grammar)

@@ -31,6 +31,9 @@ const kernels NAMED(KERNELS) = {
     .arcs_look = arcs_look, .arcs_fill = arcs_fill, .arcs_label = arcs_label, .arcs_features = arcs_features,
     .eisner_best = eisner_best, .eisner_sums = eisner_sums, .arborescence_best = arborescence_best, .arborescence_sums = arborescence_sums,
 #endif
+#ifdef KERNELS_FOR_hybrid
+    .hybrid_fill = hybrid_fill, .hybrid_spread = hybrid_spread,
+#endif
 #ifdef KERNELS_FOR_rows
     .dense_products = dense_products, .dense_dot = dense_dot, .dense_add = dense_add,
     .dense_accumulate = dense_accumulate, .dense_positions = dense_positions, .dense_violator = dense_violator,

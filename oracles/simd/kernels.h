@@ -19,6 +19,7 @@
 #include "dense.h"
 #include "eisner.h"
 #include "greedy.h"
+#include "hybrid.h"
 #include "stop.h"
 
 typedef struct {
@@ -84,6 +85,8 @@ typedef struct {
     int (*eisner_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
     int (*arborescence_best)(int64_t n, const float *scores, void *memory, int32_t *heads, float *best);
     int (*arborescence_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
+    int (*hybrid_fill)(hybrid_chart *h, int best);
+    int (*hybrid_spread)(hybrid_chart *h);
 } kernels;
 
 /* The kernels of a set (0 baseline, 1 avx2, 2 avx512), which will call `poll`. */

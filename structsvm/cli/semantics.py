@@ -20,6 +20,7 @@ from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.meanings import format_meaning
 from structsvm.tasks.semantics.bags import BagModel, as_grammar
 from structsvm.tasks.semantics.hybrid import HybridModel
+from structsvm.tasks.semantics.hybrid import describe as describe_tree
 from structsvm.tasks.semantics.likelihood import make_likelihood
 from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.solver import make_ospas
@@ -88,7 +89,10 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 
 
 def demo(seed: int) -> Any:
-    """Learn the language of a simulated house from ambiguous sentences, and draw how the alignment error falls."""
+    """Learn the language of a simulated house from ambiguous sentences, and draw how the alignment error falls.
+
+    OSPAS, sentence by sentence; then hybrid trees, with what the words of a sentence say.
+    """
     from structsvm.datasets import make_ambig_house
 
     click.echo("simulating 2000 sentences about a house with 1, 2 or 4 meanings each, and 500 to test on")
@@ -110,11 +114,19 @@ def demo(seed: int) -> Any:
         click.echo(f"level {level}: alignment error {errors[-1]:.1f} %, F1 of meanings {100 * scores.f1:.1f}")
         axes.plot(ends, errors, color=colour, label=f"level {level}")
     axes.legend()
+    house = make_ambig_house(300, level=1, random_state=seed)
+    model = HybridModel(settings)
+    raise_if_interrupted(model.train(model.read(house.sentences, house.bags), make_likelihood(settings)))
+    scores = meaning_scores(test.meanings[:100], model.parse(words[:100]))
+    click.echo(f"hybrid trees, from 300 ambiguous sentences: F1 of meanings {100 * scores.f1:.1f}")
+    derivation = model.best(words[:1])[0]
+    if derivation is not None:
+        click.echo(f"{test.sentences[0]}\n{describe_tree(derivation[0], [token[0] for token in words[0]])}")
     return figure
 
 
 @training(DEFAULT_C, metavar="BAGS", solvers=(), role_of_C="Longest step.", type_of_C=float)
-@choice("--method", "ospas", "hybrid", text="Taggers learnt online, or hybrid trees learnt by likelihood.")
+@choice("--method", "hybrid", "ospas", text="Hybrid trees learnt by likelihood, or taggers learnt online.")
 @choice("--strategy", "order_free", "random", "left_right", text="Which word is learnt next.")
 @flag("--average", "Predict with the average of the weights.")
 @count("--refine", 0, "Choose the best meaning of bags.", least=0)

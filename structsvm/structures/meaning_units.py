@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol, format_meaning, parse_meaning, symbol_of
@@ -139,6 +139,27 @@ class Units:
             found.append(self.number.get(unit, -1))
             waiting += parts
         return found
+
+    def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
+        """How names of a kind are written: from words to a tree, None for words that make no name."""
+        trees = [unit.tree for unit, own in zip(self.units, self.kinds, strict=True) if own == kind]
+        wrapper = trees[0][0] if not isinstance(trees[0], str) else None
+        constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
+        is_quoted = all(constant[0] in "'\"" for constant in constants)
+        joint = "_" if any("_" in constant for constant in constants) else " "
+        numbers = {constant.strip("'\"").isdecimal() for constant in constants}
+
+        def written(words: Sequence[str]) -> Meaning | None:
+            stripped = [word.strip("'\"") for word in words]
+            text = joint.join(stripped)
+            if not all(re.fullmatch(r"[^(),'\"]*[^\W_][^(),'\"]*", word) for word in stripped):
+                return None
+            if text.isdecimal() not in numbers:
+                return None
+            constant = f"'{text}'" if is_quoted or " " in text else text
+            return constant if wrapper is None else (wrapper, constant)
+
+        return written
 
     def _add(self, unit: Unit) -> int:
         number = self.number.get(unit)

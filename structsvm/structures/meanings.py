@@ -16,7 +16,10 @@ Meaning = str | tuple[Any, ...]
 
 MAX_DEPTH = 100
 
-_TOKEN = re.compile(r"""\s*(?:([(),])|('[^']*'|"[^"]*")|([^\s(),'"]+)|(\S))""")
+# A quote ends where a comma, a closing bracket or the end follows: that of 'McDonald's' is the last.
+_TOKEN = re.compile(
+    r"""\s*(?:([(),])|('(?:[^']|'(?!\s*(?:[,)]|$)))*'|"(?:[^"]|"(?!\s*(?:[,)]|$)))*")|([^\s(),'"]+)|(\S))"""
+)
 _PLAIN = re.compile(r"""[^\s(),'"]+""")
 
 
@@ -30,7 +33,8 @@ def parse_meaning(text: str, nonterminal: Callable[[str], bool] | None = None) -
     """Return the tree of the text of a meaning representation.
 
     Blanks between its parts are ignored; a name with blanks, brackets or commas is quoted, and the quotes are part of
-    it (``'south carolina'``). Raises ValueError, with the position, for unbalanced brackets and other errors.
+    it (``'south carolina'``); a quote inside (``'McDonald's'``) is one that no comma or closing bracket follows. Raises
+    ValueError, with the position, for unbalanced brackets and other errors.
 
     Parameters
     ----------

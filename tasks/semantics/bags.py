@@ -100,7 +100,8 @@ class BagModel(TaskModel):
         )
 
     def restored_params(self, params: Any) -> Any:
-        return params | {"grammar": self.grammar, "executor": None}
+        # Files of earlier versions do not name the method.
+        return params | {"grammar": self.grammar, "executor": None, "method": self.method}
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

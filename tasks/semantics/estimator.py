@@ -33,25 +33,25 @@ OSPAS_TRAINING = {name: allowed for name, allowed in TRAINING.items() if name !=
 class SemanticParser(StructureEstimator):
     """Semantic parser that learns from sentences and bags of candidate meanings.
 
-    With ``method="ospas"``, an online learner: a first tagger gives each word the symbol that it means, a relation or a
-    constant, or none; for each relation that was found, a second one gives the other words their roles as its
-    arguments. Both are linear and learn by algorithm 24 of the thesis, with the mean pairwise hinge, from what the bags
-    hold; nobody tells which word means which symbol.
+    A meaning is a tree of units (relations, names), each of which covers a stretch of words, or none (Lu 2014). All
+    ways in which a sentence may say a meaning are summed in one chart, and the likelihood of the bags is raised by
+    AdaGrad.
 
-    With ``method="hybrid"``, for real questions: a meaning is a tree of units (relations, names), each of which covers
-    a stretch of words, or none (Lu 2014). All ways in which a sentence may say a meaning are summed in one chart, and
-    the likelihood of the bags is raised by AdaGrad.
+    With ``method="ospas"``, an online learner of flat meanings: a first tagger gives each word the symbol that it
+    means, a relation or a constant, or none; for each relation that was found, a second one gives the other words their
+    roles as its arguments. Both are linear and learn by algorithm 24 of the thesis, with the mean pairwise hinge, from
+    what the bags hold; nobody tells which word means which symbol.
 
     Parameters
     ----------
     C : float, default=0.1
         Upper bound of a step; of OSPAS, as are all parameters down to `fold_constants` but `max_iter` and `grammar`.
-    method : {"ospas", "hybrid"}, default="ospas"
+    method : {"hybrid", "ospas"}, default="hybrid"
     strategy : {"order_free", "random", "left_right"}, default="order_free"
         Which word is labelled next while learning: the one that is surest of its symbol, any, or the next. Random is
         the thesis's default; order-free learns faster.
     max_iter : int, optional
-        Passes over the data, by default 1 for OSPAS, where there are so many again for each refinement, and 10.
+        Passes over the data, by default 10; for OSPAS 1, where there are so many again for each refinement.
     average : bool, default=False
         Predict with the average of the weights over all words tried; of use with several passes.
     refine : int, default=0
@@ -118,7 +118,7 @@ class SemanticParser(StructureEstimator):
     _constraints = OSPAS_TRAINING | {
         "C": POSITIVE,
         "strategy": Options(*STRATEGIES),
-        "method": Options(SemanticModel.method, HybridModel.method),
+        "method": Options(HybridModel.method, SemanticModel.method),
         "max_iter": (Interval(Integral, 1), Options(None)),
         "average": FLAG,
         "refine": Interval(Integral, 0),
@@ -140,7 +140,7 @@ class SemanticParser(StructureEstimator):
         self,
         C: float = 0.1,
         *,
-        method: str = "ospas",
+        method: str = "hybrid",
         strategy: str = "order_free",
         max_iter: int | None = None,
         average: bool = False,
@@ -216,12 +216,11 @@ class SemanticParser(StructureEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """One pass over more sentences, whatever symbols and words are new in them.
 
-        A wrong symbol can only be one that was seen before; `fit` knows all of them from the start. `classes` must be
-        None: bags tell their symbols.
+        A wrong symbol can only be one that was seen before; `fit` knows all of them from the start. Hybrid trees begin
+        each call with fresh lengths of steps, and take a pair of words as a feature once a call has it twice: larger
+        portions are better. `classes` must be None: bags tell their symbols.
         """
         check_no_classes(classes, "the bags tell their symbols")
-        if self.method == "hybrid":
-            raise ValueError("method='hybrid' reads units and features off all sentences; use fit, or method='ospas'")
         return self._train(X, y, sample_weight, passes=1)
 
     def _make_solver(self) -> Any:

@@ -16,13 +16,16 @@ from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_n
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import MeaningGrammar, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.semantics.bags import BagModel
-from structsvm.tasks.semantics.likelihood import HybridProblem, hybrid_trees
+from structsvm.tasks.semantics.growth import carried, same
+from structsvm.tasks.semantics.likelihood import HybridProblem, first_weights, hybrid_trees
 
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
 
 # Meanings whose probability is looked at, those of the best derivations, in a search over so many partial ones.
 CONSIDERED, MOST_PARTIAL = 4, 2000
+# Of the ways to fill a slot none is followed that is worth less than this to the best.
+LEAST = 1e-6
 
 WEIGHTS = {
     "features": Array("i8", ("n_stored",), within=(0, "n_features"), once=True),
@@ -71,16 +74,21 @@ class HybridModel(BagModel, method="hybrid"):
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The sentences and bags that `read` returns."""
         tokens, bags = data
-        meanings = list(dict.fromkeys(chain.from_iterable(bags)))
+        meanings = list(chain.from_iterable(bags))
         if not self.is_trained:
-            self.meanings = meanings
-            self.hybrid = hybrid_trees(tokens, bags, self.grammar)
-        elif not set(meanings) <= set(self.meanings):
-            raise ValueError("the sentences have meanings that the model was not trained on; train afresh")
+            self.meanings = list(dict.fromkeys(meanings))
+            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings)
+        else:
+            self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
         return HybridProblem(self.hybrid, tokens, bags), sample_weight
 
-    def state_after(self, run: Any, passes: int | None) -> Any:
-        return None  # a warm start begins with the weights
+    def _meet(self, tokens: Any, bags: Any, meanings: Any) -> None:
+        """Take in the units and words of more sentences; `meanings` are those of all so far."""
+        old, new = self.hybrid, hybrid_trees(tokens, bags, self.grammar, meanings, self.hybrid)
+        self.meanings = meanings
+        if not same(old, new):
+            self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
+            self.hybrid = new
 
     # ---- prediction -----------------------------------------------------------------------------
 
@@ -96,12 +104,16 @@ class HybridModel(BagModel, method="hybrid"):
 
         def of_part(a: int, b: int) -> Any:
             hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
-            most = max(MOST_PARTIAL, 200 * k)
+            search = {"most": max(MOST_PARTIAL, 200 * k), "least": LEAST}
             found = []
             for sentence in tokens[a:b]:
                 words = [token[0] for token in sentence]
-                ranked = hybrid.kbest(words, self.weights, considered, accepts=self.accepts, most=most)
-                found.append(ranked[:k])
+                if not any(f"w:{word}" in hybrid.attributes for word in words):
+                    found.append([])
+                    continue
+                found.append(
+                    hybrid.kbest(words, self.weights, k, considered=considered, accepts=self.accepts, **search)
+                )
             return found
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
@@ -136,6 +148,7 @@ class HybridModel(BagModel, method="hybrid"):
             "meanings": [format_meaning(tree) for tree in self.meanings],
             "calls": hybrid.lexicon.calls,
             "always": hybrid.lexicon.always,
+            "new": hybrid.lexicon.new,
             "attributes": [*hybrid.attributes],
             "borders": [*hybrid.borders],
         }
@@ -157,7 +170,9 @@ class HybridModel(BagModel, method="hybrid"):
         for leaves in [always, *calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")
-        lexicon = Lexicon(units, calls, always)
+        if not all(type(kind) is int and kind >= len(units.units) and kind in units.kinds for kind in header["new"]):
+            raise ValueError("a kind of names that is none")
+        lexicon = Lexicon(units, calls, always, header["new"])
         attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
         model.hybrid = HybridTrees(units, lexicon, attributes, borders)
         checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)

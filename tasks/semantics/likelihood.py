@@ -2,13 +2,15 @@
 
     max_w  sum_i log p(bag_i | x_i) - 1/2 |w - w0|^2 / C,    p(bag | x) = sum over its meanings' derivations / over all
 
-It is not concave, and begins at w0: weights from co-occurrence (IBM model 1). The steps are those of AdaGrad; from a
-third of the passes on they are averaged.
+It is not concave, and begins at w0: weights from co-occurrence (IBM model 1). The steps are those of AdaGrad; the
+weights are the mean of all iterates, the t-th counted t times. In every second pass words seen once are taken for
+unknown ones.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter, defaultdict
 from itertools import chain
@@ -25,46 +27,52 @@ from structsvm.oracles._hybrid import Learner
 from structsvm.oracles.hybrid import (
     BEGIN,
     END,
+    RARE,
     HybridTrees,
     Lexicon,
     border_attributes,
-    rare_attributes,
     word_attributes,
 )
 from structsvm.parameters import POSITIVE, seed_from
 from structsvm.solvers.base import Run, Solver
 from structsvm.structures.meaning_units import Units
 
-# Of the weights at the start: a word that says a unit, by the log of how much; a word of its name; a unit without words
-# below others, and one in a span without words.
-PRIOR, NAMED, WORDLESS, EMPTY = 0.2, 2.0, -1.0, -2.0
+# Of the weights at the start: a word that says a unit, by the log of how much; a word of a name; a word that begins
+# like a relation, with so many letters; an unknown word that is copied; a unit without words below others, and one in a
+# span without words.
+PRIOR, NAMED, RELATED, ALIKE, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 1.0, 4, 2.0, -1.0, -2.0
+# The pace of the features of a unit and a word anywhere in the sentence.
+PRESENT = 0.3
+KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 # Passes of IBM model 1, and the probability of a pair that makes no difference.
 IBM_PASSES, LEAST = 8, 1e-3
 
 
-def hybrid_trees(tokens: Any, bags: Any, grammar: Any) -> HybridTrees:
-    """The units, lexicon and features of training sentences."""
-    units = Units(chain.from_iterable(bags), grammar)
+def hybrid_trees(tokens: Any, bags: Any, grammar: Any, meanings: Any, before: HybridTrees | None = None) -> HybridTrees:
+    """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
+    units = Units(meanings, grammar)
     sentences = [[token[0] for token in sentence] for sentence in tokens]
-    n_words = Counter(chain.from_iterable(sentences))
-    # A word has a feature of its own; if it was seen once, those of rare words, too.
-    of_words = {f"w:{word}": None for word in n_words}
+    of_words = {f"w:{word}": None for word in chain.from_iterable(sentences)}
     of_words |= {f"w:{word}": None for unit in units.units if unit.n_slots == 0 for word in unit.words}
-    known = dict(of_words)
-    for word, n in n_words.items():
-        if n == 1:
-            of_words |= dict.fromkeys(rare_attributes(word))
-    n_beside: Counter[str] = Counter()
+    of_words[f"w:{RARE}"] = None
+    n_seen: Counter[str] = Counter()
     of_borders: dict[str, None] = {}
     for sentence in sentences:
         around = [BEGIN, *sentence, END]
         for t in range(1, len(around) - 1):
-            n_beside.update(word_attributes(around, t, known)[-2:])
+            n_seen.update(word_attributes(around, t, of_words)[1:])
         for t in range(len(around) - 1):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
-    of_words |= dict.fromkeys(name for name, n in n_beside.items() if n > 1)
+    attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1)]
     lexicon = Lexicon.learn(units, sentences, shares(units, bags))
-    return HybridTrees(units, lexicon, list(of_words), list(of_borders))
+    if grammar is not None:  # which has all names
+        lexicon.new = []
+    if before is not None:
+        names = dict.fromkeys([*before.attributes, *attributes])
+        attributes = sorted(names, key=lambda name: not name.startswith("w:"))
+        of_borders = dict.fromkeys([*before.borders, *of_borders])
+        lexicon = lexicon.with_those_of(before.lexicon, before.units)
+    return HybridTrees(units, lexicon, attributes, [*of_borders])
 
 
 def shares(units: Units, bags: Any) -> list[dict[int, float]]:
@@ -100,12 +108,30 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
     of_word = w[: layout.begin].reshape(layout.n_units, layout.n_attributes)
     columns = [hybrid.attributes[f"w:{word}"] for word in words]
     of_word[: len(units.units), columns] = PRIOR * says
+    beginnings = defaultdict(list)
+    for word, column in zip(words, columns, strict=True):
+        beginnings[word[:ALIKE]].append(column)
     for number, unit in enumerate(units.units):
         if unit.n_slots == 0:
             of_word[number, [hybrid.attributes[f"w:{word}"] for word in unit.words]] += NAMED
+        else:
+            parts = {part[:ALIKE] for part in re.findall(r"[^\W\d_]+", unit.name.casefold()) if len(part) >= ALIKE}
+            of_word[number, [column for part in parts for column in beginnings[part]]] += RELATED
+    unknown = hybrid.attributes[f"w:{RARE}"]
+    for kind in hybrid.lexicon.new:
+        of_word[kind, unknown] += COPIED
+        of_word[[u for u, own in enumerate(units.kinds) if own == kind], unknown] -= COPIED
     w[layout.wordless : layout.empty] = WORDLESS
     w[layout.empty : layout.order] = EMPTY
     return w
+
+
+def paces(hybrid: HybridTrees) -> NDArray[np.float64]:
+    """A factor on the length of the steps of each feature."""
+    layout = hybrid.layout
+    pace = np.ones(layout.n_features)
+    pace[layout.present :] = PRESENT
+    return pace
 
 
 class HybridProblem(BoundProblem):
@@ -120,12 +146,25 @@ class HybridProblem(BoundProblem):
         units = hybrid.units
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}
         sentences = [[token[0] for token in sentence] for sentence in tokens]
+        n_words = Counter(chain.from_iterable(sentences))
+        once = {word for word, n in n_words.items() if n == 1}
         self.encoded = [hybrid.encode(words) for words in sentences]
+        self.less_known = [hybrid.encode(words, once) for words in sentences]
+        # What the words seen once may be, if they were not known.
+        self.copies = [hybrid.copies(words, once & set(words)) for words in sentences]
         self.known = [hybrid.known(trees) for trees in bags]
-        self.free = [
-            hybrid.free(hybrid.lexicon.called(words) | (leaves & set(forest.units.tolist())))[0]
+        self.leaves = [
+            frozenset(hybrid.lexicon.called(words) | (leaves & set(forest.units.tolist())))
             for words, forest in zip(sentences, self.known, strict=True)
         ]
+
+    def of_pass(self, i: int, k: int) -> tuple[Any, Any, Any]:
+        """Sentence i in the k-th pass: its attributes, the forests of its bag and of all that it may mean."""
+        if k % 2 == 0:
+            return self.encoded[i], self.known[i], self.hybrid.free(self.leaves[i])
+        copies = self.copies[i]
+        known = self.hybrid.known(self.bags[i], copies) if copies else self.known[i]
+        return self.less_known[i], known, self.hybrid.free(self.leaves[i], copies)
 
     def structure_fingerprint(self) -> int:
         """A checksum of units and features."""
@@ -142,26 +181,36 @@ class LikelihoodState:
 
     kind = "bag likelihood"
 
-    def __init__(self, weights: NDArray[np.float64], penalty: float) -> None:
-        self.learner = Learner(weights, penalty)
+    def __init__(self, weights: NDArray[np.float64], penalty: float, paces: NDArray[np.float64]) -> None:
+        self.learner = Learner(weights, penalty, paces)
         self.n_argmax = 0
         self.n_left_out = 0
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         learner = self.learner
-        arrays = {name: getattr(learner, name).copy() for name in ("weights", "squares", "sum", "start")}
-        return arrays | {"counters": np.array([learner.n_steps, self.n_argmax, self.n_left_out])}
+        features = np.flatnonzero((learner.squares > 0.0) | (learner.start != 0.0))
+        arrays = {name: getattr(learner, name)[features] for name in KEPT_OF_FEATURES}
+        counters = np.array([learner.n_steps, self.n_argmax, self.n_left_out])
+        return arrays | {"features": features, "counters": counters}
 
     def set_state(self, arrays: Any, *, adapt: bool = False) -> None:
         learner = self.learner
-        shape = learner.weights.shape
-        checked = {n: checked_array(arrays, n, np.float64, shape) for n in ("weights", "squares", "sum", "start")}
+        features = np.asarray(arrays.get("features"))
+        if features.dtype != np.int64 or features.ndim != 1 or not within(features, len(learner.weights)):
+            raise ValueError("array 'features' of the training state must be indices of features, ascending")
+        checked = {n: checked_array(arrays, n, np.float64, features.shape) for n in KEPT_OF_FEATURES}
         counters = checked_array(arrays, "counters", np.int64, (3,))
         if (counters < 0).any() or not all(np.isfinite(array).all() for array in checked.values()):
             raise ValueError("counters of the training state must not be negative, its weights finite")
         for name, array in checked.items():
-            getattr(learner, name)[:] = array
+            getattr(learner, name)[:] = 0.0
+            getattr(learner, name)[features] = array
         learner.n_steps, self.n_argmax, self.n_left_out = counters.tolist()
+
+
+def within(features: NDArray[np.int64], n_features: int) -> bool:
+    """Whether indices are ascending and in range."""
+    return not len(features) or bool(features[0] >= 0 and features[-1] < n_features and (np.diff(features) > 0).all())
 
 
 class LikelihoodSchedule:
@@ -175,8 +224,6 @@ class LikelihoodSchedule:
         self.loss = 0.0
 
     def start_pass(self) -> None:
-        if self.n_passes == self.solver.max_iter // 3:
-            self.state.learner.restart_average()
         self.order = np.random.default_rng([self.seed, self.n_passes]).permutation(self.n_samples)
         self.next, self.loss = 0, 0.0
 
@@ -186,8 +233,8 @@ class LikelihoodSchedule:
             i = int(self.order[self.next])
             weight = 1.0 if self.weight is None else float(self.weight[i])
             if weight > 0.0:
-                learnt = problem.hybrid.chart.learn(
-                    problem.encoded[i], problem.known[i], problem.free[i], state.learner, self.solver.rate, weight
+                learnt = problem.hybrid.sums.learn(
+                    *problem.of_pass(i, self.n_passes), state.learner, self.solver.rate, weight
                 )
                 state.n_argmax += 2
                 if learnt == -np.inf:
@@ -268,7 +315,7 @@ class BagLikelihood(Solver):
         """Return a fresh `LikelihoodRun`; `base` are the weights to begin with, by default those of co-occurrence."""
         if base is None:
             base = first_weights(problem.hybrid, problem.tokens, problem.bags)
-        state = LikelihoodState(np.array(base, dtype=np.float64), 1.0 / self.C)
+        state = LikelihoodState(np.array(base, dtype=np.float64), 1.0 / self.C, paces(problem.hybrid))
         schedule = LikelihoodSchedule(problem, state, self, sample_weight, seed_from(self.random_state))
         return LikelihoodRun(self, problem, state, schedule)
 

@@ -24,14 +24,14 @@ def data(tmp_path_factory):
     write_bags(folder / "train.jsonl", house.sentences, house.bags)
     house = make_ambig_house(100, 0, random_state=1)
     write_bags(folder / "test.jsonl", house.sentences, house.meanings, house.alignment)
-    out, _ = run(folder, "train", "semantics", "train.jsonl", "--model", "house.model")
+    out, _ = run(folder, "train", "semantics", "train.jsonl", "--model", "house.model", "--method", "ospas")
     assert "600 sentences" in out and "58 symbols" in out and "1 pass (max_iter)" in out and "house.model" in out
     return folder
 
 
 def test_the_model_is_that_of_the_estimator(data):
     lines = read_bags(data / "train.jsonl")
-    parser = structsvm.tasks.SemanticParser(random_state=0).fit(lines.sentences, lines.bags)
+    parser = structsvm.tasks.SemanticParser(method="ospas", random_state=0).fit(lines.sentences, lines.bags)
     loaded = structsvm.load(data / "house.model")
     np.testing.assert_array_equal(loaded.model_.symbols.weights, parser.model_.symbols.weights)
     assert loaded.get_params() == parser.get_params()
@@ -72,7 +72,21 @@ def test_inspect(data):
 
 def test_options(data, tmp_path):
     (tmp_path / "g").write_text("S -> 'eat' '(' A ',' B ')'\nA -> 'john'\nB -> 'cake'")
-    options = ["--grammar", "g", "--strategy", "random", "--max-iter", "2", "--average", "--refine", "1", "-C", "0.5"]
+    options = [
+        "--method",
+        "ospas",
+        "--grammar",
+        "g",
+        "--strategy",
+        "random",
+        "--max-iter",
+        "2",
+        "--average",
+        "--refine",
+        "1",
+        "-C",
+        "0.5",
+    ]
     options += ["--ngrams", "2", "--window", "1", "--role-window", "1", "--max-meanings", "1", "--no-complete"]
     out, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-q", *options)
     assert (out, err) == ("", "")
@@ -96,7 +110,7 @@ def test_the_demo_is_the_house(tmp_path):
     errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
     assert len(errors) == 3 and max(errors) < 5.0
     house, test = make_ambig_house(2000, 1, random_state=0), make_ambig_house(500, 0, random_state=1)
-    parser = structsvm.tasks.SemanticParser(random_state=0).fit(house.sentences, house.bags)
+    parser = structsvm.tasks.SemanticParser(method="ospas", random_state=0).fit(house.sentences, house.bags)
     f1 = 100 * meaning_scores(test.meanings, parser.predict(test.sentences)).f1
     symbols = [[symbol for _, symbol in pairs] for pairs in parser.predict_alignment(test.sentences)]
     error = 100 * alignment_error(test.alignment, symbols)
@@ -121,7 +135,8 @@ def test_the_demo_is_the_house(tmp_path):
 )
 def test_bad_lines(tmp_path, line, message):
     (tmp_path / "bad.jsonl").write_text('{"sentence": "a", "bag": ["f(a)"]}\n' + line + "\n")
-    _, err = run(tmp_path, "train", "semantics", "bad.jsonl", "-m", "m", status=1)
+    method = ["--method", "ospas"] if "(-)" in line else []  # whose empty symbol it is
+    _, err = run(tmp_path, "train", "semantics", "bad.jsonl", "-m", "m", *method, status=1)
     assert message in err
     assert os.listdir(tmp_path) == ["bad.jsonl"]
 
@@ -141,12 +156,25 @@ def test_odd_bags_are_learnt_from(tmp_path, bag):
     pairs = [("anna runs", bag), ("bo runs", ["run(bo)"]), ("bo sleeps", ["sleep(bo)"])] * 5
     lines = [json.dumps({"sentence": sentence, "bag": of_one}) for sentence, of_one in pairs]
     (tmp_path / "odd.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    run(tmp_path, "train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3")
+    run(tmp_path, "train", "semantics", "odd.jsonl", "-m", "m", "--max-iter", "3", "--method", "ospas")
     text = '{"sentence": "bo runs"}\n{"sentence": "zoë 漢字 jumps"}'  # words never seen
     out, _ = run(tmp_path, "predict", "m", "-", text=text)
     known, unseen = map(json.loads, out.splitlines())
     assert known["meaning"] == ["run(bo)"]
     assert unseen["alignment"] == ["-", "-", "-"] and unseen["sentence"] == "zoë 漢字 jumps"
+
+
+def test_hybrid_trees_are_the_default(data, tmp_path):
+    lines = read_bags(data / "test.jsonl")
+    out, _ = run(tmp_path, "train", "semantics", data / "test.jsonl", "-m", "m", "--max-iter", "2")
+    assert "units; no duality gap claimed; 2 passes (max_iter)" in out
+    parser = structsvm.tasks.SemanticParser(max_iter=2, random_state=0).fit(lines.sentences, lines.bags)
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.model_.weights, parser.model_.weights)
+    text = json.dumps({"sentence": lines.sentences[0]})
+    best = json.loads(run(tmp_path, "predict", "m", "-", "-k", "2", text=text)[0])["best"]
+    assert [(row["meaning"], row["probability"]) for row in best] == parser.predict_kbest(lines.sentences[:1], 2)[0]
+    assert "drink (2 arguments): " in run(tmp_path, "inspect", "m", "--label", "drink")[0]
 
 
 def test_what_there_is_not(data, tmp_path):
@@ -157,7 +185,9 @@ def test_what_there_is_not(data, tmp_path):
         assert out == "" and "nothing to show" in err
     _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "none/m", status=1)
     assert "there is no folder" in err
-    _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", status=1)
+    _, err = run(
+        tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "-C", "0", "--method", "ospas", status=1
+    )
     assert "The 'C' parameter of Ospas must be a float in the range (0.0, inf). Got 0.0 instead." in err
     _, err = run(tmp_path, "train", "semantics", data / "train.jsonl", "-m", "m", "--solver", "larank", status=2)
     assert "No such option" in err and not os.listdir(tmp_path)
@@ -165,7 +195,18 @@ def test_what_there_is_not(data, tmp_path):
 
 def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
     process = subprocess.Popen(
-        [*COMMAND, "train", "semantics", data / "train.jsonl", "-m", "m", "--max-iter", "10000000"],
+        [
+            *COMMAND,
+            "train",
+            "semantics",
+            data / "train.jsonl",
+            "-m",
+            "m",
+            "--max-iter",
+            "10000000",
+            "--method",
+            "ospas",
+        ],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -190,7 +231,9 @@ def test_scikit_learn_is_never_imported(data):
     code = """
 import sys
 from structsvm.cli import main
-for args in (["train", "semantics", "train.jsonl", "-m", "m", "-q"], ["predict", "m", "test.jsonl", "-o", "p"],
+for args in (["train", "semantics", "train.jsonl", "-m", "m", "-q", "--method", "ospas"],
+             ["train", "semantics", "test.jsonl", "-m", "h", "-q", "--max-iter", "1"],
+             ["predict", "h", "test.jsonl", "-o", "p"], ["predict", "m", "test.jsonl", "-o", "p"],
              ["evaluate", "m", "test.jsonl"], ["inspect", "m", "--label", "john"]):
     try:
         main(args)

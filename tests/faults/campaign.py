@@ -90,7 +90,7 @@ TRAINEES = {
     "huller": lambda c: machine(HullerClassifier, 2, max_iter=25, random_state=0, checkpoint=c),
     "sgd-qn": lambda c: machine(SGDQNClassifier, max_iter=40, random_state=0, checkpoint=c),
     "tracking": lambda c: machine(TrackingClassifier, 2, max_iter=25, random_state=0, checkpoint=c),
-    "ospas": lambda c: SemanticParser(max_iter=6, refine=1, random_state=0, checkpoint=c).fit(
+    "ospas": lambda c: SemanticParser(method="ospas", max_iter=6, refine=1, random_state=0, checkpoint=c).fit(
         HOUSE.sentences, HOUSE.bags
     ),
     "path": path,

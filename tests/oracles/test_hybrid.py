@@ -1,7 +1,9 @@
 """Hybrid trees against the enumeration of all derivations: sums, the best, expectations, the k best meanings."""
 
+import copy
 import itertools
 import math
+import pickle
 from collections import defaultdict
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structsvm.oracles._hybrid import Chart, Forest, Layout
+from structsvm.oracles._hybrid import Chart, Forest, Layout, Learner
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
 from structsvm.structures.meaning_units import ROOT, Units, wrappers
 from structsvm.structures.meanings import MeaningGrammar, parse_meaning
@@ -48,6 +50,10 @@ def reference(hybrid, words, w):
         rows = {u, kinds[u]}
         return [lay.word + row * lay.n_attributes + a for row in rows for a in in_word[t]]
 
+    def of_presence(u):
+        firsts = [of_one[0] for of_one in in_word if of_one and of_one[0] < lay.n_present]
+        return [lay.present + kinds[u] * lay.n_present + a for a in firsts]
+
     def of_span(begin, end, row, i, j):
         borders = lay.n_borders
         return [begin + row * borders + a for a in in_border[i]] + [end + row * borders + a for a in in_border[j]]
@@ -74,7 +80,7 @@ def reference(hybrid, words, w):
 
     def made(u, i, j):
         """Trees of unit u over [i, j), with the children known so far."""
-        own = of_span(lay.begin, lay.end, kinds[u], i, j)
+        own = of_span(lay.begin, lay.end, kinds[u], i, j) + of_presence(u)
         slots = list(units.slots_of(u))
         # Which children have words, in which order, and where they begin and end.
         for order in orders(range(len(slots))):
@@ -215,6 +221,84 @@ def test_expectations_are_derivatives():
         step = rng.normal(size=len(w))
         up, down = (hybrid.log_sum(words, w + sign * 1e-5 * step) for sign in (1, -1))
         assert (up - down) / 2e-5 == pytest.approx(expectation @ step, abs=1e-6)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.sampled_from(TREES), st.integers(4, 9), st.integers(0, 2**32 - 1))
+def test_longer_sentences(trees, n, seed):
+    """Spans of several vectors: the sum of a bag of all meanings is that of all; sums and their derivatives agree."""
+    rng = np.random.default_rng(seed)
+    words = [str(word) for word in rng.choice(["p", "q", "x"], n)]
+    hybrid = trees_of(trees, words, depth=2)
+    w = rng.normal(size=hybrid.n_features)
+    value, expectation = hybrid.expect(words, w)
+    step = rng.normal(size=len(w))
+    up, down = (hybrid.log_sum(words, w + sign * 1e-5 * step) for sign in (1, -1))
+    assert (up - down) / 2e-5 == pytest.approx(expectation @ step, abs=1e-5)
+    best = hybrid.argmax(words, w)
+    assert best.score <= hybrid.log_sum(words, w, [best.meaning]) <= value + 1e-9
+    assert hybrid.complete(words, [best.meaning], w).score == pytest.approx(best.score)
+
+
+def test_what_is_pickled():
+    words = ["p", "q", "x"]
+    hybrid = trees_of(TREES[1], words)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    forest = hybrid.known(TREES[1])
+    sentence = hybrid.encode(words)
+    wanted = hybrid.sums.log_sum(sentence, forest, w)
+    for chart in (pickle.loads(pickle.dumps(hybrid.sums)), copy.deepcopy(hybrid.sums)):
+        assert chart.log_sum(sentence, pickle.loads(pickle.dumps(forest)), w) == wanted
+    assert pickle.loads(pickle.dumps(hybrid)).log_sum(words, w) == hybrid.log_sum(words, w)
+    learners = [Learner(w.copy(), 0.01, np.ones(len(w)))]
+    free = hybrid.free(hybrid.lexicon.called(words))
+    hybrid.sums.learn(sentence, forest, free, learners[0], 0.5)
+    learners.append(pickle.loads(pickle.dumps(learners[0])))
+    for learner in learners:
+        hybrid.sums.learn(sentence, forest, free, learner, 0.5)
+    np.testing.assert_array_equal(learners[0].weights, learners[1].weights)
+    np.testing.assert_array_equal(learners[0].average, learners[1].average)
+
+
+def test_copies_cover_their_words():
+    """A copied name says its words and no others: against all derivations of the trees with the name among them."""
+    trees = [parse_meaning(f"f(k('{c}'))") for c in "abc"] + [parse_meaning("g(f(k('a')))")]
+    units = Units(trees)
+    kind = next(kind for u, kind in enumerate(units.kinds) if kind != u)
+    attributes = ["w:p", "w:\x04", "l:p z"]
+    hybrid = HybridTrees(units, Lexicon(units, {}, [], [kind]), attributes, ["l:p", "r:z"], 2)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    words = ["p", "z", "p"]
+    copies = hybrid.copies(words)
+    assert {copy.tree[1]: copy[2:] for copy in copies} == {"'z'": (1, 2), "'p z'": (0, 2), "'z p'": (1, 3)}
+    found = list(hybrid.derivations(words, w))
+    scores = np.array([d.score for d in found])
+    value, expectation = hybrid.expect(words, w)
+    assert value == pytest.approx(np.logaddexp.reduce(scores)) and (np.diff(scores) <= 1e-12).all()
+    for derivation in found:
+        (name, _, own) = (
+            derivation.nodes[-1] if len(derivation.nodes) < 3 else max(derivation.nodes, key=lambda x: x[1])
+        )
+        assert name == f"k('{' '.join(words[t] for t in own)}')"  # no known name is called
+        of_one = hybrid.log_sum(words, w, [derivation.meaning])
+        alike = [d.score for d in found if d.meaning == derivation.meaning]
+        assert of_one == pytest.approx(np.logaddexp.reduce(alike))
+        assert hybrid.complete(words, [derivation.meaning], w).score == pytest.approx(max(alike))
+    step = np.random.default_rng(1).normal(size=len(w))
+    up, down = (hybrid.log_sum(words, w + sign * 1e-5 * step) for sign in (1, -1))
+    assert (up - down) / 2e-5 == pytest.approx(expectation @ step, abs=1e-6)
+
+
+def test_the_average_counts_later_iterates_more():
+    words = ["p", "q"]
+    hybrid = trees_of(TREES[0], words)
+    sentence, free = hybrid.encode(words), hybrid.free(hybrid.lexicon.called(words))
+    learner = Learner(np.zeros(hybrid.n_features), 0.01, np.ones(hybrid.n_features))
+    iterates = []
+    for k in range(4):
+        hybrid.sums.learn(sentence, hybrid.known(TREES[0][k % 2 : k % 2 + 1]), free, learner, 0.5)
+        iterates.append(learner.weights.copy())
+    np.testing.assert_allclose(learner.average, np.average(iterates, axis=0, weights=[1, 2, 3, 4]), atol=1e-12)
 
 
 def test_large_weights_do_not_overflow():

@@ -57,6 +57,18 @@ def test_text_that_is_no_meaning(text, message):
         parse_meaning(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("f('McDonald's')", ("f", "'McDonald's'")),
+        ("f( 'o'brien's' , 'x' )", ("f", "'o'brien's'", "'x'")),
+        ('f("a "b" c",g(\'\'))', ("f", '"a "b" c"', ("g", "''"))),
+    ],
+)
+def test_quotes_inside_of_quotes(text, tree):
+    assert parse_meaning(text) == tree == as_meaning(tree) == parse_meaning(format_meaning(tree))
+
+
 def test_trees_that_are_no_meaning():
     for wrong in (3, None, ["f", "a"]):
         with pytest.raises(TypeError, match="text or nested tuples"):

@@ -110,7 +110,8 @@ CASES = {
         )
         for loss in ("mean", "max", "log")
     },
-    "semantics": Case(tasks.SemanticParser, {"random_state": 0}, HOUSE.sentences, HOUSE.bags),
+    "semantics": Case(tasks.SemanticParser, {"max_iter": 3, "random_state": 0}, HOUSE.sentences[:20], HOUSE.bags[:20]),
+    "ospas": Case(tasks.SemanticParser, {"method": "ospas", "random_state": 0}, HOUSE.sentences, HOUSE.bags),
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
     "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),
     "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES, rounding=1e-12),

@@ -4,6 +4,7 @@ import lzma
 import os
 import pickle
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,8 @@ from structsvm.tasks.semantics.model import SemanticModel
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import folded, relations_in, symbols_in
 
+OspasParser = partial(SemanticParser, method="ospas")
+
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
 
@@ -40,7 +43,7 @@ def error_of(parser, data):
 @pytest.mark.parametrize("level", [0, 3])
 def test_alignments_are_found_in_one_pass(strategy, level):
     house, test = make_ambig_house(2000, level, random_state=0), make_ambig_house(300, 0, random_state=1)
-    parser = SemanticParser(strategy=strategy, random_state=0).fit(house.sentences, house.bags)
+    parser = OspasParser(strategy=strategy, random_state=0).fit(house.sentences, house.bags)
     assert error_of(parser, test) < 0.05
     assert parser.score(test.sentences, test.meanings) > 0.97
     assert parser.n_iter_ == parser.result_.n_iter == 1
@@ -50,7 +53,7 @@ def test_alignments_are_found_in_one_pass(strategy, level):
 def test_left_to_right_learns_too_but_less():
     house, test = make_ambig_house(1500, 1, random_state=0), make_ambig_house(200, 0, random_state=1)
     errors = [
-        error_of(SemanticParser(strategy=s, random_state=0).fit(house.sentences, house.bags), test)
+        error_of(OspasParser(strategy=s, random_state=0).fit(house.sentences, house.bags), test)
         for s in ("left_right", "order_free")
     ]
     assert errors[1] <= errors[0] < 1.0
@@ -59,7 +62,7 @@ def test_left_to_right_learns_too_but_less():
 @pytest.mark.parametrize("level", [0, 2])
 def test_nested_meanings(level):
     world, test = make_ambig_child_world(900, level, random_state=0), make_ambig_child_world(100, 0, random_state=9)
-    parser = SemanticParser(C=1.0).fit(world.sentences, world.bags)
+    parser = OspasParser(C=1.0).fit(world.sentences, world.bags)
     scores = meaning_scores(test.meanings, parser.predict(test.sentences))
     assert scores.f1 > 0.9
     assert max(meaning.count("(") for (meaning,) in test.meanings) == 4
@@ -70,13 +73,13 @@ def test_several_meanings_of_one_sentence():
     house = make_ambig_house(1200, 0, random_state=0)
     pairs = list(zip(house.sentences, house.meanings, strict=True))
     both = [(f"{a} and {b}", [*m, *n]) for (a, m), (b, n) in zip(pairs[::2], pairs[1::2], strict=True)]
-    parser = SemanticParser(role_window=1).fit(house.sentences, house.meanings)
+    parser = OspasParser(role_window=1).fit(house.sentences, house.meanings)
     train = [s for s, _ in both[:500]]
     parser.partial_fit(train, [m for _, m in both[:500]])
     predicted = parser.predict([s for s, _ in both[500:]])
     assert np.mean([len(p) for p in predicted]) > 1.3
     assert meaning_scores([m for _, m in both[500:]], predicted).f1 > 0.35
-    assert max(map(len, SemanticParser(max_meanings=1).fit(house.sentences, house.meanings).predict(train))) == 1
+    assert max(map(len, OspasParser(max_meanings=1).fit(house.sentences, house.meanings).predict(train))) == 1
 
 
 def test_noise_is_survived():
@@ -87,7 +90,7 @@ def test_noise_is_survived():
     bags = [other if rng.random() < 0.3 else bag for bag, other in zip(house.bags, others, strict=True)]
     settings = {"strategy": "random", "average": True, "max_iter": 5, "random_state": 0}
     for refine, least in ((0, 0.8), (1, 0.95)):
-        parser = SemanticParser(**settings, refine=refine).fit(house.sentences, bags)
+        parser = OspasParser(**settings, refine=refine).fit(house.sentences, bags)
         assert parser.score(test.sentences, test.meanings) > least
 
 
@@ -98,23 +101,23 @@ def test_the_second_of_two_equal_arguments():
         f"{p} passes to {q}" for p in players for q in players if p != q
     ]
     bags = [f"defense({p},{p})" for p in players] * 20 + [f"pass({p},{q})" for p in players for q in players if p != q]
-    parser = SemanticParser().fit(sentences, bags)
+    parser = OspasParser().fit(sentences, bags)
     assert parser.predict(["p3 defends", "p1 passes to p6"]) == [["defense(p3,p3)"], ["pass(p1,p6)"]]
 
 
 def test_extra_columns_and_ngrams_are_features():
     sentences = [f"{colour} {k} runs" for colour in ("red", "blue") for k in range(5)] * 15
     bags = [f"run({s.split()[0]}{s.split()[1]})" for s in sentences]
-    assert SemanticParser(max_iter=3).fit(sentences, bags).score(sentences, bags) < 0.8
-    assert SemanticParser(max_iter=3, ngrams=2).fit(sentences, bags).score(sentences, bags) == 1.0
+    assert OspasParser(max_iter=3).fit(sentences, bags).score(sentences, bags) < 0.8
+    assert OspasParser(max_iter=3, ngrams=2).fit(sentences, bags).score(sentences, bags) == 1.0
     tagged = [[(word, first) for word in s.split()] for s, first in zip(sentences, [s.split()[0] for s in sentences])]
-    assert SemanticParser(max_iter=3, ngrams=1).fit(tagged, bags).predict_alignment(tagged[:1])[0][0][0] == "red"
-    assert SemanticParser(max_iter=3, window=1).fit(sentences, bags).score(sentences, bags) > 0.0
+    assert OspasParser(max_iter=3, ngrams=1).fit(tagged, bags).predict_alignment(tagged[:1])[0][0][0] == "red"
+    assert OspasParser(max_iter=3, window=1).fit(sentences, bags).score(sentences, bags) > 0.0
 
 
 def test_refining_chooses_meanings():
     house, test = make_ambig_house(300, 3, random_state=0), make_ambig_house(200, 0, random_state=1)
-    plain, refined = (SemanticParser(refine=k, random_state=0).fit(house.sentences, house.bags) for k in (0, 2))
+    plain, refined = (OspasParser(refine=k, random_state=0).fit(house.sentences, house.bags) for k in (0, 2))
     assert refined.score(test.sentences, test.meanings) >= plain.score(test.sentences, test.meanings) - 0.02
     assert (plain.n_iter_, refined.n_iter_) == (1, 3)  # a pass for each time
     assert len(refined.result_.history["n_iter"]) >= 3 and refined.result_.n_argmax > 2 * plain.result_.n_argmax
@@ -129,7 +132,7 @@ def test_folded_constants():
     grammar = MeaningGrammar(
         "Q -> answer ( @C )\nC -> city ( @S )\nS -> stateid ( @N )\nN -> ' ohio '\nN -> ' texas '\nN -> ' iowa '"
     )
-    parser = SemanticParser(fold_constants=True, grammar=grammar, max_iter=3).fit(sentences, bags)
+    parser = OspasParser(fold_constants=True, grammar=grammar, max_iter=3).fit(sentences, bags)
     assert "stateid('texas')" in parser.symbols_ and "stateid" not in parser.symbols_
     assert parser.score(sentences, bags) == 1.0
 
@@ -148,11 +151,11 @@ def test_symbols_and_roles_of_trees():
 @pytest.mark.parametrize("params", [{}, {"strategy": "random", "average": True, "random_state": 3}])
 def test_streams_and_files(params, tmp_path):
     house = make_ambig_house(600, 1, random_state=0)
-    whole = SemanticParser(**params).fit(house.sentences, house.bags)
-    stream = SemanticParser(**params)
+    whole = OspasParser(**params).fit(house.sentences, house.bags)
+    stream = OspasParser(**params)
     # All symbols and roles at the first portion: then the portions make no difference.
     stream.partial_fit(house.sentences, house.bags)
-    parts = SemanticParser(**params)
+    parts = OspasParser(**params)
     parts.model_ = SemanticModel(parts)
     parts.model_.register(parts.model_.read(house.sentences, house.bags)[1])
     for a in range(0, 600, 130):
@@ -167,7 +170,7 @@ def test_streams_and_files(params, tmp_path):
 
 
 def test_new_words_and_symbols_come_later(tmp_path):
-    parser = SemanticParser().partial_fit(["anna runs", "bo runs"] * 2, ["run(anna)", "run(bo)"] * 2)
+    parser = OspasParser().partial_fit(["anna runs", "bo runs"] * 2, ["run(anna)", "run(bo)"] * 2)
     for _ in range(30):
         parser.partial_fit(["anna sits", "cem runs", "cem sits"], ["sit(anna)", "run(cem)", "sit(cem)"])
     assert parser.predict(["bo sits", "cem runs"]) == [["sit(bo)"], ["run(cem)"]]
@@ -177,7 +180,7 @@ def test_new_words_and_symbols_come_later(tmp_path):
 def test_files(tmp_path):
     house = make_ambig_house(200, 0, random_state=0)
     grammar = "S -> 'eat' '(' A ',' B ')'\nA -> 'john'\nB -> 'cake'"
-    parser = SemanticParser(grammar=grammar, max_meanings=2, ngrams=2).fit(house.sentences, house.bags)
+    parser = OspasParser(grammar=grammar, max_meanings=2, ngrams=2).fit(house.sentences, house.bags)
     parser.save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
     assert isinstance(loaded, SemanticParser) and loaded.grammar.text == grammar
@@ -191,7 +194,7 @@ def test_files(tmp_path):
 
 def test_files_hold_what_the_model_was_trained_with(tmp_path):
     house = make_ambig_house(60, random_state=0)
-    parser = SemanticParser().fit(house.sentences, house.bags)
+    parser = OspasParser().fit(house.sentences, house.bags)
     wanted = parser.predict(house.sentences)
     parser.set_params(window=1, average=True).save(tmp_path / "m")
     loaded = structsvm.load(tmp_path / "m")
@@ -200,7 +203,7 @@ def test_files_hold_what_the_model_was_trained_with(tmp_path):
 
 def test_damaged_files(tmp_path):
     house = make_ambig_house(50, 0, random_state=0)
-    SemanticParser().fit(house.sentences, house.bags).save(tmp_path / "m")
+    OspasParser().fit(house.sentences, house.bags).save(tmp_path / "m")
     file = read_model(tmp_path / "m")
     relation = next(r for r in file.meta["relation_roles"] if r[1] == 2)
     for meta, arrays in (
@@ -226,7 +229,7 @@ def test_damaged_files(tmp_path):
 
 def test_as_an_estimator():
     house = make_ambig_house(200, 0, random_state=0)
-    search = GridSearchCV(SemanticParser(), {"C": [1e-6, 0.1]}, cv=2).fit(house.sentences, house.meanings)
+    search = GridSearchCV(OspasParser(), {"C": [1e-6, 0.1]}, cv=2).fit(house.sentences, house.meanings)
     assert search.best_score_ > 0.3
     parser = clone(search.best_estimator_)
     with pytest.raises(NotFittedError):
@@ -272,7 +275,7 @@ def stop_at(call, error, when="before"):
 def test_ctrl_c_at_any_time_leaves_a_whole_model(tmp_path, call, when):
     """Two passes of forty sentences, and again to refine: the model predicts, is saved, and goes on."""
     house = make_ambig_house(40, 1, random_state=0)
-    parser = SemanticParser(max_iter=2, refine=1, random_state=0)
+    parser = OspasParser(max_iter=2, refine=1, random_state=0)
     whole = clone(parser).set_params(refine=0).fit(house.sentences, house.bags)
     with (
         stop_at(call, KeyboardInterrupt, when),
@@ -293,7 +296,7 @@ def test_ctrl_c_at_any_time_leaves_a_whole_model(tmp_path, call, when):
 
 def test_an_error_leaves_the_old_model():
     house, child = make_ambig_house(60, 1, random_state=0), make_ambig_child_world(30, 1, random_state=0)
-    parser = SemanticParser(warm_start=True).fit(house.sentences, house.bags)
+    parser = OspasParser(warm_start=True).fit(house.sentences, house.bags)
     untouched = pickle.loads(pickle.dumps(parser))
     for train in (parser.fit, parser.partial_fit):
         with stop_at(7, RuntimeError("broken")), pytest.raises(RuntimeError, match="broken"):
@@ -309,8 +312,8 @@ PARAMS = [{}, {"strategy": "random", "average": True, "random_state": 3}, {"stra
 @pytest.mark.parametrize("params", PARAMS)
 def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
     house, child = make_ambig_house(150, 1, random_state=0), make_ambig_child_world(30, 1, random_state=0)
-    whole = SemanticParser(max_iter=3, **params).fit(house.sentences, house.bags)
-    parser = SemanticParser(warm_start=True, **params).fit(house.sentences, house.bags)
+    whole = OspasParser(max_iter=3, **params).fit(house.sentences, house.bags)
+    parser = OspasParser(warm_start=True, **params).fit(house.sentences, house.bags)
     parser.save(tmp_path / "m")
     parser = structsvm.load(tmp_path / "m")
     parser.partial_fit(house.sentences, house.bags)
@@ -318,7 +321,7 @@ def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
     assert (parser.n_iter_, parser.result_.n_argmax) == (3, whole.result_.n_argmax)
     # Other sentences, with symbols of their own, are learnt as by partial_fit.
     same(parser.fit(child.sentences, child.bags), whole.partial_fit(child.sentences, child.bags))
-    once = SemanticParser(**params).fit(house.sentences, house.bags)
+    once = OspasParser(**params).fit(house.sentences, house.bags)
     same(parser.set_params(warm_start=False).fit(house.sentences, house.bags), once)
     assert parser.n_iter_ == 1
 
@@ -327,12 +330,12 @@ def test_warm_start_goes_on_bit_for_bit(params, tmp_path):
                                     {"fold_constants": True}, {"average": True}])  # fmt: skip
 def test_other_features_are_refused(change):
     house = make_ambig_house(30, random_state=0)
-    parser = SemanticParser(warm_start=True).fit(house.sentences, house.bags)
+    parser = OspasParser(warm_start=True).fit(house.sentences, house.bags)
     (name,) = change
     for train in (parser.set_params(**change).fit, parser.partial_fit):
         with pytest.raises(ValueError, match=f"another '{name}'; set it back, or train afresh"):
             train(house.sentences, house.bags)
-    parser.set_params(**{name: SemanticParser().get_params()[name]}, C=0.2, max_meanings=1, strategy="random")
+    parser.set_params(**{name: OspasParser().get_params()[name]}, C=0.2, max_meanings=1, strategy="random")
     assert parser.fit(house.sentences, house.bags).model_.settings.max_meanings == 1
 
 
@@ -341,7 +344,7 @@ def test_other_features_are_refused(change):
 def test_checkpoints(tmp_path, params, call):
     """Two passes of sixty sentences, and twice again to refine; killed in one of them."""
     house = make_ambig_house(60, 2, random_state=0)
-    parser = SemanticParser(max_iter=2, refine=2, random_state=0, **params)
+    parser = OspasParser(max_iter=2, refine=2, random_state=0, **params)
     whole = clone(parser).fit(house.sentences, house.bags)
     parser.set_params(checkpoint=tmp_path / "c")
     with stop_at(call, RuntimeError("killed")), pytest.raises(RuntimeError, match="killed"):
@@ -367,13 +370,13 @@ def test_checkpoints_come_as_often_as_asked(monkeypatch, tmp_path):
     house = make_ambig_house(20, 1, random_state=0)
     written = []
     monkeypatch.setattr("structsvm.checkpoint.write_model", lambda path, kind, about, arrays: written.append(arrays))
-    SemanticParser(max_iter=7, checkpoint=tmp_path / "c", checkpoint_every=3).fit(house.sentences, house.bags)
+    OspasParser(max_iter=7, checkpoint=tmp_path / "c", checkpoint_every=3).fit(house.sentences, house.bags)
     assert [int(arrays["run"][0]) for arrays in written] == [3, 6]
 
 
 def test_damaged_checkpoints(tmp_path):
     house = make_ambig_house(20, 1, random_state=0)
-    parser = SemanticParser(max_iter=2, refine=1, checkpoint=tmp_path / "c")
+    parser = OspasParser(max_iter=2, refine=1, checkpoint=tmp_path / "c")
     parser.fit(house.sentences, house.bags)
     file = read_model(tmp_path / "c")
     assert file.arrays["turn"] == [1]
@@ -398,7 +401,7 @@ def test_damaged_checkpoints(tmp_path):
 
 def test_the_history_and_callbacks_see_passes():
     house = make_ambig_house(60, 1, random_state=0)
-    parser = SemanticParser(max_iter=4).fit(house.sentences, house.bags)
+    parser = OspasParser(max_iter=4).fit(house.sentences, house.bags)
     history = parser.result_.history
     assert history["n_iter"][-1] == 4.0 and (np.diff(history["n_argmax"]) >= 0).all()
     assert history["n_argmax"][-1] == parser.result_.n_argmax
@@ -407,30 +410,30 @@ def test_the_history_and_callbacks_see_passes():
     )
     callback = pytest.importorskip("sklearn.callback")
     monitor = callback.ScoringMonitor(scoring={"f1": lambda parser, X, y: parser.score(X, y)})
-    parser = SemanticParser(max_iter=2, refine=1).set_callbacks(monitor).fit(house.sentences, house.bags)
+    parser = OspasParser(max_iter=2, refine=1).set_callbacks(monitor).fit(house.sentences, house.bags)
     scores = [row["f1"] for row in monitor.get_logs().data]
     assert len(scores) == 4 and scores[-1] == parser.score(house.sentences, house.bags) < 1.0
-    once = SemanticParser().fit(house.sentences, house.bags)
+    once = OspasParser().fit(house.sentences, house.bags)
     assert scores[0] == once.score(house.sentences, house.bags)
 
 
 def test_sample_weight_scales_steps():
     house = make_ambig_house(100, 1, random_state=0)
     n = len(house.sentences)
-    double = SemanticParser(C=0.02).fit(house.sentences, house.bags)
-    same(SemanticParser(C=0.01).fit(house.sentences, house.bags, sample_weight=np.full(n, 2.0)), double)
+    double = OspasParser(C=0.02).fit(house.sentences, house.bags)
+    same(OspasParser(C=0.01).fit(house.sentences, house.bags, sample_weight=np.full(n, 2.0)), double)
     weight = np.where(np.arange(n) < 50, 1.0, 0.0)
-    half = SemanticParser().fit(house.sentences, house.bags, weight).model_.symbols.weights
-    first = SemanticParser()
+    half = OspasParser().fit(house.sentences, house.bags, weight).model_.symbols.weights
+    first = OspasParser()
     first.model_ = SemanticModel(first)
     first.model_.register(first.model_.read(house.sentences, house.bags)[1])
     first = first.partial_fit(house.sentences[:50], house.bags[:50]).model_.symbols.weights
     np.testing.assert_array_equal(half[: len(first)], first)
     assert not half[len(first) :].any()
     with pytest.raises(ValueError, match="sample_weight has shape"):
-        SemanticParser().fit(house.sentences, house.bags, weight[1:])
+        OspasParser().fit(house.sentences, house.bags, weight[1:])
     with pytest.raises(ValueError, match="the bags tell their symbols"):
-        SemanticParser().partial_fit(house.sentences, house.bags, ["eat"])
+        OspasParser().partial_fit(house.sentences, house.bags, ["eat"])
 
 
 def test_averages_of_version_0_1_0(tmp_path):
@@ -478,7 +481,7 @@ def test_averages_of_version_0_1_0(tmp_path):
     ],
 )
 def test_data_that_do_not_fit(X, y, error, message):
-    parser = SemanticParser()
+    parser = OspasParser()
     with pytest.raises(error, match=message):
         parser.fit(X, y)
     assert not hasattr(parser, "model_")
@@ -490,7 +493,7 @@ def test_data_that_do_not_fit(X, y, error, message):
 
 
 def test_odd_but_sound_data():
-    parser = SemanticParser().fit(
+    parser = OspasParser().fit(
         ["ein wort", "x", "größe 漢字", "x x x"],
         [["f(a)", "f(a)", "f( a )"], ["f(a,b,g(c,d))"], ["f(größe,漢字)"], ["stop()"]],
     )
@@ -506,15 +509,15 @@ def test_odd_but_sound_data():
 def test_parameters(params):
     (name,) = params
     with pytest.raises(ValueError, match=f"The '{name}' parameter of SemanticParser must be"):
-        SemanticParser(**params).fit(["a"], ["f(a)"])
+        OspasParser(**params).fit(["a"], ["f(a)"])
 
 
 def test_grammars_from_files(tmp_path):
     (tmp_path / "g").write_text("S -> 'f' '('\n")
     with pytest.raises(ValueError, match="g, line 1: "):
-        SemanticParser(grammar=tmp_path / "g").fit(["a"], ["f(a)"])
+        OspasParser(grammar=tmp_path / "g").fit(["a"], ["f(a)"])
     with pytest.raises(FileNotFoundError):
-        SemanticParser(grammar=str(tmp_path / "none")).fit(["a"], ["f(a)"])
+        OspasParser(grammar=str(tmp_path / "none")).fit(["a"], ["f(a)"])
 
 
 # ---- real data -----------------------------------------------------------------------------------
@@ -534,7 +537,7 @@ def test_robocup():
     test = data.games[2004]
     for sentences, bags, f1 in (("gold_sentences", "gold_meanings", 0.8), ("sentences", "bags", 0.6)):
         X, y = ([*chain.from_iterable(getattr(g, name) for g in train)] for name in (sentences, bags))
-        parser = SemanticParser(grammar=data.grammar, **settings).fit(X, y)
+        parser = OspasParser(grammar=data.grammar, **settings).fit(X, y)
         assert parser.score(test.gold_sentences, test.gold_meanings) > f1
     assert "purple 7" in fetch_robocup(join_players=False).games[2001].sentences[2]
 
@@ -550,7 +553,7 @@ def test_geoquery():
     }
     found = []
     for seed in range(3):  # which make a great difference: 0.14 to 0.47
-        parser = SemanticParser(
+        parser = OspasParser(
             grammar=data.grammar,
             fold_constants=True,
             max_meanings=1,

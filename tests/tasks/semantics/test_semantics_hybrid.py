@@ -12,6 +12,7 @@ from structsvm import ModelFileError
 from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
+from structsvm.structures.meanings import parse_meaning
 from structsvm.tasks import SemanticParser
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
@@ -131,25 +132,73 @@ def test_warm_starts_and_weights():
     found = SemanticParser(method="hybrid", max_iter=2, warm_start=True, random_state=0).fit(X, y)
     before = found.model_.weights.copy()
     assert not np.array_equal(found.fit(X, y).model_.weights, before)
-    with pytest.raises(ValueError, match="meanings that the model was not trained on"):
-        found.fit(["new"], ["new(meaning)"])
     with pytest.raises(ValueError, match="another 'method'"):
         found.set_params(method="ospas").fit(X, y)
-    with pytest.raises(ValueError, match="method='hybrid' reads units and features off all sentences"):
-        SemanticParser(method="hybrid").partial_fit(X, y)
     weight = np.zeros(len(X))
     weight[::3] = 1.0
     only = SemanticParser(method="hybrid", max_iter=3, random_state=0).fit(X, y, weight)
     assert only.predict(X[:1]) == [[y[0]]]
 
 
+def test_names_and_numbers_that_are_not_known_are_copied(tmp_path):
+    names = ["anna", "bo", "cem", "dia", "eve", "fay", "gil"]
+    X = [f"show me the jobs of {name}" for name in names] + [f"more than {n} euros" for n in (100, 250, 300, 75, 80)]
+    y = [f"answer(job(name({name})))" for name in names] + [f"answer(greater({n}))" for n in (100, 250, 300, 75, 80)]
+    parser = SemanticParser(random_state=0).fit(X, y)
+    X_new = ["show me the jobs of zoe", "more than 4711 euros", "show me the jobs of mary ann"]
+    y_new = ["answer(job(name(zoe)))", "answer(greater(4711))", "answer(job(name('mary ann')))"]
+    assert parser.predict(X_new) == [[meaning] for meaning in y_new]
+    assert parser.predict_derivation(X_new[1:2])[0].splitlines()[-1].split() == ["greater(4711)", "4711"]
+    assert parser.predict(["more than zoe euros"]) != [["answer(greater(zoe))"]]  # zoe is no number
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.predict_kbest(X_new) == parser.predict_kbest(X_new)
+    # A grammar has all names.
+    grammar = "S -> 'answer' '(' 'job' '(' N ')' ')'\n" + "\n".join(f"N -> 'name' '(' '{name}' ')'" for name in names)
+    closed = SemanticParser(grammar=grammar, random_state=0).fit(X[:7], y[:7])
+    assert closed.predict(X_new[:1])[0] in ([], *[[meaning] for meaning in y[:7]])
+
+
+def test_streams_bring_units_and_words(parser):
+    X, y = questions()
+    stream = SemanticParser(random_state=0).partial_fit(X[:12], y[:12])
+    before, w = stream.model_.hybrid, stream.model_.weights
+    new_X = [f"how long is the {name} river" for name in ("ohio", "red", "snake")] * 2
+    new_y = [f"answer(len(riverid('{name}')))" for name in ("ohio", "red", "snake")] * 2
+    # What is known keeps its weights; of a unit with a word, of a slot with what fills it.
+    grown = copy.deepcopy(stream).model_
+    grown.bind((grown.read(new_X, new_y)), None)
+    after = grown.hybrid
+    assert set(before.attributes) < set(after.attributes) and len(after.units.units) == len(before.units.units) + 4
+    old, new = ([u.name for u in h.units.units].index("answer") for h in (before, after))
+    assert old == new and after.n_features > before.n_features
+    for word in ("w:what", "w:ohio"):
+        places = [h.layout.word + new * h.layout.n_attributes + h.attributes[word] for h in (before, after)]
+        assert w[places[0]] == grown.weights[places[1]] != 0.0
+    places = [h.layout.pair + h.pair(h.units.first_slot[new], new + 1) for h in (before, after)]
+    assert w[places[0]] == grown.weights[places[1]] != 0.0
+    words = X[0].split()
+    same = [h.log_sum(words, v, [parse_meaning(y[0])]) for h, v in ((before, w), (after, grown.weights))]
+    assert same[0] == pytest.approx(same[1])
+    for _ in range(5):
+        stream.partial_fit(new_X + X, new_y + y)
+    assert stream.score(new_X + X, new_y + y) == 1.0
+    assert stream.predict(["how long is the snake river"]) == [["answer(len(riverid('snake')))"]]
+
+
 def test_what_cannot_be_parsed(parser):
-    assert parser.predict([[], "zoe 漢字"])[0] == []
-    assert all(len(meanings) <= 1 for meanings in parser.predict(["zoe 漢字", "?", "of " * 30]))
+    assert parser.predict([[], "zoe 漢字"]) == [[], []]  # no word is known
+    assert parser.predict_kbest(["zoe 漢字"]) == [[]] and parser.predict_derivation(["漢字"]) == [None]
+    assert all(len(meanings) <= 1 for meanings in parser.predict(["zoe 漢字 texas", "?", "of " * 30]))
     with pytest.raises(ValueError, match="sentence 0: f has 9 arguments, more than 8"):
         SemanticParser(method="hybrid").fit(["a"], ["f(a,b,c,d,e,g,h,i,j)"])
+    deep = "f(" * 1000 + "a" + ")" * 1000
+    with pytest.raises(ValueError, match="sentence 1: brackets deeper than 100"):
+        SemanticParser().fit(["a", "b"], ["f(a)", deep])
+    with pytest.raises(ValueError, match="sentence 1: the bag is empty"):
+        SemanticParser().fit(["a", "b"], ["f(a)", []])
     with pytest.raises(ValueError, match="predict_kbest is for models of method='hybrid', this is one of 'ospas'"):
-        SemanticParser().fit(["anna runs"], ["run(anna)"]).predict_kbest(["anna runs"])
+        SemanticParser(method="ospas").fit(["anna runs"], ["run(anna)"]).predict_kbest(["anna runs"])
     with pytest.raises(ValueError, match="The 'abstain_below' parameter of SemanticParser must be"):
         SemanticParser(method="hybrid", abstain_below=2.0).fit(["a"], ["f(a)"])
 

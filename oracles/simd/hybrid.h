@@ -1,0 +1,392 @@
+/* The chart of hybrid trees: values and expected counts. Part of the kernels, compiled once per instruction set.
+ *
+ * The formulas are those of oracles/_hybrid.pyx. The cells of one length do not depend on each other: a row has those of
+ * all beginnings i, in vectors of four. Row [length][i] of a quantity of the span [i, i + length); rows are N long, N > n + 3,
+ * and 0 where the span would end behind the sentence: so are weights of words and ends behind it, which makes the
+ * products of vectors that reach beyond the last span 0, too.
+ */
+#ifndef STRUCTSVM_HYBRID_H
+#define STRUCTSVM_HYBRID_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "maxima.h"
+#include "stop.h"
+
+#define HYBRID_INLINE static inline __attribute__((always_inline))
+
+typedef double hybrid_v __attribute__((vector_size(32), aligned(8), may_alias));
+
+typedef struct {
+    int64_t n, N, depth, n_nodes, n_slots, n_roots, n_stages;
+    const int32_t *slot_ptr;    /* of each node its slots */
+    const int32_t *stage_ptr;   /* and its stages: sets of slots */
+    const int32_t *fill_ptr;    /* of each slot the nodes that may fill it: */
+    const int32_t *inner_end;   /* first those that have slots themselves, up to here */
+    const int32_t *fill;
+    const int32_t *root;
+    /* Weights: [node][N] or [slot][N] by place; [node], [slot][2], [fill], [root]. Expected counts follow them. */
+    double *word, *begin, *end, *slot_begin, *slot_end, *wordless, *empty, *order, *pair, *root_pair;
+    /* Values: E[height][node], nothing[height][slot], base[stage], C[slot], F[stage], G, B, run[node], of rows; then
+     * T[length][height][node], Ck[length][height][slot]. Derivatives of the total follow them. */
+    double *E, *nothing, *base, *C, *F, *G, *B, *run, *T, *Ck;
+    int64_t n_weights, n_values;
+    double total;
+} hybrid_chart;
+
+#define HYBRID_AT(row) (*(hybrid_v *)(row))
+#define HYBRID_READ(row) (*(const hybrid_v *)(row))
+
+HYBRID_INLINE double hybrid_sum(hybrid_v a) { return (a[0] + a[1]) + (a[2] + a[3]); }
+
+HYBRID_INLINE double hybrid_plus(double a, double b, const int best) { return best ? (a > b ? a : b) : a + b; }
+
+HYBRID_INLINE hybrid_v hybrid_plus_v(hybrid_v a, hybrid_v b, const int best) {
+    if (best) return maxima_of_4d(a, b);
+    return a + b;
+}
+
+HYBRID_INLINE hybrid_v hybrid_all(double x) { return (hybrid_v){x, x, x, x}; }
+
+/* A child at the end, after others: cells at.. of the length. */
+HYBRID_INLINE hybrid_v hybrid_joined(const hybrid_chart *h, int64_t u, int64_t mask, int64_t length, int64_t at, const int best) {
+    const int64_t N = h->N, P = (h->n + 1) * N, first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first;
+    hybrid_v x = hybrid_all(0.0);
+    for (int64_t a = 0; a < arity; a++) {
+        const int64_t rest = mask & ~((int64_t)1 << a);
+        if (rest == mask || rest == 0) continue;
+        const double *F = h->F + (h->stage_ptr[u] + rest) * P + at, *C = h->C + (first + a) * P + length * N + at;
+        hybrid_v y = hybrid_all(0.0);
+        for (int64_t d = 1; d < length; d++) y = hybrid_plus_v(y, HYBRID_READ(F + d * N) * HYBRID_READ(C - d * (N - 1)), best);
+        x = hybrid_plus_v(x, y * h->order[2 * (first + a) + (rest >> a > 0)], best);
+    }
+    return x;
+}
+
+/* sum over k of pair[k] * row fill[k] of T, of nv vectors, a literal in every call. */
+HYBRID_INLINE void hybrid_fillers(const double *pair, const int32_t *fill, int64_t count, const double *T, int64_t N,
+                                  hybrid_v *out, const int nv, const int best) {
+    hybrid_v a[4], b[4];
+    for (int v = 0; v < nv; v++) a[v] = b[v] = hybrid_all(0.0);
+    int64_t k = 0;
+    for (; k + 2 <= count; k += 2) {
+        const double *first = T + fill[k] * N, *second = T + fill[k + 1] * N;
+        for (int v = 0; v < nv; v++) {
+            a[v] = hybrid_plus_v(a[v], pair[k] * HYBRID_READ(first + 4 * v), best);
+            b[v] = hybrid_plus_v(b[v], pair[k + 1] * HYBRID_READ(second + 4 * v), best);
+        }
+    }
+    for (int v = 0; v < nv; v++) {
+        if (k < count) a[v] = hybrid_plus_v(a[v], pair[k] * HYBRID_READ(T + fill[k] * N + 4 * v), best);
+        out[v] = hybrid_plus_v(a[v], b[v], best);
+    }
+}
+
+/* Row fill[k] of `to` += pair[k] * x, and count[k] += <x, row fill[k] of T>, of nv vectors, a literal in every call. */
+HYBRID_INLINE void hybrid_spread_fillers(const double *pair, double *count, const int32_t *fill, int64_t n_fill, const double *T,
+                                         double *to, int64_t N, const hybrid_v *x, const int nv) {
+    for (int64_t k = 0; k < n_fill; k++) {
+        const double *from = T + fill[k] * N;
+        double *row = to + fill[k] * N;
+        hybrid_v sum = hybrid_all(0.0);
+        for (int v = 0; v < nv; v++) {
+            sum += x[v] * HYBRID_READ(from + 4 * v);
+            HYBRID_AT(row + 4 * v) += pair[k] * x[v];
+        }
+        count[k] += hybrid_sum(sum);
+    }
+}
+
+/* What fills a slot over the spans of a length: strips of at most four vectors. */
+HYBRID_INLINE void hybrid_fill_slot(const hybrid_chart *h, int64_t s, int64_t height, int64_t length, const int best) {
+    const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, nv = (h->n - length) / 4 + 1;
+    const int64_t first = h->fill_ptr[s], count = (height ? h->inner_end[s] : h->fill_ptr[s + 1]) - first;
+    const double *T = h->T + (length * H + height) * V * N;
+    double *Ck = h->Ck + ((length * H + height) * S + s) * N, *C = h->C + (s * (h->n + 1) + length) * N;
+    const double *begin = h->slot_begin + s * N, *end = h->slot_end + s * N + length;
+    for (int64_t v = 0; v < nv; v += 4) {
+        hybrid_v x[4];
+        switch (nv - v) {
+        case 1: hybrid_fillers(h->pair + first, h->fill + first, count, T + 4 * v, N, x, 1, best); break;
+        case 2: hybrid_fillers(h->pair + first, h->fill + first, count, T + 4 * v, N, x, 2, best); break;
+        case 3: hybrid_fillers(h->pair + first, h->fill + first, count, T + 4 * v, N, x, 3, best); break;
+        default: hybrid_fillers(h->pair + first, h->fill + first, count, T + 4 * v, N, x, 4, best);
+        }
+        for (int64_t at = 4 * v, w = 0; w < 4 && v + w < nv; w++, at += 4) {
+            x[w] *= HYBRID_READ(begin + at) * HYBRID_READ(end + at);
+            HYBRID_AT(Ck + at) = x[w];
+            HYBRID_AT(C + at) = hybrid_plus_v(HYBRID_READ(C + at), x[w], best);
+        }
+    }
+}
+
+HYBRID_INLINE void hybrid_fill_length(const hybrid_chart *h, int64_t length, const int best) {
+    const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, P = (h->n + 1) * N, row = length * N;
+    const int64_t end_at = h->n - length + 1;
+    double *T = h->T + length * H * V * N;
+    for (int64_t u = 0; u < V; u++) {
+        const int64_t full = (1 << (h->slot_ptr[u + 1] - h->slot_ptr[u])) - 1;
+        double *F = h->F + (h->stage_ptr[u] + full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
+        double *run = h->run + u * P + row;
+        const double *word = h->word + u * N, *last = word + length - 1, all = h->base[h->stage_ptr[u] + full];
+        for (int64_t at = 0; at < end_at; at += 4) {
+            hybrid_v x = HYBRID_READ(last + at);
+            if (length > 1) x *= HYBRID_READ(run + at - N);
+            HYBRID_AT(run + at) = x;
+            hybrid_v y = all * x;
+            if (full > 0 && length > 1) {
+                x = hybrid_joined(h, u, full, length, at, best);
+                x = hybrid_plus_v(
+                    x, HYBRID_READ(last + at) * hybrid_plus_v(HYBRID_READ(F + at - N), HYBRID_READ(G + at - N), best), best);
+                HYBRID_AT(F + at) = x;
+                x = hybrid_plus_v(
+                    x, HYBRID_READ(word + at) * hybrid_plus_v(HYBRID_READ(B + at - N + 1), HYBRID_READ(G + at - N + 1), best), best);
+                HYBRID_AT(B + at) = x;
+                y = hybrid_plus_v(y, x, best);
+            }
+            HYBRID_AT(T + u * N + at) = y * HYBRID_READ(h->begin + u * N + at) * HYBRID_READ(h->end + u * N + at + length);
+        }
+    }
+    for (int64_t k = 0; k < H; k++) {
+        for (int64_t s = 0; s < S; s++) hybrid_fill_slot(h, s, k, length, best);
+        if (k + 1 == H) break;
+        const double *Ck = h->Ck + (length * H + k) * S * N;
+        for (int64_t u = 0; u < V; u++) {
+            const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
+            const double *base = h->base + h->stage_ptr[u];
+            for (int64_t at = 0; at < end_at; at += 4) {
+                hybrid_v x = hybrid_all(0.0);
+                for (int64_t a = 0; a < arity; a++)
+                    x = hybrid_plus_v(x, base[full & ~(1 << a)] * HYBRID_READ(Ck + (first + a) * N + at), best);
+                HYBRID_AT(T + ((k + 1) * V + u) * N + at) =
+                    x * h->wordless[u] * HYBRID_READ(h->begin + u * N + at) * HYBRID_READ(h->end + u * N + at + length);
+            }
+        }
+    }
+    for (int64_t u = 0; u < V; u++) {
+        const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
+        const double *base = h->base + h->stage_ptr[u], *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
+        for (int64_t mask = 1; mask <= full; mask++) {
+            double *F = h->F + (h->stage_ptr[u] + mask) * P + row;
+            for (int64_t at = 0; at < end_at; at += 4) {
+                hybrid_v x = hybrid_all(0.0);
+                for (int64_t a = 0; a < arity; a++)
+                    if (mask >> a & 1) x = hybrid_plus_v(x, base[mask & ~(1 << a)] * HYBRID_READ(C + a * P + at), best);
+                if (mask == full) {
+                    HYBRID_AT(h->G + u * P + row + at) = x;
+                    continue;
+                }
+                if (length > 1) {
+                    x = hybrid_plus_v(x, hybrid_joined(h, u, mask, length, at, best), best);
+                    x = hybrid_plus_v(x, HYBRID_READ(last + at) * HYBRID_READ(F + at - N), best);
+                }
+                HYBRID_AT(F + at) = x;
+            }
+        }
+    }
+}
+
+HYBRID_INLINE int hybrid_fill_all(hybrid_chart *h, const int best) {
+    const int64_t V = h->n_nodes, S = h->n_slots, n = h->n, H = h->depth + 1;
+    int64_t work = 0;
+    memset(h->E, 0, (h->T - h->E) * sizeof(double));
+    for (int64_t k = 0; k < H; k++) {
+        for (int64_t u = 0; u < V; u++) {
+            double x = k || h->slot_ptr[u] == h->slot_ptr[u + 1] ? h->empty[u] : 0.0;
+            for (int64_t s = h->slot_ptr[u]; s < h->slot_ptr[u + 1]; s++) x *= k ? h->nothing[(k - 1) * S + s] : 0.0;
+            h->E[k * V + u] = x;
+        }
+        for (int64_t s = 0; s < S; s++) {
+            double x = 0.0;
+            for (int64_t f = h->fill_ptr[s]; f < h->fill_ptr[s + 1]; f++) x = hybrid_plus(x, h->pair[f] * h->E[k * V + h->fill[f]], best);
+            h->nothing[k * S + s] = x;
+        }
+    }
+    for (int64_t u = 0; u < V; u++) {
+        const double *nothing = h->nothing + h->depth * S + h->slot_ptr[u];
+        double *base = h->base + h->stage_ptr[u];
+        base[0] = 1.0;
+        for (int64_t mask = 1; mask < h->stage_ptr[u + 1] - h->stage_ptr[u]; mask++)
+            base[mask] = base[mask & (mask - 1)] * nothing[__builtin_ctzll(mask)];
+    }
+    for (int64_t length = 1; length <= n; length++) {
+        if (stop_count(&work, (h->fill_ptr[S] + 4 * V) * H * ((n - length) / 4 + 1)) < 0) return -1;
+        hybrid_fill_length(h, length, best);
+    }
+    h->total = 0.0;
+    for (int64_t r = 0; n > 0 && r < h->n_roots; r++)
+        for (int64_t k = 0; k < H; k++)
+            h->total = hybrid_plus(h->total, h->root_pair[r] * h->T[((n * H + k) * V + h->root[r]) * h->N], best);
+    return stop_poll(work);
+}
+
+/* All values, of sums or of maxima, and `total`, which is that of the root. */
+static int hybrid_fill(hybrid_chart *h, int best) { return best ? hybrid_fill_all(h, 1) : hybrid_fill_all(h, 0); }
+
+/* The derivatives that x, that of a stage, has for what `hybrid_joined` sums. */
+HYBRID_INLINE void hybrid_unjoin(hybrid_chart *h, int64_t u, int64_t mask, int64_t length, int64_t at, hybrid_v x) {
+    const int64_t N = h->N, P = (h->n + 1) * N, first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, D = h->n_values;
+    for (int64_t a = 0; a < arity; a++) {
+        const int64_t rest = mask & ~((int64_t)1 << a), o = 2 * (first + a) + (rest >> a > 0);
+        if (rest == mask || rest == 0) continue;
+        double *F = h->F + (h->stage_ptr[u] + rest) * P + at, *C = h->C + (first + a) * P + length * N + at;
+        hybrid_v y = hybrid_all(0.0), z = x * h->order[o];
+        for (int64_t d = 1; d < length; d++) {
+            hybrid_v f = HYBRID_READ(F + d * N), c = HYBRID_READ(C - d * (N - 1));
+            y += f * c;
+            HYBRID_AT(F + D + d * N) += z * c;
+            HYBRID_AT(C + D - d * (N - 1)) += z * f;
+        }
+        h->order[h->n_weights + o] += hybrid_sum(y * z);
+    }
+}
+
+static void hybrid_spread_slot(hybrid_chart *h, int64_t s, int64_t height, int64_t length) {
+    const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, W = h->n_weights, D = h->n_values;
+    const int64_t nv = (h->n - length) / 4 + 1;
+    const int64_t first = h->fill_ptr[s], count = (height ? h->inner_end[s] : h->fill_ptr[s + 1]) - first;
+    double *T = h->T + (length * H + height) * V * N, *Ck = h->Ck + ((length * H + height) * S + s) * N;
+    double *begin = h->slot_begin + s * N, *end = h->slot_end + s * N + length;
+    const double *pair = h->pair + first;
+    const int32_t *fill = h->fill + first;
+    for (int64_t v = 0; v < nv; v += 4) {
+        hybrid_v x[4];
+        for (int64_t at = 4 * v, w = 0; w < 4 && v + w < nv; w++, at += 4) {
+            hybrid_v y = HYBRID_READ(Ck + D + at) * HYBRID_READ(Ck + at);
+            HYBRID_AT(begin + W + at) += y;
+            HYBRID_AT(end + W + at) += y;
+            x[w] = HYBRID_READ(Ck + D + at) * HYBRID_READ(begin + at) * HYBRID_READ(end + at);
+        }
+        double *t = T + 4 * v;
+        switch (nv - v) {
+        case 1: hybrid_spread_fillers(pair, h->pair + W + first, fill, count, t, t + D, N, x, 1); break;
+        case 2: hybrid_spread_fillers(pair, h->pair + W + first, fill, count, t, t + D, N, x, 2); break;
+        case 3: hybrid_spread_fillers(pair, h->pair + W + first, fill, count, t, t + D, N, x, 3); break;
+        default: hybrid_spread_fillers(pair, h->pair + W + first, fill, count, t, t + D, N, x, 4);
+        }
+    }
+}
+
+static void hybrid_spread_length(hybrid_chart *h, int64_t length) {
+    const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, P = (h->n + 1) * N, row = length * N;
+    const int64_t W = h->n_weights, D = h->n_values, end_at = h->n - length + 1;
+    double *T = h->T + length * H * V * N;
+    for (int64_t u = 0; u < V; u++) {
+        const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
+        double *base = h->base + h->stage_ptr[u], *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
+        for (int64_t mask = 1; mask <= full; mask++) {
+            double *F = h->F + (h->stage_ptr[u] + mask) * P + row;
+            for (int64_t at = 0; at < end_at; at += 4) {
+                hybrid_v x = HYBRID_READ((mask == full ? h->G + u * P + row : F) + D + at);
+                for (int64_t a = 0; a < arity; a++) {
+                    if (!(mask >> a & 1)) continue;
+                    HYBRID_AT(C + D + a * P + at) += x * base[mask & ~(1 << a)];
+                    base[D + (mask & ~(1 << a))] += hybrid_sum(x * HYBRID_READ(C + a * P + at));
+                }
+                if (length == 1 || mask == full) continue;
+                hybrid_unjoin(h, u, mask, length, at, x);
+                x *= HYBRID_READ(last + at);
+                HYBRID_AT(last + W + at) += x * HYBRID_READ(F + at - N);
+                HYBRID_AT(F + D + at - N) += x;
+            }
+        }
+    }
+    for (int64_t k = H - 1; k >= 0; k--) {
+        double *Ck = h->Ck + (length * H + k) * S * N;
+        for (int64_t s = 0; s < S; s++)
+            for (int64_t at = 0; at < end_at; at += 4) HYBRID_AT(Ck + D + s * N + at) += HYBRID_READ(h->C + D + s * P + row + at);
+        for (int64_t u = 0; k + 1 < H && u < V; u++) {
+            const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
+            double *base = h->base + h->stage_ptr[u], *begin = h->begin + u * N, *end = h->end + u * N + length;
+            const double *t = T + ((k + 1) * V + u) * N;
+            if (arity == 0) continue;
+            for (int64_t at = 0; at < end_at; at += 4) {
+                hybrid_v x = HYBRID_READ(t + D + at), y = x * HYBRID_READ(t + at);
+                h->wordless[W + u] += hybrid_sum(y);
+                HYBRID_AT(begin + W + at) += y;
+                HYBRID_AT(end + W + at) += y;
+                x *= h->wordless[u] * HYBRID_READ(begin + at) * HYBRID_READ(end + at);
+                for (int64_t a = 0; a < arity; a++) {
+                    const int64_t rest = full & ~(1 << a);
+                    HYBRID_AT(Ck + D + (first + a) * N + at) += x * base[rest];
+                    base[D + rest] += hybrid_sum(x * HYBRID_READ(Ck + (first + a) * N + at));
+                }
+            }
+        }
+        for (int64_t s = 0; s < S; s++) hybrid_spread_slot(h, s, k, length);
+    }
+    for (int64_t u = 0; u < V; u++) {
+        const int64_t full = (1 << (h->slot_ptr[u + 1] - h->slot_ptr[u])) - 1;
+        double *F = h->F + (h->stage_ptr[u] + full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
+        double *run = h->run + u * P + row, *word = h->word + u * N, *last = word + length - 1;
+        double *begin = h->begin + u * N, *end = h->end + u * N + length, *all = h->base + h->stage_ptr[u] + full;
+        for (int64_t at = 0; at < end_at; at += 4) {
+            hybrid_v x = HYBRID_READ(T + D + u * N + at), y = x * HYBRID_READ(T + u * N + at), z;
+            HYBRID_AT(begin + W + at) += y;
+            HYBRID_AT(end + W + at) += y;
+            x *= HYBRID_READ(begin + at) * HYBRID_READ(end + at);
+            all[D] += hybrid_sum(x * HYBRID_READ(run + at));
+            z = HYBRID_READ(run + D + at) + x * *all;
+            HYBRID_AT(last + W + at) += z * HYBRID_READ(run + at);
+            if (length == 1) continue;
+            HYBRID_AT(run + D + at - N) += z * HYBRID_READ(last + at);
+            if (full == 0) continue;
+            x += HYBRID_READ(B + D + at);
+            z = x * HYBRID_READ(word + at);
+            HYBRID_AT(B + D + at - N + 1) += z;
+            HYBRID_AT(G + D + at - N + 1) += z;
+            HYBRID_AT(word + W + at) += z * (HYBRID_READ(B + at - N + 1) + HYBRID_READ(G + at - N + 1));
+            x += HYBRID_READ(F + D + at);
+            hybrid_unjoin(h, u, full, length, at, x);
+            z = x * HYBRID_READ(last + at);
+            HYBRID_AT(F + D + at - N) += z;
+            HYBRID_AT(G + D + at - N) += z;
+            HYBRID_AT(last + W + at) += z * (HYBRID_READ(F + at - N) + HYBRID_READ(G + at - N));
+        }
+    }
+}
+
+/* Behind the weights: the derivative of `total` with respect to the logarithm of each. */
+static int hybrid_spread(hybrid_chart *h) {
+    const int64_t V = h->n_nodes, S = h->n_slots, n = h->n, H = h->depth + 1, W = h->n_weights, D = h->n_values;
+    int64_t work = 0;
+    memset(h->word + W, 0, W * sizeof(double));
+    memset(h->E + D, 0, D * sizeof(double));
+    for (int64_t r = 0; r < h->n_roots; r++)
+        for (int64_t k = 0; k < H; k++) {
+            double *t = h->T + ((n * H + k) * V + h->root[r]) * h->N;
+            t[D] += h->root_pair[r];
+            h->root_pair[W + r] += h->root_pair[r] * *t;
+        }
+    for (int64_t length = n; length > 0; length--) {
+        if (stop_count(&work, 3 * (h->fill_ptr[S] + 4 * V) * H * ((n - length) / 4 + 1)) < 0) return -1;
+        hybrid_spread_length(h, length);
+    }
+    for (int64_t u = 0; u < V; u++) {
+        const double *base = h->base + h->stage_ptr[u];
+        double *nothing = h->nothing + D + h->depth * S + h->slot_ptr[u];
+        for (int64_t mask = 1; mask < h->stage_ptr[u + 1] - h->stage_ptr[u]; mask++)
+            for (int64_t a = 0; mask >> a; a++)
+                if (mask >> a & 1) nothing[a] += base[D + mask] * base[mask & ~((int64_t)1 << a)];
+    }
+    for (int64_t k = H - 1; k >= 0; k--) {
+        for (int64_t s = 0; s < S; s++) {
+            const double x = h->nothing[D + k * S + s];
+            for (int64_t f = h->fill_ptr[s]; f < h->fill_ptr[s + 1]; f++) {
+                h->pair[W + f] += x * h->E[k * V + h->fill[f]];
+                h->E[D + k * V + h->fill[f]] += x * h->pair[f];
+            }
+        }
+        for (int64_t u = 0; u < V; u++) {
+            const double x = h->E[D + k * V + u] * h->E[k * V + u];
+            if (x == 0.0) continue;
+            h->empty[W + u] += x;
+            for (int64_t s = h->slot_ptr[u]; s < h->slot_ptr[u + 1]; s++) h->nothing[D + (k - 1) * S + s] += x / h->nothing[(k - 1) * S + s];
+        }
+    }
+    for (int64_t f = 0; f < h->fill_ptr[S]; f++) h->pair[W + f] *= h->pair[f];
+    return stop_poll(work);
+}
+
+#endif
