@@ -40,7 +40,8 @@ COLUMNS = {
 
 NOTES = """
     exact match, one meaning a sentence; the defaults of SemanticParser, which were chosen on three folds of
-    GeoQuery's training part at level 0; grammars are given for GeoQuery and RoboCup
+    GeoQuery's training part at level 0, what copies begin with on one of Jobs'; grammars are given for GeoQuery and
+    RoboCup
 
     template: names in the question become slots; the meaning of the most frequent equal template, or else of
     the question that shares most words, its slots filled; from bags the first meaning of each is taken
