@@ -283,13 +283,15 @@ class Search:
         Values that the path has at most.
     patience : int
         Values that may be worse than the best so far before the path ends.
+    turns : int
+        Parts of many examples that are held out in turn.
     part : Part or None
         The training that runs.
     held : Held
         How the held-out examples were predicted at the best value.
     """
 
-    lowest, longest, patience = LOWEST, LONGEST, PATIENCE
+    lowest, longest, patience, turns = LOWEST, LONGEST, PATIENCE, 1
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
@@ -300,7 +302,7 @@ class Search:
 
     def choose(self, monitor: Any) -> Choice | None:
         """Walk the path and choose the value of the best score; None where there are too few examples to divide."""
-        held_out = list(self._divisions())
+        held_out = list(self._divisions(self.turns))
         return self.choose_on(held_out, monitor) if held_out else None
 
     def choose_on(self, held_out: Any, monitor: Any) -> Choice:
