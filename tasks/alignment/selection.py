@@ -24,7 +24,7 @@ from structsvm.dual.parallel import Rounds
 from structsvm.progress import Monitor
 from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.common.selection import Held, Part, advantage
+from structsvm.tasks.common.selection import Held, Part
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")
@@ -147,7 +147,9 @@ class Selection:
         held = [self._learnt(costs, trial, held_out) for costs in found]
         best = 0
         for k, one in enumerate(held):
-            if advantage(one, held[0]) > SURE and one.numerator.mean() > held[best].numerator.mean():
+            difference = one.numerator - held[0].numerator
+            is_sure = difference.mean() > SURE * difference.std() / np.sqrt(len(difference))
+            if is_sure and one.numerator.mean() > held[best].numerator.mean():
                 best = k
         return found[best]
 

@@ -302,7 +302,7 @@ class Search:
 
     def choose(self, monitor: Any) -> Choice | None:
         """Walk the path and choose the value of the best score; None where there are too few examples to divide."""
-        held_out = list(self._divisions(self.turns))
+        held_out = list(self._divisions())
         return self.choose_on(held_out, monitor) if held_out else None
 
     def choose_on(self, held_out: Any, monitor: Any) -> Choice:
@@ -364,7 +364,7 @@ class Search:
             order = order[np.argsort(label[order], kind="stable")]
             order = order[counts[label[order]] > 1]
         n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
-        for k in range(1 if n_parts == PARTS else n_parts):
+        for k in range(self.turns if n_parts == PARTS else n_parts):
             held_out = np.isin(group, order[k::n_parts])
             if held_out.any():
                 yield held_out
