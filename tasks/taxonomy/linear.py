@@ -256,7 +256,6 @@ def bytes_of(documents: Any) -> list[bytes]:
         if documents.values.all():
             return documents.values.view(f"V{documents.values[0].nbytes}").ravel().tolist()
         documents = documents.tokens()
-    bounds, values = (4 * documents.indptr).tolist(), documents.values
-    parts = [documents.indices] if values is None else [documents.indices, values]
-    views = [memoryview(part).cast("B") for part in parts]
-    return [b"".join(view[a:b] for view in views) for a, b in pairwise(bounds)]
+    bounds, indices = (4 * documents.indptr).tolist(), documents.indices.tobytes()
+    values = b"" if documents.values is None else documents.values.tobytes()
+    return [indices[a:b] + values[a:b] for a, b in pairwise(bounds)]
