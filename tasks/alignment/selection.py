@@ -163,8 +163,11 @@ class Selection:
         model.weights *= scaled(model, data.chosen(np.flatnonzero(~held_out)))
         model.guide = model.weights
         part = Part(model, data, None, held_out, SOLVER)
-        part.train(SOLVER, Monitor())
-        return part.judged()
+        try:
+            part.train(SOLVER, Monitor())
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was") from None
+        return Held(*part.model.judged(part.others))
 
     def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:
         """The gaps to choose from, or those that are given."""
