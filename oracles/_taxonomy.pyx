@@ -27,6 +27,7 @@ from structsvm._problem cimport (
     PENALTY_HARD, PENALTY_LINEAR, RESCALE_MARGIN, RESCALE_NONE, RESCALE_SLACK, Cut, Problem, Target, cut_terms,
 )
 from structsvm._arrays cimport array_data, ndarray
+from structsvm._prefetch cimport prefetch
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
@@ -215,6 +216,9 @@ cdef class Scorer:
 
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
         """s of document i."""
+
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil:
+        """Fetch document i into the caches."""
 
     cdef double score_of_attribute(self, Py_ssize_t i, int32_t a, const float* w) noexcept nogil:
         """u[a] of document i alone."""
@@ -496,6 +500,11 @@ cdef class DenseScorer(Scorer):
     cdef void fill(self, Py_ssize_t i, const float* w) noexcept nogil:
         KERNELS.dense_products(w, self.width, &self.rows[i, 0], self.u.shape[0], &self.u[0])
         self.attributes.scores(&self.u[0], &self.s[0])
+
+    cdef void fetch(self, Py_ssize_t i) noexcept nogil:
+        cdef Py_ssize_t f
+        for f in range(0, self.width, 16):
+            prefetch(&self.rows[i, f])
 
     cdef double score_of_attribute(self, Py_ssize_t i, int32_t a, const float* w) noexcept nogil:
         return KERNELS.dense_dot(w + a * self.width, &self.rows[i, 0], self.width)
@@ -847,6 +856,10 @@ cdef class TaxonomyProblem(Problem):
     cdef bint c_valid(self, Py_ssize_t i, const Cut* cut) noexcept nogil:
         return (cut.n_words == 1 and 0 <= cut.words[0] < self.attributes.n_outputs
                 and cut.words[0] != self.gold[i] and self.gold[i] >= 0)
+
+    cdef void c_prefetch(self, Py_ssize_t i, int stage) noexcept nogil:
+        if stage == 0:
+            self.decoder.fetch(i)
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return self.decoder.cost(i)

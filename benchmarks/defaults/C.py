@@ -10,7 +10,7 @@ import numpy as np
 
 from common.report import Table, notes
 from defaults.data import CASES
-from structsvm.tasks.common.selection import PARTS, round_values
+from structsvm.tasks.common.selection import PARTS, PARTS_OF_FEW, round_values
 
 N_VALUES = 9  # of the grid, from half a decade below the path's first one on
 COLUMNS = {
@@ -62,7 +62,7 @@ def row(case):
         tested[C] = case.score_on(case.fit(C))
     grid_C, best_C = (max(scores, key=scores.get) for scores in (judged, tested))
     table = auto.validation_
-    share = 1.0 - table["n_held_out"] / len(case.y) if table["n_held_out"] < len(case.y) / 2 else 2.0 / 3.0
+    share = 1.0 - 1.0 / (PARTS if table["n_held_out"] < 0.9 * len(case.y) else PARTS_OF_FEW)
     passes = share * table["passes"].sum() + auto.n_iter_
     default = case.fit(None if "Kernel" not in str(case.kind.__mro__) else 1.0)
     return {

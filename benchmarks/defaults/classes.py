@@ -14,6 +14,11 @@ SETS = {"LETTER": (fetch_letter, 5000), "USPS": (fetch_usps, None), "MNIST": (fe
 ABOUT = f"""
 RBF kernels, a cache of {CACHE} MB, the whole test part. gamma is in units of scikit-learn's "scale"; SVC's grid: C 1,
 10, 100 and gamma 0.25, 1, 4
+
+LETTER: a machine per pair of classes, SVC's, is the better model there, and no choice makes up for it: trained on
+4000 of the 5000 and tested on the others, mean of two draws, C 10 and gamma 4, SVC has 94.25, LaRankClassifier 93.00
+in 2 passes and 93.15 in 10, WestonWatkinsClassifier 93.05; gamma 8 and 16, C 3 and 30 give LaRankClassifier 92.60 to
+93.05
 """
 
 

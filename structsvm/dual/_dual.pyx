@@ -23,7 +23,7 @@ import numpy as np
 
 from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
-from structsvm._random cimport random_below
+from structsvm._random cimport Random, random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
 from structsvm.execution._stop cimport look
@@ -177,13 +177,38 @@ cdef class DualState(WeightState):
         """One loss-augmented decode; then SMO over the working set while its scores are at hand."""
         cdef Cut cut
         cdef double violation, high
+        self.fetch_old(0)
         self.decode(i, &cut, &violation)
+        self.fetch_old(1)
         self.slopes(i, True)
         self.highest(i, &high)
         if cut.n_words > 0 and violation - high > self.tau and self.find(i, &cut) == NOTHING:
             self.insert(i, &cut)
             self.slope[self.sets[i].n - 1] = violation
-        return self.solve_set(i)
+        self.solve_set(i)
+        self.fetch_old(2)
+        return 0
+
+    cdef void fetch_old(self, int stage) noexcept nogil:
+        """Fetch into the caches what the next two of `solve_old` look at, unless the number of patterns changes."""
+        cdef Random random = self.random
+        cdef WorkingSet* s
+        cdef Py_ssize_t i, _, k
+        if self.n_patterns == 0:
+            return
+        for _ in range(2):
+            i = self.support[random_below(&random, self.n_patterns)]
+            s = &self.sets[i]
+            if stage == 0:
+                prefetch(s)
+                self.problem.c_prefetch(i, 0)
+            elif stage == 1:
+                prefetch(s.cuts)
+                prefetch(s.gram)
+                self.problem.c_prefetch(i, 1)
+            else:
+                for k in range(s.n):
+                    prefetch(s.cuts[k].words)
 
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Frank-Wolfe: decode, and move example i's alpha towards the corner of its simplex where the dual rises most.

@@ -21,8 +21,10 @@ import numpy as np
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import Rounds
+from structsvm.progress import Monitor
 from structsvm.solvers import LaRank
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
+from structsvm.tasks.common.selection import Held, Part
 
 AUTO = "auto"
 MODES = ("semi_global", "global", "local")
@@ -37,8 +39,9 @@ OPEN, EXTEND = -1.9, -0.17
 STEPS = (0.6, 0.8, 1.25, 1.6)
 # Fewer pairs choose nothing; the first round is on FIRST pairs, the last on LAST; a round keeps one of KEPT.
 LEAST, FIRST, LAST, KEPT = 20, 32, 288, 3
-# The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in so many passes.
-TRIAL, HELD_OUT, PASSES, TRIAL_C = 864, 3, 2, 0.001
+# The trial of a mode: so many pairs at most, one group of them in HELD_OUT held out, learnt from in two passes; and the
+# standard errors of the difference by which another mode than the usual one must be better.
+TRIAL, HELD_OUT, SOLVER, SURE = 864, 3, LaRank(C=0.001, max_iter=4, random_state=0), 2.0
 # Factors on the chosen costs.
 SCALES = 2.0 ** np.arange(-12.0, 4.0)
 
@@ -137,33 +140,34 @@ class Selection:
         return found[0] if len(found) == 1 else max(found, key=self.score)
 
     def _best_mode(self, found: list[Costs]) -> Costs:
-        """The first of these costs, or those that are better by more than two standard errors of the difference."""
+        """The first of these costs, or those that are better by more than `SURE` standard errors of the difference."""
         trial = self.references.chosen(np.sort(self.order[:TRIAL]))
         group = self.model.groups(trial)
         held_out = np.isin(group, np.random.default_rng(0).permutation(np.unique(group))[::HELD_OUT])
-        scores = [self._learnt(costs, trial, held_out) for costs in found]
+        held = [self._learnt(costs, trial, held_out) for costs in found]
         best = 0
-        for k, score in enumerate(scores):
-            difference = score - scores[0]
-            error = difference.std() / np.sqrt(len(difference))
-            if difference.mean() > 2.0 * error and score.mean() > scores[best].mean():
+        for k, one in enumerate(held):
+            difference = one.numerator - held[0].numerator
+            is_sure = difference.mean() > SURE * difference.std() / np.sqrt(len(difference))
+            if is_sure and one.numerator.mean() > held[best].numerator.mean():
                 best = k
         return found[best]
 
-    def _learnt(self, costs: Costs, trial: Any, held_out: Any) -> Any:
-        """The scores of held-out pairs, by costs that were learnt from the others where their alignments are known."""
+    def _learnt(self, costs: Costs, trial: Any, held_out: Any) -> Held:
+        """How held-out pairs are aligned by costs that were learnt from the others where their alignments are known."""
         model = self.model.in_mode(costs.mode)
-        parts = model.divide(model.trimmed(trial), *(np.flatnonzero(rows) for rows in (~held_out, held_out)))
         model.set_costs(self.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-        if len(trial.codes) and len(parts[0]):
-            model.weights *= scaled(model, parts[0])
-            model.guide = model.weights
-            solver = LaRank(C=TRIAL_C, max_iter=PASSES, random_state=0)
-            run = solver.solve(model.bind(parts[0], solver)[0], base=model.weights)
-            model.learn(run)
-            if run.status == "interrupted":
-                raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was")
-        return model.judged(parts[1])[1]
+        data = model.trimmed(trial)
+        if not len(trial.codes) or held_out.all():
+            return Held(*model.judged(data.chosen(np.flatnonzero(held_out))))
+        model.weights *= scaled(model, data.chosen(np.flatnonzero(~held_out)))
+        model.guide = model.weights
+        part = Part(model, data, None, held_out, SOLVER)
+        try:
+            part.train(SOLVER, Monitor())
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("while the mode was chosen: the estimator is as it was") from None
+        return Held(*part.model.judged(part.others))
 
     def _gaps(self, opens: Any, extends: Any, unit: float) -> Any:
         """The gaps to choose from, or those that are given."""

@@ -283,13 +283,15 @@ class Search:
         Values that the path has at most.
     patience : int
         Values that may be worse than the best so far before the path ends.
+    turns : int
+        Parts of many examples that are held out in turn.
     part : Part or None
         The training that runs.
     held : Held
         How the held-out examples were predicted at the best value.
     """
 
-    lowest, longest, patience = LOWEST, LONGEST, PATIENCE
+    lowest, longest, patience, turns = LOWEST, LONGEST, PATIENCE, 1
 
     def __init__(self, model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> None:
         self.model, self.values = model, values
@@ -362,7 +364,7 @@ class Search:
             order = order[np.argsort(label[order], kind="stable")]
             order = order[counts[label[order]] > 1]
         n_parts = PARTS if len(members) >= MANY else PARTS_OF_FEW
-        for k in range(1 if n_parts == PARTS else n_parts):
+        for k in range(self.turns if n_parts == PARTS else n_parts):
             held_out = np.isin(group, order[k::n_parts])
             if held_out.any():
                 yield held_out

@@ -33,7 +33,8 @@ def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, li
     def set_of(label: Any) -> Any:
         return label if isinstance(label, (set, frozenset)) else {label} if is_inner(label) else None
 
-    found = list(map(set_of, y.tolist())) if y.dtype == object or leaves is not None else []
+    is_mixed = y.dtype == object or any(map(is_inner, set(y.tolist())))
+    found = list(map(set_of, y.tolist())) if is_mixed else []
     is_open = np.array([labels is not None for labels in found], dtype=bool)
     if not is_open.any():
         labels = distinct(y, "y") if classes is None else distinct(listed(classes), "classes")

@@ -101,6 +101,14 @@ def test_passes():
     assert TaxonomyClassifier(solver=solver).fit(X, y).n_iter_ >= 8 and solver.least_passes == 0
 
 
+@pytest.mark.parametrize(("turns", "options"), [(2, {}), (1, {"standardize": False}), (1, {"loss": "log"})])
+def test_parts_that_judge(turns, options):
+    table = fit(**options).validation_
+    assert table["n_held_out"] == turns * len(X) // 5
+    error = np.sqrt(table["score"] * (1.0 - table["score"]) / (table["n_held_out"] - 1))
+    np.testing.assert_allclose(table["error"], error)  # of as many examples
+
+
 def test_where_columns_are_as_given():
     few = {"max_weights": 8}
     sparse, kernel, short = fit(csr_array(X)), fit(kernel="linear", C=1.0), fit(**few)
