@@ -83,6 +83,11 @@ cdef uint32_t[:, ::1] distance_keys(const int32_t[::1] distance):
     return keys
 
 
+cdef int overflow(Py_ssize_t i) except -1 nogil:
+    with gil:
+        raise ValueError(f"sentence {i}: no tree has a finite score; the model's weights overflow")
+
+
 cdef class TreeFinder:
     """The best tree over a table of arc scores, and sums over all trees; with memory for one thread.
 
@@ -205,13 +210,18 @@ cdef class ArcDecoder:
 
     cdef bint best(self, const float* w, const int32_t* heads, const int32_t* labels, int32_t* found,
                    float* score) except -1 nogil:
-        """The best tree of the sentence looked at, into `found` (n heads, n labels); with `heads` loss added."""
+        """The best tree of the sentence looked at, into `found` (n heads, n labels); with `heads` loss added.
+
+        False where weights that overflow leave no tree.
+        """
         cdef Py_ssize_t m, n = self.s.n
         KERNELS.arcs_fill(&self.model, w, &self.s, heads, labels)
         if not self.finder.best(n, self.s.scores, found, score):
             return False
         for m in range(1, n + 1):
             found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, heads, labels)
+            if found[n + m - 1] >= self.model.n_labels:
+                return False
         return True
 
     cdef int complete(self, const float* w, const int32_t* heads, const int32_t* labels,
@@ -237,6 +247,8 @@ cdef class ArcDecoder:
             found[n + m - 1] = labels[m - 1]
             if labels[m - 1] < 0:
                 found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, NULL, NULL)
+                if found[n + m - 1] >= self.model.n_labels:
+                    return -2
         return 0
 
     cdef int label_table(self, const float* w, float* out) except -1 nogil:
@@ -316,7 +328,10 @@ cdef class ArcDecoder:
     # ---- for Python --------------------------------------------------------------------------------
 
     def parse(self, const int32_t[:, ::1] codes, const int64_t[::1] offsets, const float[::1] w):
-        """The best trees of sentences as ``(outputs (N, 2) int32, scores)``: heads and labels of all their words."""
+        """The best trees of sentences as ``(outputs (N, 2) int32, scores)``: heads and labels of all their words.
+
+        Raises ValueError if no tree of a sentence has a finite score.
+        """
         cdef Py_ssize_t i, m, n, first
         cdef int32_t[:, ::1] out = np.zeros((codes.shape[0], 2), dtype=np.int32)
         cdef float[::1] scores = np.zeros(offsets.shape[0] - 1, dtype=np.float32)
@@ -328,7 +343,7 @@ cdef class ArcDecoder:
                     continue
                 self.look(&codes[first, 0], n)
                 if not self.best(&w[0], NULL, NULL, &found[0], &scores[i]):
-                    scores[i] = -INFINITY
+                    overflow(i)
                 for m in range(n):
                     out[first + m, 0] = found[m]
                     out[first + m, 1] = found[n + m]
@@ -363,6 +378,7 @@ cdef class ArcDecoder:
             for m in range(1, n + 1):
                 if h != m:
                     self.spread(h, m, &amounts[h, m - 1, 0], 1.0, &out[0])
+            poll(200 * n)
         return np.asarray(out)
 
 

@@ -36,6 +36,9 @@ from structsvm.execution._stop cimport poll
 cdef enum:
     MOST_SLOTS = 8
 
+# Numbers of a chart and its derivatives: 4 GB.
+cdef Py_ssize_t MOST_NUMBERS = 1 << 29
+
 # A word is worth at least exp of this to a node, relative to the node that it is worth most to.
 cdef double LEAST_SCORE = -600.0
 
@@ -128,6 +131,7 @@ cdef class Chart:
     cdef Net net
     cdef Blocks blocks
     cdef Py_ssize_t n, stride, n_stages
+    cdef int64_t joins                  # pairs of a stage and the argument that was filled last
     cdef object held                    # arrays that pointers point to
     cdef double* memory
     cdef Py_ssize_t room
@@ -196,7 +200,9 @@ cdef class Chart:
         self.net.pair = <const int32_t*> array_data(forest.pairs)
         self.net.root = <const int32_t*> array_data(forest.roots)
         self.net.root_pair = <const int32_t*> array_data(forest.root_pairs)
-        self.stage_array = np.cumsum([0, *(1 << np.diff(forest.slot_ptr))], dtype=np.int32)
+        arity = np.diff(forest.slot_ptr)
+        self.stage_array = np.cumsum([0, *(1 << arity)], dtype=np.int32)
+        self.joins = int((arity << arity).sum())
         self.n_stages = self.stage_array[forest.n_nodes]
         self.stage_ptr = <const int32_t*> array_data(self.stage_array)
         self.reserve()
@@ -212,6 +218,9 @@ cdef class Chart:
         for k in range(10):
             self.n_values += sizes[k]
         need = 2 * (self.n_weights + self.n_values)
+        if need > MOST_NUMBERS:
+            raise ValueError(f"a sentence of {n} words, of {V} units, needs a chart of {8e-9 * need:.1f} GB, more than "
+                             f"{8e-9 * MOST_NUMBERS:.1f}")
         if need > self.room:
             release(self.memory)
             self.room = 0
@@ -243,7 +252,7 @@ cdef class Chart:
 
     # ---- weights --------------------------------------------------------------------------------
 
-    cdef void look_up(self, const double* w) noexcept nogil:
+    cdef int look_up(self, const double* w) except -1 nogil:
         """Exponentials of the scores of nodes and slots."""
         cdef Net* f = &self.net
         cdef Blocks lay = self.blocks
@@ -264,6 +273,7 @@ cdef class Chart:
                                                        self.border_ptr[t], self.border_ptr[t + 1]))
             self.wordless[u] = exp(w[lay.wordless + f.kind[u]])
             self.empty[u] = exp(w[lay.empty + f.kind[u]])
+            poll(60 * n)
         self.shift = 0.0
         for t in range(n):
             top = -INFINITY
@@ -284,8 +294,10 @@ cdef class Chart:
             self.order[2 * s + 1] = exp(w[lay.order + 2 * f.slot[s] + 1])
             for k in range(f.fill_ptr[s], f.fill_ptr[s + 1]):
                 self.pair[k] = exp(w[lay.pair + f.pair[k]]) if f.pair[k] >= 0 else 1.0
+            poll(40 * n + 10 * (f.fill_ptr[s + 1] - f.fill_ptr[s]))
         for k in range(f.n_roots):
             self.root_pair[k] = exp(w[lay.pair + f.root_pair[k]]) if f.root_pair[k] >= 0 else 1.0
+        return 0
 
     # ---- values ---------------------------------------------------------------------------------
 
@@ -294,7 +306,7 @@ cdef class Chart:
         cdef Net* f = &self.net
         cdef Py_ssize_t V = f.n_nodes, S = f.n_slots, n = self.n, H = self.depth + 1, h, u, s, k, i, length
         cdef double x
-        memset(self.E, 0, self.n_values * sizeof(double))
+        clear(self.E, self.n_values)
         for h in range(H):
             for u in range(V):
                 x = self.empty[u]
@@ -312,7 +324,7 @@ cdef class Chart:
             self.fill_base(u)
         for length in range(1, n + 1):
             for i in range(n - length + 1):
-                poll(2 * (len_of(f[0]) + V * 4) * H)
+                poll(2 * (len_of(f[0]) + V * 4) * H + self.joins * length)
                 if best:
                     self.fill_span(i, i + length, True)
                 else:
@@ -424,15 +436,15 @@ cdef class Chart:
         cdef Py_ssize_t first, arity, W = self.n_weights, D = self.n_values, top = n * H * V
         cdef double x
         cdef double* base
-        memset(self.word + W, 0, W * sizeof(double))
-        memset(self.E + D, 0, D * sizeof(double))
+        clear(self.word + W, W)
+        clear(self.E + D, D)
         for k in range(f.n_roots):
             for h in range(H):
                 (self.T + D)[top + h * V + f.root[k]] += self.root_pair[k]
                 (self.root_pair + W)[k] += self.T[top + h * V + f.root[k]]
         for length in range(n, 0, -1):
             for i in range(n - length + 1):
-                poll(6 * (len_of(f[0]) + V * 4) * H)
+                poll(6 * (len_of(f[0]) + V * 4) * H + 3 * self.joins * length)
                 self.spread_span(i, i + length)
         for u in range(V):
             first, arity, base = f.slot_ptr[u], f.slot_ptr[u + 1] - f.slot_ptr[u], self.base + self.stage_ptr[u]
@@ -525,8 +537,9 @@ cdef class Chart:
             full, base, F = (1 << arity) - 1, self.base + self.stage_ptr[u], self.F + self.stage_ptr[u] * P
             x, y = (T + D)[u], T[u]
             if x != 0.0:
-                (self.begin + W)[u * N + i] += x * y / self.begin[u * N + i]
-                (self.end + W)[u * N + j] += x * y / self.end[u * N + j]
+                if y != 0.0:
+                    (self.begin + W)[u * N + i] += x * y / self.begin[u * N + i]
+                    (self.end + W)[u * N + j] += x * y / self.end[u * N + j]
                 x *= self.begin[u * N + i] * self.end[u * N + j]
                 (base + D)[full] += x * self.run[u * P + at]
                 (self.run + D)[u * P + at] += x * base[full]
@@ -571,8 +584,8 @@ cdef class Chart:
                 (C + D)[0] += order * F[k]
             (self.order + self.n_weights)[o] += x * y
 
-    cdef void scatter(self, double coef, double* gradient, int32_t* touched, int64_t* n_touched,
-                      unsigned char* mark) noexcept nogil:
+    cdef int scatter(self, double coef, double* gradient, int32_t* touched, int64_t* n_touched,
+                     unsigned char* mark) except -1 nogil:
         """gradient += coef * expectation of the joint feature; the features that it has go to `touched` once."""
         cdef Net* f = &self.net
         cdef Blocks lay = self.blocks
@@ -597,6 +610,7 @@ cdef class Chart:
             add_to(c * self.wordless[u] * (self.wordless + W)[u], lay.wordless + f.kind[u], gradient, touched,
                    n_touched, mark)
             add_to(c * self.empty[u] * (self.empty + W)[u], lay.empty + f.kind[u], gradient, touched, n_touched, mark)
+            poll(60 * n)
         for s in range(f.n_slots):
             for t in range(N):
                 spread_to(c * self.slot_begin[s * N + t] * (self.slot_begin + W)[s * N + t],
@@ -612,10 +626,12 @@ cdef class Chart:
                 if f.pair[k] >= 0:
                     add_to(c * self.pair[k] * (self.pair + W)[k], lay.pair + f.pair[k], gradient, touched, n_touched,
                            mark)
+            poll(40 * n + 10 * (f.fill_ptr[s + 1] - f.fill_ptr[s]))
         for k in range(f.n_roots):
             if f.root_pair[k] >= 0:
                 add_to(c * self.root_pair[k] * (self.root_pair + W)[k], lay.pair + f.root_pair[k], gradient, touched,
                        n_touched, mark)
+        return 0
 
     # ---- verbs ----------------------------------------------------------------------------------
 
@@ -648,6 +664,7 @@ cdef class Chart:
         Minus infinity, and no step, where `known` has no derivation.
         """
         cdef double first, second
+        learner.drop()      # what Ctrl-C has left
         first = self.log_sum(sentence, known, learner.weights)
         if first == -INFINITY:
             return first
@@ -830,6 +847,15 @@ cdef class Learner:
     def average(self):
         """The mean of the weights after each step."""
         return self.weights - self.sum / max(self.n_steps, 1)
+
+
+cdef int clear(double* x, Py_ssize_t n) except -1 nogil:
+    """Set numbers to 0, which takes a while in memory that is new."""
+    cdef Py_ssize_t k
+    for k in range(0, n, 65536):
+        memset(x + k, 0, min(65536, n - k) * sizeof(double))
+        poll(65536)
+    return 0
 
 
 cdef inline double plus(double x, double y, bint best) noexcept nogil:
