@@ -52,6 +52,23 @@ small = LaRankClassifier(max_iter=1, random_state=0).fit(X[:5000], y[:5000])
 X = np.tile(X, (10, 1))
 """
 )
+ARCS = """
+from structsvm.datasets import make_dependency_trees
+from structsvm.structures.dependencies import DependencyTree, Word
+trees = make_dependency_trees(300, random_state=0)
+small = DependencyParser(C=0.1, max_iter=1, projective=PROJECTIVE, probability=True, random_state=0).fit(trees)
+small.set_params(max_length=4000)
+small.model_.max_length = 4000
+rng = np.random.default_rng(0)
+words = [word for tree in trees for word in tree.words][:2500]
+chain = [DependencyTree(tuple(word._replace(head=k) for k, word in enumerate(words[:n]))) for n in (600, 1000)]
+"""
+QUESTIONS = """
+from structsvm.datasets import make_ambig_house
+house = make_ambig_house(3000, level=1, random_state=0)
+small = SemanticParser(method="hybrid", max_iter=1, random_state=0).fit(house.sentences[:300], house.bags[:300])
+long = " ".join(house.sentences[:40]).split()[:110]
+"""
 MANY = "max_iter=10**6, random_state=0"
 CASES = {
     "sequences of order 2, 200,000 tokens, 60 labels": (SEQUENCES, {
@@ -61,12 +78,27 @@ CASES = {
     **{f"sequences, {solver}": (CHUNKS, {"fit": f"SequenceLabeler(solver={solver!r}, n_jobs={jobs}, {MANY}).fit(X, y)"})
        for solver, jobs in {"larank": 1, "cutting_plane": 2, "frank_wolfe": 2, "passive_aggressive": 1, "perceptron": 1}
        .items()},
+    **{f"sequences, {solver}, in 2 threads": (CHUNKS, {
+        "fit": f"SequenceLabeler(solver={solver!r}, C=1.0, tol=1e-9, n_jobs=2, deterministic=False, {MANY}).fit(X, y)"})
+       for solver in ("larank", "frank_wolfe", "passive_aggressive")},
     "alignment of 30,000 x 30,000": (STRINGS, {
         "fit": f"SequenceAligner({MANY}).fit([(x, z)], [(x, z)])", "predict": "small.predict([(x, z)])",
         "k-best": "small.predict_kbest([(x[:8000], z[:8000])], k=500)",
     }),
     "chart of 3,000 words": (TREES, {
         "predict": "oracle.argmax(x, w)", "k-best": "list(oracle.kbest(x[:600], w, 500))",
+    }),
+    **{f"{kind} dependency trees": (ARCS.replace("PROJECTIVE", str(projective)), {
+        "predict 2,500 words": "small.predict([words] * 9)",
+        "k-best of 200 words": "small.predict_kbest([words[:200]], k=10**5)",
+        "marginals of 1,000 words": "list(small.predict_proba([words[:1000]] * 9))",
+        "fit 1,000 words": f"DependencyParser(C=0.1, projective={projective}, {MANY}).fit(chain)",
+        "fit 1,000 words, log loss": f"DependencyParser(C=0.1, loss='log', projective={projective}, {MANY}).fit(chain)",
+    }) for kind, projective in {"projective": True, "crossing": False}.items()},
+    "hybrid trees": (QUESTIONS, {
+        "fit": f"SemanticParser(method='hybrid', {MANY}).fit(house.sentences, house.bags)",
+        "predict 110 words": "small.predict([long] * 50)",
+        "k-best of 110 words": "small.predict_kbest([long] * 50, k=50)",
     }),
     "taxonomy of 3,000 nodes": (DOCUMENTS, {
         "fit": f"TaxonomyClassifier({MANY}, tol=1e-9).fit(X, y)",
