@@ -117,8 +117,8 @@ cdef class ExpectationState(WeightState):
             self.least[i] = min(self.least[i], FREE_PASSES * self.n_samples / self.n_visits)
             length = max(length, self.least[i])
             reached = length * curvature
+        self.problem.c_moments_add(i, corner, -C * length, True, self.w)    # Ctrl-C may leave w on the way
         self.dual += C * length * (gap - 0.5 * length * curvature)
-        self.problem.c_moments_add(i, corner, -C * length, True, self.w)
         self.entropy[i] += length * (entropy - self.entropy[i])
         for k in range(n):
             m[k] += <float32_t>length * corner[k]

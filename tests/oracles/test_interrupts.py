@@ -5,22 +5,25 @@ import threading
 
 import numpy as np
 import pytest
-from structures_table import STRUCTURES, case_of
+from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES, STRUCTURES, case_of
 
 from structsvm.dual._rounds import log_losses, violations
 from structsvm.dual._weights import copied
 from structsvm.dual.parallel import parallel_map
 from structsvm.execution._stop import Job, look_every, looks
+from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
 from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.alignment import Alignment, Strings
 from structsvm.oracles.cky import CKYOracle
+from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.hybrid import HybridTrees, Lexicon
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.meanings import parse_meaning
 from structsvm.structures.meaning_units import Units
@@ -363,6 +366,27 @@ def test_rounds_of_expectations_are_interrupted(structure):
             log_losses(problem, w, every)
         look_every(1)
         np.testing.assert_array_equal(log_losses(problem, w, every), expected)
+
+
+def test_steps_of_likelihood_on_a_long_tree_are_interrupted():
+    """Within an addition to the weights, too; nothing stays behind in the problem."""
+    n, rng = 30, np.random.default_rng(0)
+    oracle = EisnerOracle(2, ArcTemplates(("word", "tag"), ARC_TEMPLATES, LABEL_TEMPLATES), arc_bits=6, row_bits=4)
+    x, y = rng.integers(2, 9, (n, 2)), np.stack([np.arange(n), np.zeros(n)], axis=1)
+    problem, fresh = (oracle.bind([x], [y.astype(np.int32)], rescaling=None) for _ in range(2))
+    solver = ConditionalLikelihood(C=1.0, max_iter=2, tol=None, random_state=0)
+    expected = solver.solve(fresh).weights
+    look_every(1)
+    before = looks()
+    solver.solve(problem)
+    total = looks() - before
+    assert total > 10 * n  # per word: scores, sums, products, squares and additions, in two passes
+    for at in range(1, total, 11):
+        look_every(1, alarm(at))
+        with pytest.raises(Ring):
+            solver.solve(problem)
+        look_every(1)
+        np.testing.assert_array_equal(solver.solve(problem).weights, expected)
 
 
 # ---- signals -------------------------------------------------------------------------------------
