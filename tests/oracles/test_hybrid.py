@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
-from structsvm.structures.meaning_units import ROOT, Units, wrappers
+from structsvm.structures.meaning_units import ROOT, Units, similar_slots, wrappers
 from structsvm.structures.meanings import MeaningGrammar, format_meaning, parse_meaning
 
 TREES = [
@@ -302,6 +302,16 @@ def test_names_and_their_kinds():
         "C -> size ( @S )\n" + "\n".join(f"N -> ' {n} '" for n in ("new york", "ohio", "iowa", "utah", "maine"))
     )
     assert "stateid('maine')" in [unit.name for unit in Units(trees, grammar).units]
+
+
+@given(st.dictionaries(st.integers(0, 9), st.frozensets(st.integers(0, 6))))
+def test_similar_slots(taken):
+    def similar(units, other):
+        shared = len(units & other)
+        return shared >= 2 and 2 * shared >= min(len(units), len(other))
+
+    expected = {slot: {o for o in taken if similar(taken[slot], taken[o])} for slot in taken}
+    assert {slot: set(others) for slot, others in similar_slots(taken).items()} == expected
 
 
 def test_equal_arguments_share_a_slot():
