@@ -25,8 +25,8 @@ from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.grammar import Grammar
-from structsvm.structures.meanings import parse_meaning
 from structsvm.structures.meaning_units import Units
+from structsvm.structures.meanings import parse_meaning
 
 
 class Ring(Exception):
