@@ -8,6 +8,7 @@ than to look it up in memory.
 
 from libc.math cimport INFINITY, NAN, exp, isfinite, log
 from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memset
 
 import numpy as np
 
@@ -81,6 +82,16 @@ cdef uint32_t[:, ::1] distance_keys(const int32_t[::1] distance):
             seen = 0 if distance[t] == 0 else 1 + k // 7 if distance[t] == 1 else 4 + k
             keys[k, t] = arcs_mix(0x64697374, <uint32_t>seen)
     return keys
+
+
+cdef inline int64_t finding(Py_ssize_t n) noexcept nogil:
+    """Work of finding the features of n arcs of a sentence of n words, what is between among them."""
+    return n * (300 + 2 * n)
+
+
+cdef int overflow(Py_ssize_t i) except -1 nogil:
+    with gil:
+        raise ValueError(f"sentence {i}: no tree has a finite score; the model's weights overflow")
 
 
 cdef class TreeFinder:
@@ -205,13 +216,18 @@ cdef class ArcDecoder:
 
     cdef bint best(self, const float* w, const int32_t* heads, const int32_t* labels, int32_t* found,
                    float* score) except -1 nogil:
-        """The best tree of the sentence looked at, into `found` (n heads, n labels); with `heads` loss added."""
+        """The best tree of the sentence looked at, into `found` (n heads, n labels); with `heads` loss added.
+
+        False where weights that overflow leave no tree.
+        """
         cdef Py_ssize_t m, n = self.s.n
         KERNELS.arcs_fill(&self.model, w, &self.s, heads, labels)
         if not self.finder.best(n, self.s.scores, found, score):
             return False
         for m in range(1, n + 1):
             found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, heads, labels)
+            if found[n + m - 1] >= self.model.n_labels:
+                return False
         return True
 
     cdef int complete(self, const float* w, const int32_t* heads, const int32_t* labels,
@@ -237,6 +253,8 @@ cdef class ArcDecoder:
             found[n + m - 1] = labels[m - 1]
             if labels[m - 1] < 0:
                 found[n + m - 1] = KERNELS.arcs_label(&self.model, w, &self.s, found[m - 1], m, NULL, NULL)
+                if found[n + m - 1] >= self.model.n_labels:
+                    return -2
         return 0
 
     cdef int label_table(self, const float* w, float* out) except -1 nogil:
@@ -316,7 +334,10 @@ cdef class ArcDecoder:
     # ---- for Python --------------------------------------------------------------------------------
 
     def parse(self, const int32_t[:, ::1] codes, const int64_t[::1] offsets, const float[::1] w):
-        """The best trees of sentences as ``(outputs (N, 2) int32, scores)``: heads and labels of all their words."""
+        """The best trees of sentences as ``(outputs (N, 2) int32, scores)``: heads and labels of all their words.
+
+        Raises ValueError if no tree of a sentence has a finite score.
+        """
         cdef Py_ssize_t i, m, n, first
         cdef int32_t[:, ::1] out = np.zeros((codes.shape[0], 2), dtype=np.int32)
         cdef float[::1] scores = np.zeros(offsets.shape[0] - 1, dtype=np.float32)
@@ -328,7 +349,7 @@ cdef class ArcDecoder:
                     continue
                 self.look(&codes[first, 0], n)
                 if not self.best(&w[0], NULL, NULL, &found[0], &scores[i]):
-                    scores[i] = -INFINITY
+                    overflow(i)
                 for m in range(n):
                     out[first + m, 0] = found[m]
                     out[first + m, 1] = found[n + m]
@@ -363,6 +384,7 @@ cdef class ArcDecoder:
             for m in range(1, n + 1):
                 if h != m:
                     self.spread(h, m, &amounts[h, m - 1, 0], 1.0, &out[0])
+            poll(finding(n))
         return np.asarray(out)
 
 
@@ -407,6 +429,7 @@ cdef class DependencyProblem(Problem):
     cdef double[::1] arcs
     cdef double[::1] chances
     cdef double[::1] dense
+    cdef bint is_left               # whether something stands in `dense`, which Ctrl-C has left
 
     def __init__(self, oracle, codes, offsets, outputs, known=None, *, rescaling="margin", penalty="linear"):
         lengths = np.diff(offsets)
@@ -696,7 +719,7 @@ cdef class DependencyProblem(Problem):
     cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
         cdef const int32_t* heads = self.look(i)
         cdef const int32_t* labels = &self.labels[self.offsets[i]]
-        cdef Py_ssize_t k, n = self.decoder.s.n, L = self.decoder.model.n_labels, size = self.c_moments(i)
+        cdef Py_ssize_t h, k, n = self.decoder.s.n, L = self.decoder.model.n_labels
         cdef double log_sum, score = 0.0, mean = 0.0
         if self.dense.shape[0] == 0:
             with gil:
@@ -709,24 +732,29 @@ cdef class DependencyProblem(Problem):
         loss[0] = max(log_sum - score, 0.0) if isfinite(log_sum) and isfinite(score) else NAN
         if m == NULL or loss[0] != loss[0]:
             return 0
-        for k in range(size):
-            m[k] = <float>self.chances[k]
-            if self.chances[k] > 0.0:
-                mean += self.chances[k] * self.table[k]
+        for h in range(n + 1):
+            for k in range(h * n * L, (h + 1) * n * L):
+                m[k] = <float>self.chances[k]
+                if self.chances[k] > 0.0:
+                    mean += self.chances[k] * self.table[k]
+            poll(2 * n * L)
         for k in range(n):
             m[(heads[k] * n + k) * L + labels[k]] -= 1.0
         entropy[0] = max(log_sum - mean, 0.0)
         return 0
 
     cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
-        cdef Py_ssize_t k
+        cdef Py_ssize_t h, k, each = (self.offsets[i + 1] - self.offsets[i]) * self.decoder.model.n_labels
         cdef double total = 0.0
-        for k in range(self.c_moments(i)):      # of the table that c_expect has filled
-            if m[k] != 0.0:
-                total += <double>m[k] * self.table[k]
+        for h in range(self.offsets[i + 1] - self.offsets[i] + 1):
+            for k in range(h * each, (h + 1) * each):       # of the table that c_expect has filled
+                if m[k] != 0.0:
+                    total += <double>m[k] * self.table[k]
+            poll(2 * each)
         return total
 
-    cdef void spread(self, Py_ssize_t i, const float* m, double coef, real* out) noexcept nogil:
+    cdef int spread(self, Py_ssize_t i, const float* m, double coef, real* out) except -1 nogil:
+        """out += coef * sum of the features times the moments; Ctrl-C may leave a part of it."""
         cdef Py_ssize_t h, k, n, L = self.decoder.model.n_labels
         self.look(i)
         n = self.decoder.s.n
@@ -734,6 +762,8 @@ cdef class DependencyProblem(Problem):
             for k in range(n):
                 if h != k + 1:
                     self.decoder.spread(h, k + 1, m + (h * n + k) * L, coef, out)
+            poll(finding(n))
+        return 0
 
     cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
         """By the sums of rows and numbers that the moments touch, which are set to 0 again."""
@@ -743,6 +773,9 @@ cdef class DependencyProblem(Problem):
         if self.dense.shape[0] == 0:
             with gil:
                 self.reserve()
+        if self.is_left:
+            memset(&self.dense[0], 0, self.dense.shape[0] * sizeof(double))
+        self.is_left = True
         self.spread(i, m, 1.0, &self.dense[0])
         n = self.decoder.s.n
         for h in range(n + 1):
@@ -759,6 +792,8 @@ cdef class DependencyProblem(Problem):
                     for label in range(L):
                         total += row[label] * row[label]
                         row[label] = 0.0
+            poll(finding(n))
+        self.is_left = False
         return total
 
     cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:

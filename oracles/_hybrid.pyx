@@ -77,6 +77,9 @@ cdef const kernels* KERNELS = kernels_of(kernel_set(), poll)
 cdef enum:
     MOST_SLOTS = 8
 
+# Numbers of a chart and its derivatives: 4 GB.
+cdef Py_ssize_t MOST_NUMBERS = 1 << 29
+
 # A word is worth at least exp of this to a node, relative to the node that it is worth most to.
 cdef double LEAST_SCORE = -600.0
 
@@ -275,6 +278,9 @@ cdef class Chart:
             else:
                 h.n_values += size[k]
         need = 2 * (h.n_weights + h.n_values)
+        if need > MOST_NUMBERS:
+            raise ValueError(f"a sentence of {h.n} words, of {V} units, needs a chart of {8e-9 * need:.1f} GB, more than "
+                             f"{8e-9 * MOST_NUMBERS:.1f}")
         if need > self.room:
             release(self.memory)
             self.room = 0
@@ -292,7 +298,7 @@ cdef class Chart:
 
     # ---- weights --------------------------------------------------------------------------------
 
-    cdef void look_up(self, const double* w) noexcept nogil:
+    cdef int look_up(self, const double* w) except -1 nogil:
         """Exponentials of the scores of nodes and slots."""
         cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
@@ -325,6 +331,7 @@ cdef class Chart:
                         h.begin[u * N + t] = 0.0
                     if t != self.span[2 * u + 1]:
                         h.end[u * N + t] = 0.0
+            poll(60 * n)
         self.shift = 0.0
         for t in range(n):
             top = -INFINITY
@@ -338,10 +345,12 @@ cdef class Chart:
             self.look_at_ends(w + lay.slot_end + self.slot[s] * lay.n_borders, h.slot_end + s * N)
             h.order[2 * s] = exp(w[lay.order + 2 * self.slot[s]])
             h.order[2 * s + 1] = exp(w[lay.order + 2 * self.slot[s] + 1])
-        for k in range(h.fill_ptr[h.n_slots]):
-            h.pair[k] = exp(w[lay.pair + self.pair[k]]) if self.pair[k] >= 0 else 1.0
+            for k in range(h.fill_ptr[s], h.fill_ptr[s + 1]):
+                h.pair[k] = exp(w[lay.pair + self.pair[k]]) if self.pair[k] >= 0 else 1.0
+            poll(40 * n + 10 * (h.fill_ptr[s + 1] - h.fill_ptr[s]))
         for k in range(h.n_roots):
             h.root_pair[k] = exp(w[lay.pair + self.root_pair[k]]) if self.root_pair[k] >= 0 else 1.0
+        return 0
 
     cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:
         """That of a single word, -1 for none."""
@@ -355,8 +364,8 @@ cdef class Chart:
         for t in range(self.h.n + 1):
             out[t] = exp(summed(w, self.border_attribute, self.border_ptr[t], self.border_ptr[t + 1]))
 
-    cdef void scatter(self, double coef, double* gradient, int32_t* touched, int64_t* n_touched,
-                      unsigned char* mark) noexcept nogil:
+    cdef int scatter(self, double coef, double* gradient, int32_t* touched, int64_t* n_touched,
+                     unsigned char* mark) except -1 nogil:
         """gradient += coef * expectation of the joint feature; the features that it has go to `touched` once."""
         cdef hybrid_chart* h = &self.h
         cdef Blocks lay = self.blocks
@@ -384,6 +393,7 @@ cdef class Chart:
                               n_touched, mark)
             add_to(c * h.wordless[W + u], lay.wordless + self.kind[u], gradient, touched, n_touched, mark)
             add_to(c * h.empty[W + u], lay.empty + self.kind[u], gradient, touched, n_touched, mark)
+            poll(60 * n)
         for s in range(h.n_slots):
             self.scatter_ends(c, h.slot_begin + W + s * N, lay.slot_begin + self.slot[s] * lay.n_borders, gradient,
                               touched, n_touched, mark)
@@ -392,12 +402,14 @@ cdef class Chart:
             for k in range(2):
                 add_to(c * h.order[W + 2 * s + k], lay.order + 2 * self.slot[s] + k, gradient, touched, n_touched,
                        mark)
-        for k in range(h.fill_ptr[h.n_slots]):
-            if self.pair[k] >= 0:
-                add_to(c * h.pair[W + k], lay.pair + self.pair[k], gradient, touched, n_touched, mark)
+            for k in range(h.fill_ptr[s], h.fill_ptr[s + 1]):
+                if self.pair[k] >= 0:
+                    add_to(c * h.pair[W + k], lay.pair + self.pair[k], gradient, touched, n_touched, mark)
+            poll(40 * n + 10 * (h.fill_ptr[s + 1] - h.fill_ptr[s]))
         for k in range(h.n_roots):
             if self.root_pair[k] >= 0:
                 add_to(c * h.root_pair[W + k], lay.pair + self.root_pair[k], gradient, touched, n_touched, mark)
+        return 0
 
     cdef inline void scatter_ends(self, double c, const double* count, Py_ssize_t first, double* gradient,
                                   int32_t* touched, int64_t* n_touched, unsigned char* mark) noexcept nogil:
@@ -437,6 +449,7 @@ cdef class Chart:
         Minus infinity, and no step, where `known` has no derivation.
         """
         cdef double first, second
+        learner.drop()      # what Ctrl-C has left
         first = self.log_sum(sentence, known, learner.weights)
         if first == -INFINITY:
             return first

@@ -244,34 +244,41 @@ def ranked(finder: Any, table: NDArray[np.float32]) -> Iterator[tuple[NDArray[np
     """Yield the trees over a table of scores (see `ArcDecoder.table`), best first, by Murty's partition.
 
     What is left of a set of trees without its best one falls into n parts: in part m words 1 .. m - 1 have their arcs
-    of that tree, and word m has another one. Each part's best tree is one decoding away.
+    of that tree, and word m has another one. Each part's best tree is one decoding away. A set is kept as its best
+    tree, the words whose arcs are settled, and the arcs that the next word must not have.
     """
     n = table.shape[1]
     words = np.arange(n)
+    best_labels = table.argmax(axis=2)
+    best_arcs = np.take_along_axis(table, best_labels[..., None], axis=2)[..., 0]
 
-    def best(scores: NDArray[np.float32], fixed: int) -> None:
-        labels = scores.argmax(axis=2)
-        arcs = np.full((n + 1, n + 1), -np.inf, dtype=np.float32)
-        arcs[:, 1:] = np.take_along_axis(scores, labels[..., None], axis=2)[..., 0]
-        found = finder.tree(arcs)
+    def push(arcs: NDArray[np.float32], labels: NDArray[np.intp], settled: int, refused: Any) -> None:
+        padded = np.full((n + 1, n + 1), -np.inf, dtype=np.float32)
+        padded[:, 1:] = arcs
+        found = finder.tree(padded)
         if found is not None and np.isfinite(found[1]):
             heads = found[0]
             output = np.stack([heads, labels[heads, words]], axis=1).astype(np.int32)
             score = float(table[heads, words, output[:, 1]].sum(dtype=np.float64))
-            heapq.heappush(queue, (-score, next(order), output, scores, fixed))
+            heapq.heappush(queue, (-score, next(order), output, settled, refused))
 
     queue: list[Any] = []
     order = count()
-    best(table, 0)
+    push(best_arcs, best_labels, 0, ())
     while queue:
-        score, _, output, scores, fixed = heapq.heappop(queue)
+        score, _, output, settled, refused = heapq.heappop(queue)
         yield output, -score
-        part = scores.copy()
-        for m in range(fixed, n):
-            h, label = output[m]
-            without = part.copy()
-            without[h, m, label] = -np.inf
-            best(without, m)
-            kept = part[h, m, label]
-            part[:, m, :] = -np.inf
-            part[h, m, label] = kept
+        arcs, labels = best_arcs.copy(), best_labels.copy()
+        for m, (h, label) in enumerate(output.tolist()):
+            if m >= settled:
+                now = *(refused if m == settled else ()), (h, label)
+                column, names = arcs[:, m].copy(), labels[:, m].copy()
+                for head in {head for head, _ in now}:
+                    scores = table[head, m].copy()
+                    scores[[name for other, name in now if other == head]] = -np.inf
+                    labels[head, m] = scores.argmax()
+                    arcs[head, m] = scores[labels[head, m]]
+                push(arcs, labels, m, now)
+                arcs[:, m], labels[:, m] = column, names
+            arcs[:, m] = -np.inf
+            arcs[h, m], labels[h, m] = table[h, m, label], label

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout
 from structsvm.structures.meaning_units import ROOT, Unit, Units
-from structsvm.structures.meanings import Meaning, format_meaning
+from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 
 __all__ = ["Derivation", "HybridTrees", "Lexicon"]
 
@@ -33,6 +33,8 @@ LONGEST_COPY = 3
 CALLED = 0.1
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
+# Of all units, slots and attributes: weights are dense.
+MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations.
 MOST_PARTIAL = 200_000
 # Bytes of forests that are kept, roughly.
@@ -171,6 +173,10 @@ class HybridTrees:
             raise ValueError("attributes of single words must come first")
         n_pairs = (len(units.slots) + 1) * n_kinds
         self.layout = Layout(n_kinds, len(units.slots), len(attributes), n_present, len(borders), n_pairs)
+        if self.layout.n_features > MOST_FEATURES:
+            raise ValueError(
+                f"{self.layout.n_features} features are more than {MOST_FEATURES}: too many units or words"
+            )
         # One for searches, one for sums in between.
         self.chart, self.sums = Chart(self.layout, depth), Chart(self.layout, depth)
         self._inner, self._leaves = self._fillings()
@@ -362,7 +368,8 @@ class HybridTrees:
     ) -> Iterator[Derivation]:
         """All derivations, best first; of a search that has met `most` partial ones, no more. Uses the chart.
 
-        Ways to make a part that are worth less than `least` times its best are not followed.
+        Ways to make a part that are worth less than `least` times its best are not followed. It ends at one of a
+        meaning that is deeper than text may be.
         """
         return self._search(words, self.meant(words), self.copies(words), w, most, least)
 
@@ -444,6 +451,8 @@ class HybridTrees:
             while waiting is not None:
                 item, rest = waiting
                 options = ways(item)
+                if not options:  # of a value so small that none of its ways is above 0
+                    break
                 if rank + 1 < len(options) and len(agenda) < most - 1:
                     loss = options[rank + 1][0] / options[rank][0]
                     heapq.heappush(agenda, (bound * loss, next(order), done, waiting, rank + 1))
@@ -451,7 +460,11 @@ class HybridTrees:
                 done, waiting, rank = (done, item, below, own), rest, 0
                 for part in reversed(below):
                     waiting = part, waiting
-            yield self._read(done, units, best + float(np.log(-bound)))
+            if waiting is None and bound < 0.0:
+                found = self._read(done, units, best + float(np.log(-bound)))
+                if any(depth >= MAX_DEPTH for _, depth, _ in found.nodes):
+                    return
+                yield found
 
     def _read(self, done: Any, units: Sequence[Any], score: float) -> Derivation:
         steps = []
@@ -461,33 +474,38 @@ class HybridTrees:
         steps.reverse()
         nodes: list[tuple[str, int, list[int]]] = []
         following = iter(steps)
-
-        def read(depth: int) -> Meaning:
-            """The meaning of the next item, of a kind that has one."""
+        # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, and the slot it fills.
+        open_nodes: list[tuple[Any, list[int], dict[int, Meaning], list[Any], int]] = []
+        slot = ROOT
+        while True:
             (kind, node, *_), below, own = next(following)
-            if kind in (Kind.ROOT, Kind.SLOT):
-                return read(depth)
+            while kind in (Kind.ROOT, Kind.SLOT):
+                (kind, node, *_), below, own = next(following)
             is_empty = kind == Kind.NOTHING
             number = units[-1 - own[0] if is_empty else node]
             words: list[int] = [] if is_empty else [*own]
-            if not isinstance(number, int):  # a copy
-                nodes.append((format_meaning(number), depth, words))
-                return number
-            nodes.append((self.units.units[number].name, depth, words))
-            parts: dict[int, Meaning] = {}
-            waiting = [*reversed(below)]
-            while waiting:
+            name = self.units.units[number].name if isinstance(number, int) else format_meaning(number)
+            nodes.append((name, len(open_nodes), words))
+            open_nodes.append((number, words, {}, [*reversed(below)], slot))
+            while True:
+                number, words, parts, waiting, slot = open_nodes[-1]
+                if not waiting:
+                    words.sort()
+                    meaning = number
+                    if isinstance(number, int):
+                        meaning = self.units.join(number, [parts[s] for s in sorted(parts)])
+                    open_nodes.pop()
+                    if not open_nodes:
+                        return Derivation(meaning, score, nodes)
+                    open_nodes[-1][2][slot] = meaning
+                    continue
                 part = waiting.pop()
                 if part[0] in (Kind.SLOT, Kind.NOTHING):
-                    parts[part[1]] = read(depth + 1)
-                else:
-                    _, below, own = next(following)
-                    words += own
-                    waiting += reversed(below)
-            words.sort()
-            return self.units.join(number, [parts[slot] for slot in sorted(parts)])
-
-        return Derivation(read(0), score, nodes)
+                    slot = part[1]
+                    break
+                _, below, own = next(following)
+                words += own
+                waiting += reversed(below)
 
 
 def word_attributes(around: Sequence[str], t: int, known: Any) -> list[str]:

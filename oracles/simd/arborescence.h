@@ -31,7 +31,8 @@ static int arborescence_best(int64_t n, const float *scores, void *memory, int32
     int32_t *id = to + N * N, *state = id + N, *path = state + N, *parent = path + N; /* parent, source, target: by id */
     int32_t *source = parent + 2 * N, *target = source + 2 * N;
     double low = INFINITY, high = -INFINITY;
-    for (int64_t v = 1; v <= n; v++)
+    for (int64_t v = 1; v <= n; v++) {
+        if (stop_count(&work, 4 * n) < 0) return -1;
         for (int64_t u = 0; u <= n; u++) {
             double s = u == v ? -INFINITY : scores[u * N + v];
             into[v * N + u] = s;
@@ -42,6 +43,7 @@ static int arborescence_best(int64_t n, const float *scores, void *memory, int32
                 high = fmax(high, s);
             }
         }
+    }
     double price = 1.0 + (double)N * (high - low);
     for (int64_t v = 1; v <= n; v++) into[v * N] -= price;
     for (int64_t v = 0; v < 2 * N; v++) parent[v] = -1;
@@ -149,10 +151,14 @@ static int arborescence_sums(int64_t n, const double *scores, double *memory, do
         }
         L[(m - 1) * n + m - 1] = diagonal;
         L[m - 1] = exp(scores[m] - most);
+        if (stop_count(&work, 20 * n) < 0) return -1;
     }
     /* Gauss and Jordan, with the greatest pivot of each column. */
-    for (int64_t k = 0; k < n * n; k++) inverse[k] = 0.0;
-    for (int64_t k = 0; k < n; k++) inverse[k * n + k] = 1.0;
+    for (int64_t k = 0; k < n; k++) {
+        memset(inverse + k * n, 0, n * sizeof(double));
+        inverse[k * n + k] = 1.0;
+        if (stop_count(&work, n) < 0) return -1;
+    }
     for (int64_t k = 0; k < n; k++) {
         int64_t pivot = k;
         for (int64_t i = k + 1; i < n; i++)
@@ -181,10 +187,10 @@ static int arborescence_sums(int64_t n, const double *scores, double *memory, do
                 L[i * n + j] -= a * L[k * n + j];
                 inverse[i * n + j] -= a * inverse[k * n + j];
             }
+            if (stop_count(&work, 2 * n) < 0) return -1;
         }
-        if (stop_count(&work, 2 * n * n) < 0) return -1;
     }
-    for (int64_t k = 0; k < N * N; k++) arcs[k] = 0.0;
+    for (int64_t k = 0; k < N; k++) arcs[k * N] = arcs[k * N + k] = 0.0;
     for (int64_t m = 1; m <= n; m++) {
         arcs[m] = exp(scores[m] - top[m - 1]) * inverse[(m - 1) * n];
         for (int64_t h = 1; h <= n; h++) {
@@ -194,6 +200,7 @@ static int arborescence_sums(int64_t n, const double *scores, double *memory, do
             if (h > 1) p -= a * inverse[(m - 1) * n + h - 1];
             arcs[h * N + m] = p;
         }
+        if (stop_count(&work, 20 * n) < 0) return -1;
     }
     return 0;
 }

@@ -90,7 +90,10 @@ static void eisner_unfold(const eisner_chart *c, int64_t root, int32_t *stack, i
 static int eisner_best(int64_t n, const float *scores, float *memory, int32_t *stack, int32_t *heads, float *best) {
     eisner_chart c = eisner_tables(n, scores, memory);
     int64_t S = c.stride, work = 0, root = 0;
-    for (int64_t k = 0; k < EISNER_TABLES * (n + 1) * S; k++) memory[k] = -INFINITY;
+    for (int64_t i = 0; i < EISNER_TABLES * (n + 1); i++) {
+        for (int64_t k = 0; k < S; k++) memory[i * S + k] = -INFINITY;
+        if (stop_count(&work, S) < 0) return -1;
+    }
     for (int64_t i = 1; i <= n; i++) c.right[i * S + i] = c.right_by_end[i * S + i] = c.left[i * S + i] = c.left_by_end[i * S + i] = 0.0f;
     for (int64_t width = 1; width < n; width++) {
         for (int64_t i = 1, j = i + width; j <= n; i++, j++) {
@@ -149,8 +152,10 @@ static int eisner_sums(int64_t n, const double *scores, double *memory, double *
     double *right = memory, *left = right + size, *open_right = left + size, *open_left = open_right + size, *middle = open_left + size;
     double *d_right = middle + size, *d_left = d_right + size, *d_open_right = d_left + size, *d_open_left = d_open_right + size;
     double *d_middle = d_open_left + size;
-    for (int64_t k = 0; k < 5 * size; k++) memory[k] = -INFINITY;
-    for (int64_t k = 5 * size; k < 10 * size; k++) memory[k] = 0.0;
+    for (int64_t i = 0; i < 10 * N; i++) {
+        for (int64_t k = 0; k < N; k++) memory[i * N + k] = i < 5 * N ? -INFINITY : 0.0;
+        if (stop_count(&work, N) < 0) return -1;
+    }
     for (int64_t k = 0; k < size; k++) arcs[k] = 0.0;
     for (int64_t i = 1; i <= n; i++) right[i * N + i] = left[i * N + i] = 0.0;
     for (int64_t width = 1; width < n; width++) {

@@ -121,7 +121,23 @@ HYBRID_INLINE void hybrid_fill_slot(const hybrid_chart *h, int64_t s, int64_t he
     }
 }
 
-HYBRID_INLINE void hybrid_fill_length(const hybrid_chart *h, int64_t length, const int best) {
+/* Of the stages of node u over all spans of a length, about: each slot may be the last of each. */
+static inline int64_t hybrid_work(const hybrid_chart *h, int64_t u, int64_t length) {
+    const int64_t arity = h->slot_ptr[u + 1] - h->slot_ptr[u];
+    return (8 + 2 * ((arity << arity) * length)) * ((h->n - length) / 4 + 1);
+}
+
+/* Set numbers to 0, which takes a while in memory that is new. */
+static int hybrid_clear(double *x, int64_t n) {
+    for (int64_t k = 0; k < n; k += STOP_PART) {
+        const int64_t part = n - k < STOP_PART ? n - k : STOP_PART;
+        memset(x + k, 0, part * sizeof(double));
+        if (stop_poll(part) < 0) return -1;
+    }
+    return 0;
+}
+
+HYBRID_INLINE int hybrid_fill_length(const hybrid_chart *h, int64_t length, int64_t *work, const int best) {
     const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, P = (h->n + 1) * N, row = length * N;
     const int64_t end_at = h->n - length + 1;
     double *T = h->T + length * H * V * N;
@@ -130,6 +146,7 @@ HYBRID_INLINE void hybrid_fill_length(const hybrid_chart *h, int64_t length, con
         double *F = h->F + (h->stage_ptr[u] + full) * P + row, *G = h->G + u * P + row, *B = h->B + u * P + row;
         double *run = h->run + u * P + row;
         const double *word = h->word + u * N, *last = word + length - 1, all = h->base[h->stage_ptr[u] + full];
+        if (stop_count(work, hybrid_work(h, u, length)) < 0) return -1;
         for (int64_t at = 0; at < end_at; at += 4) {
             hybrid_v x = HYBRID_READ(last + at);
             if (length > 1) x *= HYBRID_READ(run + at - N);
@@ -149,7 +166,10 @@ HYBRID_INLINE void hybrid_fill_length(const hybrid_chart *h, int64_t length, con
         }
     }
     for (int64_t k = 0; k < H; k++) {
-        for (int64_t s = 0; s < S; s++) hybrid_fill_slot(h, s, k, length, best);
+        for (int64_t s = 0; s < S; s++) {
+            if (stop_count(work, (h->fill_ptr[s + 1] - h->fill_ptr[s]) * (end_at / 4 + 1)) < 0) return -1;
+            hybrid_fill_slot(h, s, k, length, best);
+        }
         if (k + 1 == H) break;
         const double *Ck = h->Ck + (length * H + k) * S * N;
         for (int64_t u = 0; u < V; u++) {
@@ -185,12 +205,13 @@ HYBRID_INLINE void hybrid_fill_length(const hybrid_chart *h, int64_t length, con
             }
         }
     }
+    return 0;
 }
 
 HYBRID_INLINE int hybrid_fill_all(hybrid_chart *h, const int best) {
     const int64_t V = h->n_nodes, S = h->n_slots, n = h->n, H = h->depth + 1;
     int64_t work = 0;
-    memset(h->E, 0, (h->T - h->E) * sizeof(double));
+    if (hybrid_clear(h->E, h->T - h->E) < 0) return -1;
     for (int64_t k = 0; k < H; k++) {
         for (int64_t u = 0; u < V; u++) {
             double x = k || h->slot_ptr[u] == h->slot_ptr[u + 1] ? h->empty[u] : 0.0;
@@ -211,8 +232,7 @@ HYBRID_INLINE int hybrid_fill_all(hybrid_chart *h, const int best) {
             base[mask] = base[mask & (mask - 1)] * nothing[__builtin_ctzll(mask)];
     }
     for (int64_t length = 1; length <= n; length++) {
-        if (stop_count(&work, (h->fill_ptr[S] + 4 * V) * H * ((n - length) / 4 + 1)) < 0) return -1;
-        hybrid_fill_length(h, length, best);
+        if (hybrid_fill_length(h, length, &work, best) < 0) return -1;
     }
     h->total = 0.0;
     for (int64_t r = 0; n > 0 && r < h->n_roots; r++)
@@ -268,13 +288,14 @@ static void hybrid_spread_slot(hybrid_chart *h, int64_t s, int64_t height, int64
     }
 }
 
-static void hybrid_spread_length(hybrid_chart *h, int64_t length) {
+static int hybrid_spread_length(hybrid_chart *h, int64_t length, int64_t *work) {
     const int64_t N = h->N, V = h->n_nodes, S = h->n_slots, H = h->depth + 1, P = (h->n + 1) * N, row = length * N;
     const int64_t W = h->n_weights, D = h->n_values, end_at = h->n - length + 1;
     double *T = h->T + length * H * V * N;
     for (int64_t u = 0; u < V; u++) {
         const int64_t first = h->slot_ptr[u], arity = h->slot_ptr[u + 1] - first, full = (1 << arity) - 1;
         double *base = h->base + h->stage_ptr[u], *C = h->C + first * P + row, *last = h->word + u * N + length - 1;
+        if (stop_count(work, 3 * hybrid_work(h, u, length)) < 0) return -1;
         for (int64_t mask = 1; mask <= full; mask++) {
             double *F = h->F + (h->stage_ptr[u] + mask) * P + row;
             for (int64_t at = 0; at < end_at; at += 4) {
@@ -314,7 +335,10 @@ static void hybrid_spread_length(hybrid_chart *h, int64_t length) {
                 }
             }
         }
-        for (int64_t s = 0; s < S; s++) hybrid_spread_slot(h, s, k, length);
+        for (int64_t s = 0; s < S; s++) {
+            if (stop_count(work, 3 * (h->fill_ptr[s + 1] - h->fill_ptr[s]) * (end_at / 4 + 1)) < 0) return -1;
+            hybrid_spread_slot(h, s, k, length);
+        }
     }
     for (int64_t u = 0; u < V; u++) {
         const int64_t full = (1 << (h->slot_ptr[u + 1] - h->slot_ptr[u])) - 1;
@@ -345,14 +369,14 @@ static void hybrid_spread_length(hybrid_chart *h, int64_t length) {
             HYBRID_AT(last + W + at) += z * (HYBRID_READ(F + at - N) + HYBRID_READ(G + at - N));
         }
     }
+    return 0;
 }
 
 /* Behind the weights: the derivative of `total` with respect to the logarithm of each. */
 static int hybrid_spread(hybrid_chart *h) {
     const int64_t V = h->n_nodes, S = h->n_slots, n = h->n, H = h->depth + 1, W = h->n_weights, D = h->n_values;
     int64_t work = 0;
-    memset(h->word + W, 0, W * sizeof(double));
-    memset(h->E + D, 0, D * sizeof(double));
+    if (hybrid_clear(h->word + W, W) < 0 || hybrid_clear(h->E + D, D) < 0) return -1;
     for (int64_t r = 0; r < h->n_roots; r++)
         for (int64_t k = 0; k < H; k++) {
             double *t = h->T + ((n * H + k) * V + h->root[r]) * h->N;
@@ -360,8 +384,7 @@ static int hybrid_spread(hybrid_chart *h) {
             h->root_pair[W + r] += h->root_pair[r] * *t;
         }
     for (int64_t length = n; length > 0; length--) {
-        if (stop_count(&work, 3 * (h->fill_ptr[S] + 4 * V) * H * ((n - length) / 4 + 1)) < 0) return -1;
-        hybrid_spread_length(h, length);
+        if (hybrid_spread_length(h, length, &work) < 0) return -1;
     }
     for (int64_t u = 0; u < V; u++) {
         const double *base = h->base + h->stage_ptr[u];

@@ -29,7 +29,7 @@ from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of
 from structsvm.execution._stop cimport look
 
 from structsvm.dual._rounds import violations
-from structsvm.dual._weights import checked_array, checked_cost, half_norm
+from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put
 
 cdef Py_ssize_t ORIGIN = -1
 cdef Py_ssize_t NOTHING = -2
@@ -609,11 +609,12 @@ cdef class DualState(WeightState):
                 s.total = self.box[i]
             ridge += self.ridge[i] * s.total * s.total
         sums = np.asarray(exact)
-        self.dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
+        dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
         if self.base is not None:
-            self.dual -= sum_of_products(self.base, exact)
-            sums += self.base
-        self.weights[:] = sums
+            dual -= sum_of_products(self.base, exact)
+            put(sums, sums, self.base)
+        self.weights[:] = sums      # at once: Ctrl-C leaves no half of them
+        self.dual = dual
         return self.dual
 
     def primal(self, w=None, violation=None):
@@ -683,7 +684,7 @@ cdef class DualState(WeightState):
         if self.patience > 0:
             state["cut_idle"] = np.asarray(idle)
         if self.base is not None:
-            state["base"] = self.base.copy()
+            state["base"] = copied(self.base)
         return state
 
     def without(self, others):

@@ -32,7 +32,7 @@ from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
 from structsvm.dual._weights cimport WeightState, overflow, sum_of_products
 from structsvm.execution._stop cimport poll
 
-from structsvm.dual._weights import checked_array, half_norm
+from structsvm.dual._weights import checked_array, copied, half_norm, put
 
 # What the moments of all examples may take; beyond this they are refused.
 MAX_BYTES = 16 << 30
@@ -117,8 +117,8 @@ cdef class ExpectationState(WeightState):
             self.least[i] = min(self.least[i], FREE_PASSES * self.n_samples / self.n_visits)
             length = max(length, self.least[i])
             reached = length * curvature
+        self.problem.c_moments_add(i, corner, -C * length, True, self.w)    # Ctrl-C may leave w on the way
         self.dual += C * length * (gap - 0.5 * length * curvature)
-        self.problem.c_moments_add(i, corner, -C * length, True, self.w)
         self.entropy[i] += length * (entropy - self.entropy[i])
         for k in range(n):
             m[k] += <float32_t>length * corner[k]
@@ -137,12 +137,13 @@ cdef class ExpectationState(WeightState):
                 if self.C[i] > 0.0:
                     self.problem.c_moments_accumulate(i, &self.moments[self.offsets[i]], -self.C[i], u)
                     poll(4 * (self.offsets[i + 1] - self.offsets[i]))
-        self.dual = linear - 0.5 * sum_of_products(exact, exact) + self.constant
+        dual = linear - 0.5 * sum_of_products(exact, exact) + self.constant
         if self.base is not None:
-            self.dual -= sum_of_products(self.base, exact)
-            exact += self.base
+            dual -= sum_of_products(self.base, exact)
+            put(exact, exact, self.base)
         with np.errstate(over="ignore"):  # the certificate tells that weights are not finite
-            self.weights[:] = exact
+            self.weights[:] = exact     # at once: Ctrl-C leaves no half of them
+        self.dual = dual
         return self.dual
 
     def primal(self, w, losses):
@@ -188,11 +189,11 @@ cdef class ExpectationState(WeightState):
 
     def get_state(self):
         state = super().get_state() | {
-            "moments": np.array(self.moments), "entropy": np.array(self.entropy), "C": np.array(self.C),
+            "moments": copied(np.asarray(self.moments)), "entropy": np.array(self.entropy), "C": np.array(self.C),
         }
         if len(self.least):
             state["least"] = np.array(self.least)
-        return state if self.base is None else state | {"base": self.base.copy()}
+        return state if self.base is None else state | {"base": copied(self.base)}
 
     def without(self, others):
         """`get_state` for a problem in which some examples (a mask) have other true outputs: without their moments."""

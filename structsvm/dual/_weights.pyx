@@ -42,6 +42,20 @@ def half_norm(weights, base=None):
     return 0.5 * total
 
 
+def put(out, vector, base=None):
+    """out = vector + base (None: 0), in pieces between which Ctrl-C is heard; returns `out`."""
+    for start in range(0, len(vector), PIECE):
+        piece = slice(start, start + PIECE)
+        out[piece] = vector[piece] if base is None else vector[piece] + base[piece]
+        poll(4 * PIECE)
+    return out
+
+
+def copied(vector):
+    """A copy of a long vector."""
+    return put(np.empty_like(vector), vector)
+
+
 cdef int overflow(Py_ssize_t i) except -1 nogil:
     with gil:
         raise ValueError(f"example {i}: its scores overflow; scale the features down")
@@ -126,7 +140,7 @@ cdef class WeightState(State):
         """Return the average of the weights (the last weights if averaging is off)."""
         cdef double t = <double>(self.n_visits - self.average_from)
         if self.averaging == AVERAGE_NONE or t == 0.0:
-            return self.weights.copy()
+            return copied(self.weights)
         if self.averaging == AVERAGE_LINEAR:
             t *= 0.5 * (t + 1.0)
         average = np.empty_like(self.weights)
@@ -134,6 +148,7 @@ cdef class WeightState(State):
             piece = slice(start, start + PIECE)
             np.divide(self.average_sum[piece], -t, out=average[piece])
             average[piece] += self.weights[piece]
+            poll(4 * PIECE)
         return average
 
     def get_state(self):
@@ -145,9 +160,9 @@ cdef class WeightState(State):
         return state | self._vectors()
 
     def _vectors(self):
-        vectors = {"weights": self.weights.copy()}
+        vectors = {"weights": copied(self.weights)}
         if self.average_sum is not None:
-            vectors["average_sum"] = self.average_sum.copy()
+            vectors["average_sum"] = copied(self.average_sum)
         return vectors
 
     def _set_vectors(self, state, adapt):

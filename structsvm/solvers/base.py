@@ -13,7 +13,7 @@ from structsvm._problem import BoundProblem
 from structsvm._warnings import warn
 from structsvm.checkpoint import Checkpoint, as_array, check_formulation, formulation_array, kind_of
 from structsvm.dual._dual import DualState
-from structsvm.dual._weights import half_norm
+from structsvm.dual._weights import copied, half_norm
 from structsvm.dual.parallel import Rounds, n_threads
 from structsvm.dual.threads import ThreadedSchedule
 from structsvm.parameters import (
@@ -244,7 +244,7 @@ class WeightRun(Run):
     @property
     def weights(self) -> Any:
         """The weights that the solver returns: array (n_features,)."""
-        return self.state.averaged() if self.use_average else self.state.weights.copy()
+        return self.state.averaged() if self.use_average else copied(self.state.weights)
 
     def norms(self) -> tuple[float, float]:
         return half_norm(self.weights), np.nan

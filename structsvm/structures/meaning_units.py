@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol, format_meaning, parse_meaning, symbol_of
@@ -207,21 +208,22 @@ class Units:
     def _widen(self) -> None:
         """Let slots take what similar slots take: those that share two of their units, and half of the fewer."""
         taken = {slot: frozenset(units) for slot, units in self.fillers.items() if slot != ROOT}
-        for slot, units in taken.items():
-            more = frozenset().union(*[other for other in taken.values() if similar(units, other)])
-            self.fillers[slot] += sorted(more - units)
+        for slot, others in similar_slots(taken).items():
+            more = frozenset().union(*[taken[other] for other in others])
+            self.fillers[slot] += sorted(more - taken[slot])
 
     def _follow(self, grammar: MeaningGrammar) -> None:
         """Let slots take what the grammar says."""
         symbols = [unit.symbol for unit in self.units]
+        numbers: dict[Symbol, list[int]] = defaultdict(list)
+        for number, symbol in enumerate(symbols):
+            numbers[symbol].append(number)
         for slot, (unit, s) in enumerate(self.slots):
             taken = set(self.fillers[slot])
             arguments = [a for a, place in enumerate(self.units[unit].places or ()) if place == s]
-            self.fillers[slot] += [
-                number
-                for number, symbol in enumerate(symbols)
-                if number not in taken and all(grammar.allows(symbols[unit], a, symbol) for a in arguments)
-            ]
+            allowed = set.intersection(*[grammar.heads(symbols[unit], a) for a in arguments])
+            more = {number for symbol in allowed & numbers.keys() for number in numbers[symbol]}
+            self.fillers[slot] += sorted(more - taken)
 
     def _find_kinds(self) -> list[int]:
         """The kind of each unit; slots that took one name of a kind take all of them.
@@ -230,7 +232,7 @@ class Units:
         """
         leaves = {number for number, unit in enumerate(self.units) if unit.places is None and unit.words}
         taken = {slot: frozenset(units) & leaves for slot, units in self.fillers.items()}
-        group = {slot: min([slot, *[other for other in taken if similar(taken[slot], taken[other])]]) for slot in taken}
+        group = {slot: min([slot, *others]) for slot, others in similar_slots(taken).items()}
         for slot in sorted(group):
             group[slot] = group[group[slot]]
         numbers: dict[Any, int] = {}
@@ -249,10 +251,17 @@ class Units:
         return kinds
 
 
-def similar(units: frozenset[int], other: frozenset[int]) -> bool:
-    """Whether two slots share two of their units, and half of the fewer."""
-    shared = len(units & other)
-    return shared >= 2 and 2 * shared >= min(len(units), len(other))
+def similar_slots(taken: dict[int, frozenset[int]]) -> dict[int, list[int]]:
+    """For each slot those that share two of its units, and half of the fewer."""
+    slots_of: dict[int, list[int]] = defaultdict(list)
+    for slot, units in taken.items():
+        for unit in units:
+            slots_of[unit].append(slot)
+    found = {}
+    for slot, units in taken.items():
+        shared = Counter(chain.from_iterable(slots_of[unit] for unit in units))
+        found[slot] = [o for o, n in shared.items() if n >= 2 and 2 * n >= min(len(units), len(taken[o]))]
+    return found
 
 
 def wrappers(trees: Iterable[Meaning]) -> set[str]:

@@ -250,4 +250,8 @@ class MeaningGrammar:
 
     def allows(self, relation: Symbol, argument: int, symbol: Symbol) -> bool:
         """Whether `symbol` may be the root of an argument (an index from 0) of a relation."""
-        return symbol in self._heads.get((relation, argument), ())
+        return symbol in self.heads(relation, argument)
+
+    def heads(self, relation: Symbol, argument: int) -> set[Symbol]:
+        """The symbols that may be the root of an argument (an index from 0) of a relation."""
+        return self._heads.get((relation, argument), set())

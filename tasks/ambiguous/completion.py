@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.dual._weights import checked_array
+from structsvm.dual._weights import checked_array, copied
 from structsvm.dual.parallel import Rounds
 from structsvm.result import relative_gap
 from structsvm.solvers.base import SLICE_SECONDS, DualRun
@@ -49,7 +49,7 @@ class Completing(DualRun):
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, rounds: Any, *, C: Any) -> None:
         super().__init__(solver, problem, state, schedule, rounds, C=C)
         if state.weights.any():  # those to start from tell more than none
-            self._complete(state.weights.copy())
+            self._complete(copied(state.weights))
 
     def advance(self, seconds: float = SLICE_SECONDS) -> bool:
         done = super().advance(seconds)
@@ -97,7 +97,7 @@ class Completing(DualRun):
 
     @property
     def weights(self) -> Any:
-        return super().weights if self.completed is None else self.completed.copy()
+        return super().weights if self.completed is None else copied(self.completed)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         arrays = super().get_state() | {"C": self.C.copy()}

@@ -164,7 +164,8 @@ class HybridModel(BagModel, method="hybrid"):
         settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
         model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
-        model.meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
+        meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
+        model.meanings = model.checked_trees(meanings, "its meanings")
         units = Units(model.meanings, model.grammar)
         calls, always = header["calls"], header["always"]
         for leaves in [always, *calls.values()]:

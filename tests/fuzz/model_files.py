@@ -1,4 +1,4 @@
-"""Model files: those of version 0.1.0 and the same written anew; mutants have right checksums, except for damage."""
+"""Model files: those of version 0.1.0, the same written anew, and what has come since; mutants have right checksums."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import random
 import struct
 import tempfile
+import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,11 +20,11 @@ import numpy as np
 from stored_data import decoded
 
 import structsvm
-from structsvm.datasets import make_sequences
+from structsvm.datasets import make_dependency_trees, make_sequences
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.protocol import OracleError
-from structsvm.tasks import SequenceLabeler
+from structsvm.tasks import AmbiguousClassifier, DependencyParser, LaRankClassifier, SemanticParser, SequenceLabeler
 
 FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -72,19 +73,44 @@ def seeds() -> list[Original]:
             again = Path(folder) / "again.model"
             opened(path, oracle).save(again)
             found.append(original(name, again, test, training, oracle))
-    return found + bigrams()
+    return found + list(since())
 
 
-def bigrams() -> list[Original]:
-    """Models with attributes conjoined with pairs of labels, by templates and by name."""
-    X, y = make_sequences(20, n_labels=3, n_words=20, mean_length=4.0, random_state=0)
-    found = []
-    for params in ({"templates": "U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n"}, {"bigrams": X[0][1][1]}):
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+def since() -> Iterator[Original]:
+    """Models of kinds, and with parts, that 0.1.0 did not have."""
+    X, y = make_sequences(24, n_labels=3, n_words=20, mean_length=4.0, random_state=0)
+    partly = [[None if k % 5 == 0 else {"O", label} if k % 5 == 1 else label for k, label in enumerate(s)] for s in y]
+    trees, crossing = (make_dependency_trees(24, max_length=6, crossing=p, random_state=0) for p in (0.0, 1.0))
+    labels = np.random.default_rng(0).integers(0, 3, 24)
+    points = np.random.default_rng(1).normal(size=(24, 2)) + labels[:, None]
+    sets = [{int(k), (int(k) + i) % 3} for i, k in enumerate(labels)]
+    names = ["ohio", "texas", "new york"]
+    questions = [f"{about} of {name}" for about in ("size", "the capital") for name in names]
+    meanings = [f"{about}(state('{name}'))" for about in ("size", "capital(loc)") for name in names]
+    meanings = [meaning.replace("loc)(", "loc(") + ")" * ("loc" in meaning) for meaning in meanings]
+    grammar = (
+        "S -> size ( @T )\nS -> capital ( loc ( @T ) )\n@T -> state ( @N )\n@N -> 'ohio'\n@N -> 'texas'\n@N -> 'maine'"
+    )
+    once = {"max_iter": 2, "random_state": 0}
+    bits = {"arc_bits": 6, "row_bits": 3}
+    for model, *data in (
+        (SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y),
+        (SequenceLabeler(C=0.1, bigrams=X[0][1][1], **once), X, y),
+        (SequenceLabeler(**once), X, y),
+        (SequenceLabeler(C=0.1, **once), X, partly),
+        (SequenceLabeler(C=0.1, **once), [points[:4], points[4:]], [labels[:4].tolist(), labels[4:].tolist()]),
+        (DependencyParser(**once, **bits), trees, None),
+        (DependencyParser(C=0.1, loss="log", projective=False, **once, **bits), crossing, None),
+        (SemanticParser(method="hybrid", **once), questions, meanings),
+        (SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings),
+        (LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels),
+        (AmbiguousClassifier(random_state=0), points, sets),
+    ):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             path = Path(folder) / "a.model"
-            SequenceLabeler(C=0.1, max_iter=2, random_state=0, **params).fit(X, y).save(path)
-            found.append(original("bigrams", path, X[:3], (X, y, {}), None))
-    return found
+            model.fit(*data).save(path)
+            yield original(type(model).__name__, path, data[0][:3], (*data, {}), None)
 
 
 def original(name: str, path: Path, test: Any, training: Any, oracle: Any) -> Original:
@@ -382,3 +408,9 @@ def use(model: Any, test: Any) -> None:
         model.decision_function(test)
     for name in ("coef_", "intercept_", "classes_", "dual_coef_", "support_vectors_", "nodes_", "n_iter_", "result_"):
         getattr(model, name, None)
+    for name in ("validation_", "C_", "gamma_", "symbols_", "relations_"):
+        getattr(model, name, None)
+    if type(model).__name__ in ("DependencyParser", "SemanticParser"):
+        list(model.predict_kbest(test, 3))
+    if hasattr(model, "predict_proba"):
+        list(model.predict_proba(test))

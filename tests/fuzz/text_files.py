@@ -23,8 +23,9 @@ from structsvm.structures.meanings import MeaningGrammar, as_meaning, format_mea
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.structures.trees import clean_tree, read_trees
-from structsvm.tasks import DependencyParser
+from structsvm.tasks import DependencyParser, SemanticParser, SequenceLabeler
 from structsvm.tasks.alignment.files import read_alignments
+from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.taxonomy.documents import read_documents
 
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
@@ -122,6 +123,7 @@ CONLLU = b"""# sent_id = 1
 
 """
 COLUMNS = b"the DT B-NP\ndog NN I-NP\nsees VB O\n\na DT B-NP\ncat NN I-NP\n\nruns VB O\n"
+PARTIAL = b"the DT B|I\ndog NN I\nsees VB _\n\na DT B|\\_|A\\|B\ncat NN \\_\n\nruns VB O\ngoes VB A\\|B\n"
 TEMPLATES = (
     b"# window\nU00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,1]/%x[0,1]\nU03:%suffix2[0,0]\nU04:%shape[1,0]\nB\nB1:%x[0,0]\n"
 )
@@ -157,6 +159,14 @@ def use_columns(data: bytes) -> None:
     FeatureEncoder("attributes", hash_bits=4).fit_transform(columns)
     if tokens.n_features and columns.n_columns < 50:
         [columns.select([j]) for j in range(columns.n_columns)]
+
+
+def use_partial(data: bytes) -> None:
+    """Read labels that are known in part, and train on them."""
+    columns = read_columns(io.BytesIO(data))
+    if 1 < columns.n_columns < 50:
+        y = known_columns(columns.select([columns.n_columns - 1]))
+        SequenceLabeler(C=0.1, max_iter=1, random_state=0).fit(columns.drop_last(), y).predict(columns.drop_last())
 
 
 def use_templates(data: bytes) -> None:
@@ -210,6 +220,13 @@ def use_bags(data: bytes) -> None:
             format_meaning(as_meaning(parse_meaning(meaning)))
 
 
+def use_questions(data: bytes) -> None:
+    """Read sentences and bags, train hybrid trees on them, and parse."""
+    found = read_bags(io.BytesIO(data))
+    parser = SemanticParser(method="hybrid", max_iter=1, random_state=0).fit(found.sentences, found.bags)
+    parser.predict_kbest(found.sentences, 2)
+
+
 def use_meanings(data: bytes) -> None:
     """Read a grammar of meanings and look whether trees are its own."""
     MeaningGrammar(data.decode())
@@ -252,7 +269,9 @@ TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "taxonomy": ([TAXONOMY], use_taxonomy),
     "svmlight": ([SVMLIGHT], lambda data: read_svmlight(io.BytesIO(data))),
     "documents": ([DOCUMENTS, SVMLIGHT], lambda data: read_documents(io.BytesIO(data))),
+    "partial": ([PARTIAL], use_partial),
     "bags": ([BAGS], use_bags),
+    "questions": ([BAGS], use_questions),
     "meanings": ([MEANINGS, QUOTED], use_meanings),
     "alignments": ([FASTA], use_alignments),
     "matrix": ([MATRIX], lambda data: SubstitutionMatrix.from_ncbi(data.decode("ascii"))),

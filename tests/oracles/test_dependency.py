@@ -1,5 +1,7 @@
 """Dependency trees: Eisner's chart and arborescences beside all trees, sums over them, k best ones, what is refused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from dependency_reference import all_heads
@@ -109,6 +111,29 @@ def test_the_best_trees_in_their_order(projective, root):
         np.testing.assert_allclose((space.psi @ w)[indices], scores[: len(found)], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="k must be an int of at least 1"):
         case.oracle.kbest(case.X[0], w, 0)
+
+
+def test_the_best_trees_of_a_long_sentence_take_no_more_memory_than_its_scores():
+    oracle, n = make(ArborescenceOracle, 60), 40
+    x = np.random.default_rng(0).integers(2, 9, (n, 2)).astype(np.int32)
+    w = np.random.default_rng(1).normal(size=oracle.n_features)
+    table = 4 * (n + 1) * n * 60
+    tracemalloc.start()
+    found = list(oracle.kbest(x, w, 3))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 3 and peak < 12 * table  # one a word for each of three would be 120
+
+
+@BOTH
+@pytest.mark.parametrize("value", [3e38, -3e38])
+def test_weights_that_overflow_are_an_error(projective, value):
+    oracle = make(EisnerOracle if projective else ArborescenceOracle)
+    x = np.arange(2, 12, dtype=np.int32).reshape(5, 2)
+    w = np.full(oracle.n_features, value, dtype=np.float32)
+    w[: 2**oracle.arc_bits] *= -1.0
+    with pytest.raises(ValueError, match=r"sentence 0: no tree has a finite score; the model's weights overflow"):
+        oracle.argmax(x, w)
 
 
 def test_true_trees_that_cross_are_what_is_trained_towards():

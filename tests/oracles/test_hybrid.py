@@ -5,16 +5,17 @@ import itertools
 import math
 import pickle
 from collections import defaultdict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structsvm.oracles._hybrid import Chart, Forest, Layout, Learner
+from structsvm.oracles._hybrid import Chart, Forest, Kind, Layout, Learner
 from structsvm.oracles.hybrid import HybridTrees, Lexicon, border_attributes, word_attributes
-from structsvm.structures.meaning_units import ROOT, Units, wrappers
-from structsvm.structures.meanings import MeaningGrammar, parse_meaning
+from structsvm.structures.meaning_units import ROOT, Units, similar_slots, wrappers
+from structsvm.structures.meanings import MeaningGrammar, format_meaning, parse_meaning
 
 TREES = [
     [parse_meaning(text) for text in texts]
@@ -325,6 +326,45 @@ def test_what_is_refused():
     assert isinstance(hybrid.chart, Chart) and isinstance(hybrid.layout, Layout)
 
 
+def test_what_would_take_too_much_memory_is_refused(monkeypatch):
+    hybrid = trees_of(TREES[0], ["p"])
+    w = np.zeros(hybrid.n_features)
+    with pytest.raises(
+        ValueError, match=r"a sentence of 5000 words, of \d units, needs a chart of [\d.]+ GB, more than 4"
+    ):
+        hybrid.log_sum(["p"] * 5000, w)
+    assert hybrid.log_sum(["p"], w) > -np.inf
+    monkeypatch.setattr("structsvm.oracles.hybrid.MOST_FEATURES", hybrid.n_features - 1)
+    with pytest.raises(ValueError, match=r"features are more than \d+: too many units or words"):
+        hybrid.again()
+
+
+def test_meanings_are_no_deeper_than_text_may_be():
+    hybrid = trees_of([parse_meaning("f(f(a))")], ["p"])
+    w = np.zeros(hybrid.n_features)
+    w[hybrid.layout.pair + hybrid.pair(0, 1)] = -50.0  # a relation to each word, one below the other
+    w[hybrid.layout.wordless :][: hybrid.layout.n_units] = -50.0
+    w[hybrid.layout.slot_begin : hybrid.layout.wordless] = 1.0
+    for n, found in (40, 2), (130, 0):
+        meanings = [derivation.meaning for derivation, _ in hybrid.kbest(["p"] * n, w, 2)]
+        assert len(meanings) == found and all(parse_meaning(format_meaning(m)) == m for m in meanings)
+
+
+def test_items_without_a_way_to_make_them_end_a_search():
+    """As where numbers are so small that a product is 0 in one order, and not in another."""
+    hybrid = trees_of(TREES[0], ["p", "q"])
+    chart, w = hybrid.chart, np.zeros(hybrid.n_features)
+    every = list(hybrid.derivations(["p", "q"], w))
+
+    def edges(kind, u, *item):
+        return [] if (kind, u) == (Kind.NODE, 0) else chart.edges(kind, u, *item)
+
+    hybrid.chart = SimpleNamespace(log_sum=chart.log_sum, edges=edges)
+    rest = list(hybrid.derivations(["p", "q"], w))
+    name = hybrid.units.units[0].name
+    assert 0 < len(rest) < len(every) and not any(node[0] == name for d in rest for node in d.nodes)
+
+
 # ---- units -------------------------------------------------------------------------------------
 
 
@@ -346,6 +386,16 @@ def test_names_and_their_kinds():
         "C -> size ( @S )\n" + "\n".join(f"N -> ' {n} '" for n in ("new york", "ohio", "iowa", "utah", "maine"))
     )
     assert "stateid('maine')" in [unit.name for unit in Units(trees, grammar).units]
+
+
+@given(st.dictionaries(st.integers(0, 9), st.frozensets(st.integers(0, 6))))
+def test_similar_slots(taken):
+    def similar(units, other):
+        shared = len(units & other)
+        return shared >= 2 and 2 * shared >= min(len(units), len(other))
+
+    expected = {slot: {o for o in taken if similar(taken[slot], taken[o])} for slot in taken}
+    assert {slot: set(others) for slot, others in similar_slots(taken).items()} == expected
 
 
 def test_equal_arguments_share_a_slot():

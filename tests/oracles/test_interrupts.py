@@ -5,20 +5,28 @@ import threading
 
 import numpy as np
 import pytest
-from structures_table import STRUCTURES, case_of
+from structures_table import ARC_TEMPLATES, LABEL_TEMPLATES, STRUCTURES, case_of
 
 from structsvm.dual._rounds import log_losses, violations
+from structsvm.dual._weights import copied
 from structsvm.dual.parallel import parallel_map
 from structsvm.execution._stop import Job, look_every, looks
+from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
+from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.alignment import Alignment, Strings
 from structsvm.oracles.cky import CKYOracle
+from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.hybrid import HybridTrees, Lexicon
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.grammar import Grammar
+from structsvm.structures.meaning_units import Units
+from structsvm.structures.meanings import parse_meaning
 
 
 class Ring(Exception):
@@ -226,6 +234,25 @@ def a_block(sparse=False, name="rbf"):
     return lambda: kernel.block(rows, range(100), rows, range(2000))
 
 
+def a_tree(projective, n):
+    scores = np.random.default_rng(0).normal(size=(n + 1, n + 1)).astype(np.float32)
+    finder = TreeFinder(projective, n)
+    return lambda: finder.tree(scores)[0]
+
+
+def sums_of_trees(projective, n):
+    scores = np.random.default_rng(0).normal(size=(n + 1, n + 1))
+    finder = TreeFinder(projective, n)
+    return lambda: finder.log_sum(scores)[1]
+
+
+def a_hybrid_tree():
+    units = Units([parse_meaning("f(a,b,c,d,e,g)")])
+    hybrid = HybridTrees(units, Lexicon(units, {}, range(1, 7)), ["w:p"], ["l:p", "r:p"])
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    return lambda: hybrid.expect(["p"] * 20, w)[1]
+
+
 KERNELS = {
     "order 1": (lambda: a_chain(1, T=60_000, K=30), 20),
     "order 2": (lambda: a_chain(2), 4),
@@ -244,6 +271,12 @@ KERNELS = {
     "dense block": (a_block, 20),
     "sparse block": (lambda: a_block(True), 20),
     "sigmoid block": (lambda: a_block(name="sigmoid"), 20),
+    "projective trees": (lambda: a_tree(True, 150), 9),
+    "crossing trees": (lambda: a_tree(False, 300), 10),
+    "sums of projective trees": (lambda: sums_of_trees(True, 50), 30),
+    "sums of crossing trees": (lambda: sums_of_trees(False, 100), 34),
+    "hybrid trees": (a_hybrid_tree, 440),
+    "long vectors": (lambda: lambda: copied(np.ones(1 << 20)), 16),
 }
 
 
@@ -264,6 +297,14 @@ def test_kernels_are_interrupted_anywhere(make, least):
     look_every(1)
     with pytest.raises(KeyboardInterrupt, match="the job was stopped"):
         stopped().run(call)
+
+
+def test_work_on_relations_with_many_arguments_counts():
+    call = a_hybrid_tree()  # 64 sets of arguments, and 210 spans of up to 20 words
+    look_every(200_000)
+    before = looks()
+    call()
+    assert 8 <= looks() - before <= 40
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -325,6 +366,27 @@ def test_rounds_of_expectations_are_interrupted(structure):
             log_losses(problem, w, every)
         look_every(1)
         np.testing.assert_array_equal(log_losses(problem, w, every), expected)
+
+
+def test_steps_of_likelihood_on_a_long_tree_are_interrupted():
+    """Within an addition to the weights, too; nothing stays behind in the problem."""
+    n, rng = 30, np.random.default_rng(0)
+    oracle = EisnerOracle(2, ArcTemplates(("word", "tag"), ARC_TEMPLATES, LABEL_TEMPLATES), arc_bits=6, row_bits=4)
+    x, y = rng.integers(2, 9, (n, 2)), np.stack([np.arange(n), np.zeros(n)], axis=1)
+    problem, fresh = (oracle.bind([x], [y.astype(np.int32)], rescaling=None) for _ in range(2))
+    solver = ConditionalLikelihood(C=1.0, max_iter=2, tol=None, random_state=0)
+    expected = solver.solve(fresh).weights
+    look_every(1)
+    before = looks()
+    solver.solve(problem)
+    total = looks() - before
+    assert total > 10 * n  # per word: scores, sums, products, squares and additions, in two passes
+    for at in range(1, total, 11):
+        look_every(1, alarm(at))
+        with pytest.raises(Ring):
+            solver.solve(problem)
+        look_every(1)
+        np.testing.assert_array_equal(solver.solve(problem).weights, expected)
 
 
 # ---- signals -------------------------------------------------------------------------------------

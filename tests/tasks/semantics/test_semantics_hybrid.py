@@ -95,6 +95,7 @@ def test_files_and_copies(parser, tmp_path):
         ({"method": "other"}, {}),
         ({"meanings": [*file.meta["meanings"][:-1], "f("]}, {}),
         ({"meanings": ["f(a)"]}, {}),
+        ({"meanings": [*file.meta["meanings"], "f(a,b,c,d,e,g,h,i,j)"]}, {}),
         ({"always": [0]}, {}),
         ({"calls": {"of": [10**6]}}, {}),
         ({"attributes": ["a", "a"]}, {}),
