@@ -162,7 +162,7 @@ class TaskModel(ABC):
         self.result = run.result()
         self.state = self.state_after(run, passes)
         self.fingerprint = problem.fingerprint() if passes is None else 0
-        self.finish(inner_of(solver), run, weight, before)
+        self.finish(run.inner.solver if isinstance(solver, LatentSVM) else solver, run, weight, before)
         return run
 
     def is_open(self, data: Any) -> bool:
