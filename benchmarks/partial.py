@@ -1,5 +1,4 @@
-"""What is only partly known: sets of candidate labels, sequences, trees, documents at
-inner nodes.
+"""What is only partly known: sets of candidate labels, sequences, trees, documents at inner nodes.
 
     python benchmarks/partial.py [--part bags|sequences|trees|taxonomy|all] [--quick]
 

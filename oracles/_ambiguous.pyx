@@ -25,7 +25,7 @@ from libc.string cimport memset
 import numpy as np
 
 from structsvm._problem cimport Cut, Problem, Target
-from structsvm._arrays cimport array_data, ndarray
+from structsvm._arrays cimport array_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
@@ -132,7 +132,8 @@ cdef class AmbiguousProblem(Problem):
             self.labels = np.ascontiguousarray(labels, dtype=np.int32)
             self.shares = 1.0 * (bags[1] == np.repeat(self.labels, sizes))
         else:
-            self.shares = self.prior / np.repeat(np.add.reduceat(self.prior, bags[0][:-1]) if len(rows) else sizes, sizes)
+            total = np.add.reduceat(self.prior, bags[0][:-1]) if len(rows) else sizes
+            self.shares = self.prior / np.repeat(total, sizes)
         self.weight = <const double*>array_data(self.prior)
         self.q = <double*>array_data(self.shares)
         self.score = np.empty(padded(self.K))
@@ -460,7 +461,7 @@ cdef class AmbiguousProblem(Problem):
         return self.K
 
     cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
-        """With z_y = s_y + log prior_y of the candidates: q ~ exp z, and the entropy of q is less sum_y q_y log prior_y.
+        """With z_y = s_y + log prior_y of the candidates: q ~ exp z, and its entropy is less sum_y q_y log prior_y.
 
         So loss = <w, F(m)> + entropy, as that of a label that is known has it.
         """

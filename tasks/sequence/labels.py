@@ -52,7 +52,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
             raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
         if has_unlabelled(used, labels):
             flat = [None if type(label) is int and label == -1 else label for label in flat]
-            used.remove(-1)
+            used = [label for label in used if label != -1]
             found[id(None)] = None
         if not used and flat:
             raise ValueError("y tells no label of any token")

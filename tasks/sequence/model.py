@@ -316,7 +316,7 @@ class SequenceModel(CalibratedStructures):
         tokens, label_ids = data
         predicted = self.predict_tokens(tokens)
         if len(self.sets) and self.origin is None:
-            table = KnownLabels(label_ids, self.sets).table
+            table: Any = KnownLabels(label_ids, self.sets).table
             says = ~table.all(axis=1)[label_ids]
             sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
             return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
