@@ -4,21 +4,15 @@ Cuts of the mean pairwise hinge: pairs (label, count), labels ascending, counts 
 counts of labels in the bag are positive, the others negative, and they sum to 0. With m labels in the bag and r
 outside, dPsi = sum count_label Phi(x, label), and the cut's scale is 1 / (m r).
 
-The other losses see the candidates through *shares* q that sum to 1, with s_y = <w, Phi(x, y)>:
+With shares q of the candidates, which sum to 1, and s_y = <w, Phi(x, y)>, the other losses are
 
     mean, max    [1 - sum_y q_y s_y]_+ + sum_{z not in Y} [1 + s_z]_+
-    log          log sum_k exp s_k - sum_y q_y s_y
+    log          log sum_k exp s_k - log sum_{y in Y} prior_y exp s_y
 
-"mean" has its q from the weights of the candidates, for good. "max" and "log" are hinge and likelihood of the
-candidates together, minima over q: of the above, and of
-
-    log sum_k exp s_k - sum_y q_y s_y + sum_y q_y log (q_y / prior_y)
-        >= log sum_k exp s_k - log sum_{y in Y} prior_y exp s_y,
-
-with equality where all of q is on the best candidate, or q_y ~ prior_y exp s_y (`share_out`). Cuts of hinges: whether
-the first one is active, 0 or 1, then the labels z whose hinges are, ascending. Moments of the likelihood: m_k, the
-probability of each label, with F(m) = sum_k m_k Phi(x, k) - (sum_k m_k) sum_y q_y Phi(x, y). Neither holds q:
-a point of the dual is one for all shares.
+"mean" has its q from the weights of the candidates; with "max" all of q is on one candidate, the completion of an
+example whose bag says in part which label is right. Cuts of hinges: whether the first one is active, 0 or 1, then the
+labels z whose hinges are, ascending; they do not hold q. Moments of "log", which completes by the distribution over the
+candidates: m_k, the probability of each label less its share q_k ~ prior_k exp s_k.
 
 A problem of `DenseRows` keeps its weights as `by_attributes` of `structsvm.features.dense` lays them out, a row of
 features per label; all others have a row of labels per feature.
@@ -30,8 +24,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from structsvm._problem cimport Cut, Problem
-from structsvm._arrays cimport array_data, ndarray
+from structsvm._problem cimport Cut, Problem, Target
+from structsvm._arrays cimport array_data
 from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
@@ -91,8 +85,8 @@ cdef class AmbiguousProblem(Problem):
     cdef readonly object rows
     cdef readonly object bags
     cdef readonly object prior      # weights of the candidates, the greatest of each bag 1
-    cdef readonly object shares     # q, an entry per candidate
-    cdef readonly object constants  # sum_y q_y log (q_y / prior_y), an entry per example
+    cdef readonly object labels     # of "max" the completions, -1 before; None for other losses
+    cdef object shares              # q, an entry per candidate
     cdef BagLoss loss
     cdef Py_ssize_t K
     cdef const int64_t* indptr      # NULL: dense rows
@@ -110,10 +104,11 @@ cdef class AmbiguousProblem(Problem):
     cdef int32_t[::1] words         # (2 K,)
     cdef double[::1] amount         # (K,): of labels, in `add_to` and `spread`
     cdef float[::1] chances         # (K,) and padding, in `c_expect`
+    cdef int32_t word               # of `c_complete`
     cdef object memory              # room for K items
     cdef bags_item* items
 
-    def __init__(self, oracle, rows, bags, prior=None, shares=None, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, rows, bags, prior=None, labels=None, *, rescaling="margin", penalty="linear"):
         self.K = oracle.n_labels
         self.loss = BAG_LOSSES[oracle.bag_loss]
         is_dense = isinstance(rows, DenseRows)
@@ -130,8 +125,15 @@ cdef class AmbiguousProblem(Problem):
         self.bag_indptr = <const int64_t*>array_data(bags[0])
         self.bag_labels = <const int32_t*>array_data(bags[1])
         self.prior = np.ones(len(bags[1])) if prior is None else prior
-        self.shares = self.priors() if shares is None else shares
-        self.constants = np.zeros(len(rows))
+        sizes = np.diff(bags[0])
+        if self.loss == MAX:
+            if labels is None:
+                labels = np.where(sizes == 1, bags[1][bags[0][:-1]], np.int32(-1)) if len(rows) else np.empty(0)
+            self.labels = np.ascontiguousarray(labels, dtype=np.int32)
+            self.shares = 1.0 * (bags[1] == np.repeat(self.labels, sizes))
+        else:
+            total = np.add.reduceat(self.prior, bags[0][:-1]) if len(rows) else sizes
+            self.shares = self.prior / np.repeat(total, sizes)
         self.weight = <const double*>array_data(self.prior)
         self.q = <double*>array_data(self.shares)
         self.score = np.empty(padded(self.K))
@@ -145,18 +147,21 @@ cdef class AmbiguousProblem(Problem):
 
     @property
     def offers(self):
-        return frozenset({"expectations"} if self.loss == LOG else {"constraints"})
-
-    def priors(self):
-        """The weights of the candidates as a distribution for each bag: an entry per candidate."""
-        sizes = np.diff(self.bags[0])
-        return self.prior / np.repeat(np.add.reduceat(self.prior, self.bags[0][:-1]) if len(sizes) else sizes, sizes)
+        is_open = np.diff(self.bags[0]).max(initial=1) > 1
+        if self.loss == LOG:
+            return frozenset({"expectations", "marginals"} if is_open else {"expectations"})
+        if self.loss != MAX:
+            return frozenset({"constraints"})
+        if self.labels.min(initial=0) < 0:
+            return frozenset({"completions", "expectations", "marginals"})
+        return frozenset({"completions", "constraints"})
 
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         indptr, labels = self.bags
         entries = slice(indptr[start], indptr[stop])
         bags = indptr[start:stop + 1] - indptr[start], labels[entries]
-        return self.oracle, self.rows[start:stop], bags, self.prior[entries], self.shares[entries]
+        completed = None if self.labels is None else self.labels[start:stop]
+        return self.oracle, self.rows[start:stop], bags, self.prior[entries], completed
 
     def to_oracle(self, w):
         """Weights of this problem as its oracle has them."""
@@ -170,6 +175,8 @@ cdef class AmbiguousProblem(Problem):
 
     def fingerprint(self):
         own = [] if self.loss == PAIRWISE else [self.prior]
+        if self.loss in (MAX, LOG):  # whose training states were others in 0.1.0
+            own.append(np.ones(1))
         return checksum([*self.oracle.rows(self.rows).arrays, *self.bags, *own])
 
     def structure_fingerprint(self):
@@ -188,6 +195,14 @@ cdef class AmbiguousProblem(Problem):
             return False
         for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
             if self.weight[e] != 1.0:
+                return False
+        return True
+
+    cdef bint is_open(self, Py_ssize_t i) noexcept nogil:
+        """Whether "max" has yet to complete example i."""
+        cdef Py_ssize_t e
+        for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+            if self.q[e] > 0.0:
                 return False
         return True
 
@@ -246,6 +261,9 @@ cdef class AmbiguousProblem(Problem):
         cdef Py_ssize_t m = self.size_of_bag(i), k, n = 0
         cdef int64_t pairs = 0
         cdef double loss = 0.0
+        if self.loss == MAX and self.is_open(i):
+            with gil:
+                raise ValueError(f"the label of example {self.first + i} is known in part: train with LatentSVM")
         poll((self.entries(i) + 16) * self.K // 4)
         self.fill(i, <const double*>w)
         if self.loss != PAIRWISE:
@@ -411,14 +429,44 @@ cdef class AmbiguousProblem(Problem):
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>(self.entries(i) * self.K)
 
-    # ---- expectations and shares ----------------------------------------------------------------
+    # ---- completions ------------------------------------------------------------------------------
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        """The candidate of the highest score, the first of several."""
+        cdef Py_ssize_t e, best = self.bag_indptr[i]
+        target.words = &self.word
+        target.n_words = 1
+        if self.size_of_bag(i) > 1 and not self.says_nothing(i):
+            poll((self.entries(i) + 16) * self.K // 4)
+            self.fill(i, <const double*>w)
+            for e in range(best + 1, self.bag_indptr[i + 1]):
+                if self.score[self.bag_labels[e]] > self.score[self.bag_labels[best]]:
+                    best = e
+        self.word = self.bag_labels[best]
+        return 0
+
+    @property
+    def targets(self):
+        return np.arange(self.n_samples + 1), self.labels
+
+    def with_targets(self, targets):
+        cdef Problem problem = AmbiguousProblem(self.oracle, self.rows, self.bags, self.prior, targets[1],
+                                                **self.formulation)
+        problem.first = self.first
+        return problem
+
+    # ---- expectations -------------------------------------------------------------------------------
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
         return self.K
 
     cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
-        cdef Py_ssize_t k
-        cdef double top, mean, total
+        """With z_y = s_y + log prior_y of the candidates: q ~ exp z, and its entropy is less sum_y q_y log prior_y.
+
+        So loss = <w, F(m)> + entropy, as that of a label that is known has it.
+        """
+        cdef Py_ssize_t k, e, first = self.bag_indptr[i], end = self.bag_indptr[i + 1]
+        cdef double top, mean, total, z, high = -INFINITY, inside = 0.0, mean_inside = 0.0
         poll((self.entries(i) + 32) * self.K // 4)
         self.fill(i, <const double*>w)
         loss[0] = entropy[0] = 0.0
@@ -431,83 +479,49 @@ cdef class AmbiguousProblem(Problem):
         for k in range(self.K, self.chances.shape[0]):
             self.chances[k] = -INFINITY
         total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
-        loss[0] = top + log(total) - self.shared_score(i)
-        entropy[0] = max(log(total) - mean / total, 0.0)
+        for e in range(first, end):
+            high = max(high, self.score[self.bag_labels[e]] + log(self.weight[e]))
+        for e in range(first, end):
+            z = self.score[self.bag_labels[e]] + log(self.weight[e]) - high
+            self.amount[self.bag_labels[e]] = exp(z)
+            inside += self.amount[self.bag_labels[e]]
+            mean_inside += self.amount[self.bag_labels[e]] * (self.score[self.bag_labels[e]] - high)
+        loss[0] = top + log(total) - high - log(inside)
+        entropy[0] = log(total) - mean / total - log(inside) + mean_inside / inside
+        if end - first == 1:
+            loss[0], entropy[0] = max(loss[0], 0.0), max(entropy[0], 0.0)
         if m != NULL:
             for k in range(self.K):
                 m[k] = <float>(self.chances[k] / total)
+            for e in range(first, end):
+                m[self.bag_labels[e]] -= <float>(self.amount[self.bag_labels[e]] / inside)
         return 0
 
-    cdef double spread(self, Py_ssize_t i, const float* m, double coef) noexcept nogil:
-        """amount = coef times the coefficients of the labels in F(m); returns their square."""
-        cdef Py_ssize_t k, e
-        cdef double mass = 0.0, total = 0.0
+    cdef double spread(self, const float* m, double coef) noexcept nogil:
+        """amount = coef m; returns its square."""
+        cdef Py_ssize_t k
+        cdef double total = 0.0
         for k in range(self.K):
-            mass += m[k]
             self.amount[k] = coef * m[k]
-        for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
-            self.amount[self.bag_labels[e]] -= coef * mass * self.q[e]
-        for k in range(self.K):
             total += self.amount[k] * self.amount[k]
         return total
 
     cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* w) except? -1 nogil:
         cdef Py_ssize_t k
         cdef double total = 0.0
-        self.spread(i, m, 1.0)
         for k in range(self.K):
-            total += self.amount[k] * self.score[k]
+            total += m[k] * self.score[k]
         return total
 
     cdef double c_moments_square(self, Py_ssize_t i, const float* m) except? -1 nogil:
-        return self.spread(i, m, 1.0) * self.square(i)
+        return self.spread(m, 1.0) * self.square(i)
 
     cdef int c_moments_add(self, Py_ssize_t i, const float* m, double coef, bint again, void* w) except -1 nogil:
-        self.spread(i, m, coef)
+        self.spread(m, coef)
         self.add_amounts(i, <double*>w)
         return 0
 
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
-        self.spread(i, m, coef)
+        self.spread(m, coef)
         self.add_amounts(i, w)
         return 0
-
-    def share_out(self, w):
-        """Make the shares those of least loss under weights `w`, in place.
-
-        "max": the candidate of the highest score (the first of several); "log": q_y = prior_y exp s_y / sum of these.
-        The dual point of a state stays one of the problem, its weights and objective do not: see `State.settle`.
-        """
-        cdef ndarray weights = self._check_weights(w)
-        cdef const double* first = <const double*>array_data(weights)
-        cdef double[::1] constants = self.constants
-        cdef Py_ssize_t i
-        with nogil:
-            for i in range(self.n_samples):
-                poll((self.entries(i) + 16) * self.K // 4)
-                self.fill(i, first)
-                constants[i] = self.complete_one(i)
-        self.at_hand = -1
-
-    cdef double complete_one(self, Py_ssize_t i) noexcept nogil:
-        """Fill q of example i from the scores at hand; returns its constant."""
-        cdef Py_ssize_t e, first = self.bag_indptr[i], end = self.bag_indptr[i + 1], best = first
-        cdef double top, total = 0.0, constant = 0.0
-        if self.says_nothing(i):
-            return 0.0
-        for e in range(first, end):
-            self.q[e] = self.score[self.bag_labels[e]] + (log(self.weight[e]) if self.loss == LOG else 0.0)
-            if self.q[e] > self.q[best]:
-                best = e
-        top = self.q[best]
-        for e in range(first, end):
-            if self.loss == LOG:
-                self.q[e] = exp(self.q[e] - top)
-            else:
-                self.q[e] = e == best
-            total += self.q[e]
-        for e in range(first, end):
-            self.q[e] /= total
-            if self.q[e] > 0.0 and self.loss == LOG:
-                constant += self.q[e] * (log(self.q[e]) - log(self.weight[e]))
-        return constant

@@ -117,7 +117,7 @@ cdef class GreedyProblem(Problem):
         if known is not None:
             structure.check_known(tokens, known)
             longest = max(int(tokens.lengths.max(initial=0)), 1)
-            self.allowed = structure.allowed_of(known.table)
+            self.allowed = structure.allowed_of(known.weights)
             self.init = np.empty((longest, structure.stride), dtype=np.float32)
             self.path = np.empty(longest, dtype=np.int32)
             self.sequence = np.repeat(np.arange(len(tokens), dtype=np.int32), tokens.lengths)

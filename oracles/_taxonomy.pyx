@@ -17,7 +17,7 @@ those ancestors that its base does not have.
 A cut is written as the number of its output.
 """
 
-from libc.math cimport INFINITY, log, sqrt
+from libc.math cimport INFINITY, exp, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -555,6 +555,7 @@ cdef class TaxonomyProblem(Problem):
     cdef const int32_t[::1] which       # the set of each document's candidates; empty where all is known
     cdef const int64_t[::1] bounds      # of the sets
     cdef const int32_t[::1] candidates
+    cdef const double[::1] log_weights      # of candidates
     cdef Lattice lattice                # of this thread
     cdef bint from_matrix
     cdef NodeLoss node_loss
@@ -591,7 +592,8 @@ cdef class TaxonomyProblem(Problem):
         self.known = known
         if known is not None:
             structure.check_candidates(documents, known)
-            self.which, self.bounds, self.candidates = known
+            self.which, self.bounds, self.candidates = known[:3]
+            self.log_weights = np.zeros(len(known.outputs)) if known.weights is None else np.log(known.weights)
         self.from_matrix = structure.loss_matrix is not None
         self.matrix = np.empty((0, 0), dtype=np.float32) if structure.loss_matrix is None else structure.loss_matrix
         self.node_loss = NODE_LOSSES[structure.loss_name] if structure.loss_matrix is None else LOSS_ZERO_ONE
@@ -619,7 +621,7 @@ cdef class TaxonomyProblem(Problem):
     @property
     def offers(self):
         if len(self.labels) and self.labels.min() < 0:
-            return frozenset({"completions"})
+            return frozenset({"completions", "expectations", "marginals"})
         return frozenset({"constraints", "expectations", "completions"})
 
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
@@ -727,16 +729,16 @@ cdef class TaxonomyProblem(Problem):
 
     # ---- the distribution over outputs ------------------------------------------------------------
 
-    # Moments: sum_k p_k L(k) - L(true), a number per attribute, and the padding.
+    # Moments: sum_k p_k L(k) - L(true), a number per attribute, and the padding. Of an output known in part: less
+    # sum_k q_k L(k) over the candidates, q_k ~ v_k exp s_k with their weights v, whose log-sum is the loss's; and the
+    # entropy of q is less sum_k q_k log v_k.
 
     cdef Py_ssize_t c_moments(self, Py_ssize_t i) noexcept nogil:
         return self.decoder.u.shape[0]
 
     cdef int c_expect(self, Py_ssize_t i, const void* w, float* m, double* loss, double* entropy) except -1 nogil:
-        cdef Py_ssize_t k, g = self.gold[i], n = self.attributes.n_outputs
-        cdef double top, mean, total
-        if g < 0:
-            self.unknown(i)
+        cdef Py_ssize_t k, e, g = self.gold[i], n = self.attributes.n_outputs, first = 0, end = 0
+        cdef double top, mean, total, high, inside = 1.0, mean_inside = 0.0
         poll(self.decoder.work(i) + 2 * n)
         self.decoder.fill(i, <const float*>w)
         self.at_hand = i
@@ -746,14 +748,30 @@ cdef class TaxonomyProblem(Problem):
         for k in range(n, self.chances.shape[0]):
             self.chances[k] = -INFINITY
         total = KERNELS.dense_exponentials(&self.chances[0], self.chances.shape[0], &top, &mean)
-        loss[0] = top + log(total) - self.scores[g]
-        if loss[0] < 0.0:
-            loss[0] = 0.0
-        entropy[0] = max(log(total) - mean / total, 0.0)
+        if g >= 0:
+            high = self.scores[g]
+        else:
+            first, end, high = self.bounds[self.which[i]], self.bounds[self.which[i] + 1], -INFINITY
+            inside = 0.0
+            for e in range(first, end):
+                high = max(high, self.scores[self.candidates[e]] + self.log_weights[e])
+            for e in range(first, end):
+                k = self.candidates[e]
+                mean_inside += exp(self.scores[k] + self.log_weights[e] - high) * (self.scores[k] - high)
+                inside += exp(self.scores[k] + self.log_weights[e] - high)
+        loss[0] = top + log(total) - high - log(inside)
+        entropy[0] = log(total) - mean / total - log(inside) + mean_inside / inside
+        if g >= 0:
+            loss[0], entropy[0] = max(loss[0], 0.0), max(entropy[0], 0.0)
         if m != NULL:
             memset(m, 0, self.decoder.u.shape[0] * sizeof(float))
-            k = self.attributes.position[g]
-            self.of_positions[k + 1] = -<double>self.attributes.scale[k]
+            if g >= 0:
+                k = self.attributes.position[g]
+                self.of_positions[k + 1] = -<double>self.attributes.scale[k]
+            for e in range(first, end):
+                k = self.attributes.position[self.candidates[e]]
+                self.of_positions[k + 1] -= (exp(self.scores[self.candidates[e]] + self.log_weights[e] - high) / inside
+                                             * self.attributes.scale[k])
             self.attributes.expectation(&self.chances[0], 1.0 / total, &self.of_positions[0], m)
         return 0
 
@@ -865,7 +883,9 @@ cdef class TaxonomyProblem(Problem):
         return self.decoder.cost(i)
 
     def fingerprint(self):
-        labels, sets = (self.labels, ()) if self.known is None else (self.known.which, self.known[1:])
+        labels, sets = self.labels, ()
+        if self.known is not None:
+            labels, sets = self.known.which, [array for array in self.known[1:] if array is not None]
         losses = np.array([<int>self.node_loss, self.decoder.documents.fingerprint(labels)])
         return checksum([losses, self.matrix, *self.attributes.arrays, *sets])
 

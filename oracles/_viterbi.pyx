@@ -306,7 +306,8 @@ cdef class ChainProblem(Problem):
     cdef const int32_t[::1] which       # what is known of each token; the label where `known` is None
     cdef const int32_t[::1] judge       # of each token the row of the losses of its labels
     cdef const uint8_t[::1] is_open     # sequences that are known in part and not completed; or empty
-    cdef float[::1] allowed             # rows of 0 and -inf, by `which`
+    cdef float[::1] allowed             # rows of 0 and -inf, or of logarithms of weights, by `which`
+    cdef bint is_weighted
     cdef float[::1] masked              # a lattice in which only what agrees may stand
     cdef float[::1] agreeing            # the moments of what agrees; made when first asked for
     cdef float[::1] loss_rows
@@ -344,8 +345,9 @@ cdef class ChainProblem(Problem):
         self.known = known
         self.is_open, self.agreeing = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.float32)
         if known is not None:
-            structure.check_known(tokens, known)
-            self.allowed = structure.allowed_of(known.table).ravel()
+            self.is_weighted = known.sets.dtype != bool
+            structure.check_known(tokens, known, self.rescaling == RESCALE_NONE)
+            self.allowed = structure.allowed_of(known.weights).ravel()
             self.masked = np.empty(max(longest, 1) * self.chain.stride, dtype=np.float32)
             if labels is None:
                 self.is_open = known.is_open(tokens.offsets).view(np.uint8)
@@ -785,9 +787,24 @@ cdef class ChainProblem(Problem):
         if loss[0] < 0.0:
             loss[0] = 0.0
         if m != NULL:
+            if self.is_weighted:
+                entropy[0] -= self.mean_weight(i)
             for k in range(n):
                 m[k] -= self.agreeing[k]
         return 0
+
+    cdef double mean_weight(self, Py_ssize_t i) noexcept nogil:
+        """The expectation, under what agrees, of the logarithm of its weight: a constant part of its log-sum."""
+        cdef Py_ssize_t first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first, stride = self.chain.stride
+        cdef Py_ssize_t t, c
+        cdef const float* row
+        cdef double total = 0.0
+        for t in range(T):
+            row = &self.allowed[self.which[first + t] * stride]
+            for c in range(self.chain.K):
+                if self.agreeing[t * stride + c] > 0.0:
+                    total += <double>self.agreeing[t * stride + c] * row[c]
+        return total
 
     cdef double c_moments_dot(self, Py_ssize_t i, const float* m, const void* weights) except? -1 nogil:
         cdef Py_ssize_t stride = self.chain.stride, first = self.chain.offsets[i], T = self.chain.offsets[i + 1] - first

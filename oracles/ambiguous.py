@@ -238,6 +238,11 @@ class AmbiguousOracle(Oracle):
         """0 for a label of the bag, else 1."""
         return float(y not in y_true)
 
+    def complete(self, x: Any, known: Any, w: Any) -> int:
+        """The candidate of the highest score, the first of several."""
+        scores = self.scores(x if is_sparse(x) else np.asarray(x)[None, :], w)[0]
+        return max(sorted(known), key=lambda label: float(scores[label]))
+
     def argmax(self, x: Any, w: Any, y_true: Any = None, rescaling: Any = None) -> int:
         """The label of the highest score; the maximising corner of a bag is no label, and comes through `bind`."""
         if y_true is not None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens
-from structsvm.protocol import Oracle
+from structsvm.protocol import Oracle, UnsupportedFormulation
 from structsvm.structures._labels import LabelDecoder
 
 
@@ -22,12 +22,12 @@ class KnownLabels(NamedTuple):
     ----------
     which : int32 array of shape (n_tokens,)
         Of each token its label, or n_labels and the number of the set that its label is of.
-    sets : bool array of shape (n_sets, n_labels)
-        The labels of each set.
+    sets : bool or float64 array of shape (n_sets, n_labels)
+        The labels of each set; or their weights, the greatest of each set 1, 0 for what may not stand.
     """
 
     which: NDArray[np.int32]
-    sets: NDArray[np.bool_]
+    sets: NDArray[Any]
 
     @classmethod
     def of(cls, Y: Any, tokens: Tokens, n_labels: int) -> tuple[NDArray[Any] | None, KnownLabels | None]:
@@ -64,7 +64,12 @@ class KnownLabels(NamedTuple):
     @property
     def table(self) -> NDArray[np.bool_]:
         """The labels that may stand at a token, by its number in `which`: those of a label, then the sets."""
-        return np.concatenate([np.eye(self.sets.shape[1], dtype=bool), self.sets])
+        return self.weights > 0.0
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Their weights."""
+        return np.concatenate([np.eye(self.sets.shape[1]), self.sets])
 
     def is_open(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which sequences, none of them empty, have a token whose label is not known."""
@@ -155,10 +160,11 @@ class LabelChain(Oracle):
         rows[:, : self.n_labels] = np.where(sets, costs, np.inf).min(axis=1)[:, None] * ~sets
         return rows.ravel()
 
-    def allowed_of(self, sets: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Rows of 0 and -inf of the labels of sets."""
-        rows = np.tile(self.padding_row, (len(sets), 1))
-        rows[:, : self.n_labels][~sets] = -np.inf
+    def allowed_of(self, weights: NDArray[Any]) -> NDArray[np.float32]:
+        """The logarithms of weights of labels (True: 1), row by row: 0, less, or -inf."""
+        rows = np.tile(self.padding_row, (len(weights), 1))
+        with np.errstate(divide="ignore"):
+            rows[:, : self.n_labels] = np.log(weights)
         return rows
 
     def without_masks(self) -> Self:
@@ -219,12 +225,20 @@ class LabelChain(Oracle):
             places += [(i, t) for i in here[lost].tolist()]
         return min(places, default=None)
 
-    def check_known(self, tokens: Tokens, known: KnownLabels) -> None:
+    def check_known(self, tokens: Tokens, known: KnownLabels, takes_weights: bool = False) -> None:
         """Raise ValueError unless what is known is of these labels and tokens, and agrees with the masks."""
         n = self.n_labels + len(known.sets)
-        if known.sets.shape[1:] != (self.n_labels,) or known.sets.dtype != bool or not known.sets.any(axis=1).all():
+        if known.sets.dtype == np.float64 and not takes_weights:
+            raise UnsupportedFormulation("weights of labels need exact inference and the log loss: margins have none")
+        if (
+            known.sets.shape[1:] != (self.n_labels,)
+            or known.sets.dtype not in (bool, np.float64)
+            or not known.sets.any(axis=1).all()
+            or not ((known.sets >= 0.0) & (known.sets <= 1.0)).all()
+        ):
             raise ValueError(
-                f"the sets of labels must be a boolean array (n_sets, {self.n_labels}), none of them empty"
+                f"the sets of labels must be a boolean array (n_sets, {self.n_labels}), none of them empty, or of "
+                "float64 weights from 0 to 1"
             )
         if known.which.shape != (tokens.n_tokens,) or known.which.dtype != np.int32:
             raise ValueError(f"what is known must be {tokens.n_tokens} numbers of labels or sets, int32")

@@ -474,7 +474,8 @@ class HybridTrees:
         steps.reverse()
         nodes: list[tuple[str, int, list[int]]] = []
         following = iter(steps)
-        # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, and the slot it fills.
+        # Of each node on the way down: its unit or copy, words, arguments by slot, items still to come, the slot it
+        # fills.
         open_nodes: list[tuple[Any, list[int], dict[int, Meaning], list[Any], int]] = []
         slot = ROOT
         while True:

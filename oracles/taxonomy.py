@@ -14,7 +14,7 @@ from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import encode_rows, is_sparse
 from structsvm.features.tokens import Tokens
 from structsvm.oracles._taxonomy import DenseDecoder, OutputAttributes, TaxonomyDecoder, TaxonomyProblem
-from structsvm.protocol import Oracle, Penalty, Rescaling
+from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures._lattice import NODE_LOSSES
 from structsvm.structures.taxonomy import Taxonomy
 
@@ -37,16 +37,30 @@ class Candidates(NamedTuple):
         Where each set begins in `outputs`.
     outputs : ndarray of int32
         Ascending in each set.
+    weights : ndarray of float64, or None
+        Of `outputs`, the greatest of each set 1. None: they are equal.
     """
 
     which: NDArray[np.int32]
     bounds: NDArray[np.int64]
     outputs: NDArray[np.int32]
+    weights: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, sets: list[Any], which: ArrayLike | None = None) -> Self:
-        """From sets of output indices: one per document, or those that `which` has the numbers of."""
+        """From sets of output indices: one per document, or those that `which` has the numbers of.
+
+        A dict from indices to weights is a set whose members are not equally likely.
+        """
         members = [np.unique(np.asarray(list(outputs))) for outputs in sets]
+        weights = None
+        if any(isinstance(one, dict) for one in sets):
+            parts = [
+                np.array([one[k] for k in outputs.tolist()]) if isinstance(one, dict) else np.ones(len(outputs))
+                for one, outputs in zip(sets, members, strict=True)
+            ]
+            with np.errstate(divide="ignore", invalid="ignore"):  # `check_candidates` refuses what comes of it
+                weights = np.concatenate([part / part.max(initial=0.0) for part in parts])
         for k, outputs in enumerate(members):
             if not len(outputs) or outputs.dtype.kind not in "iu":
                 what = "empty" if not len(outputs) else f"of {outputs.dtype}"
@@ -55,6 +69,7 @@ class Candidates(NamedTuple):
             np.asarray(np.arange(len(sets)) if which is None else which, dtype=np.int32),
             np.concatenate([[0], np.cumsum([len(outputs) for outputs in members])]).astype(np.int64),
             np.concatenate([np.empty(0, np.int32), *members]).astype(np.int32),
+            weights,
         )
 
     def rows(self, part: Any) -> Self:
@@ -223,14 +238,17 @@ class TaxonomyOracle(Oracle):
         """Bind training documents; see `Oracle.bind`.
 
         X is `Tokens`, `DenseRows`, a matrix or a list of rows; Y the indices of their outputs. Where these are known in
-        part, an entry is a set of indices, or Y is `Candidates`. The problem of `DenseRows` has its weights in another
-        order: `TaxonomyProblem.to_oracle` returns them in that of the oracle.
+        part, an entry is a set of indices, or a dict from them to weights, or Y is `Candidates`. The problem of
+        `DenseRows` has its weights in another order: `TaxonomyProblem.to_oracle` returns them in that of the oracle.
         """
         self.check_formulation(rescaling, penalty)
         known = Y if isinstance(Y, Candidates) else None
         is_plain = isinstance(Y, np.ndarray) and Y.dtype != object
-        if known is None and not is_plain and any(isinstance(y, (set, frozenset)) for y in Y):
-            known = Candidates.of([y if isinstance(y, (set, frozenset)) else (y,) for y in Y])
+        sets = (set, frozenset, dict)
+        if known is None and not is_plain and any(isinstance(y, sets) for y in Y):
+            known = Candidates.of([y if isinstance(y, sets) else (y,) for y in Y])
+        if known is not None and known.weights is not None and rescaling is not None:
+            raise UnsupportedFormulation("weights of candidates need the log loss: a margin has none for them")
         if known is not None:
             Y = known.whole
             if (Y >= 0).all():
@@ -325,9 +343,10 @@ class TaxonomyOracle(Oracle):
 
     def check_candidates(self, documents: Tokens | DenseRows, known: Candidates) -> None:
         """Raise ValueError unless there is a set of outputs for each document."""
-        which, bounds, outputs = known
-        if [array.dtype for array in known] != [np.int32, np.int64, np.int32] or not all(
-            array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned for array in known
+        which, bounds, outputs, weights = known
+        arrays = (which, bounds, outputs)
+        if [array.dtype for array in arrays] != [np.int32, np.int64, np.int32] or not all(
+            array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned for array in arrays
         ):
             raise ValueError("candidates must be contiguous arrays of int32, int64 and int32")
         if len(which) != len(documents):
@@ -338,6 +357,12 @@ class TaxonomyOracle(Oracle):
             raise ValueError(f"sets of candidates lie in {which.min()}..{which.max()}, expected 0..{len(bounds) - 2}")
         if len(outputs) and not 0 <= outputs.min() <= outputs.max() < self.n_outputs:
             raise ValueError(f"candidates lie in {outputs.min()}..{outputs.max()}, expected 0..{self.n_outputs - 1}")
+        if weights is not None and not (
+            weights.dtype == np.float64
+            and weights.shape == outputs.shape
+            and ((weights > 0.0) & (weights <= 1.0)).all()
+        ):
+            raise ValueError(f"weights of candidates must be {len(outputs)} float64 numbers > 0, at most 1")
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features values; raises ValueError."""

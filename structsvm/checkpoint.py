@@ -151,7 +151,7 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     base = np.asarray(state.get("base"))  # one that is not sound is an error of `set_state`
     is_sound = base.dtype == np.float64 and base.shape == (problem.n_features,) and np.isfinite(base).all()
     run = solver.start(problem, sample_weight=sample_weight, **{"base": base} if is_sound else {})
-    if kind_of(state) != run.state.kind:
+    if kind_of(state) not in run.kinds:
         return None
     try:
         run.set_state(state, adapt=True)
@@ -265,7 +265,7 @@ RUN: Table = {
         "latent_targets": Array("i8", (1,)),
     }),
 }  # fmt: skip
-# What w is solved around; of bags, the weights of their shares, and C.
+# What w is solved around; and what states of bags had in 0.1.0.
 _AROUND: Table = optional({
     "base": Array("f8", ("n_features",)),
     "completed": Array("f8", ("n_features",)),

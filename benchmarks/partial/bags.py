@@ -1,4 +1,4 @@
-"""Sets of candidate labels: the losses of `AmbiguousClassifier` beside CLPL, naive training, PL-kNN and IPAL."""
+"""Sets of candidate labels: the losses of `AmbiguousClassifier` beside CLPL, naive training, PL-kNN, IPAL and SURE."""
 
 from __future__ import annotations
 
@@ -141,11 +141,81 @@ class Ipal(Neighbours):
         return np.array(found)
 
 
+class Sure:
+    """SURE (Feng and An 2019): kernel ridge regression on confidences p of candidates, which solve in turn
+
+        min_p |p - f(x)|^2 - strength max_y p_y,  p of the candidates and summing to 1:
+
+    the best of the projections of f + strength / 2 e_y. Width: the mean distance, as published; strength and ridge by
+    the share of predictions among the candidates on a fifth of the training rows.
+    """
+
+    grid = tuple((strength, ridge) for strength in (0.05, 0.3, 1.0) for ridge in (0.005, 0.05, 0.5))
+    rounds = 30
+
+    def __init__(self, n_labels):
+        self.n_labels = n_labels
+
+    def fit(self, X, S):
+        held = np.random.default_rng(0).permutation(len(X)) < len(X) // 5
+
+        def share(setting):
+            predicted = self.train(X[~held], S[~held], *setting).predict(X[held])
+            return S[held][np.arange(held.sum()), predicted].mean()
+
+        return self.train(X, S, *max(self.grid, key=share))
+
+    def train(self, X, S, strength, ridge):
+        self.X, squares = X, squared_distances(X, X)
+        self.width = np.sqrt(np.maximum(squares, 0.0)).mean()
+        K = np.exp(-squares / (2.0 * self.width**2)) + 1.0  # with a constant
+        solved = np.linalg.inv(K + ridge * np.eye(len(X)))
+        p = S / S.sum(axis=1, keepdims=True)
+        for _ in range(self.rounds):
+            before, f = p, K @ (solved @ p)
+            p = confident(f, S > 0.0, strength)
+            if np.abs(p - before).max() < 1e-4:
+                break
+        self.A = solved @ p
+        return self
+
+    def predict(self, X):
+        K = np.exp(-squared_distances(X, self.X) / (2.0 * self.width**2)) + 1.0
+        return (K @ self.A).argmax(axis=1)
+
+
+def confident(f, known, strength):
+    """The confidences of least |p - f|^2 - strength max_y p_y."""
+    best, values = np.zeros_like(f), np.full(len(f), np.inf)
+    for y in range(f.shape[1]):
+        aim = f.copy()
+        aim[:, y] += 0.5 * strength
+        p = projected(np.where(known, aim, -np.inf))
+        value = ((p - f) ** 2).sum(axis=1) - strength * p[:, y]
+        better = known[:, y] & (value < values)
+        best[better], values[better] = p[better], value[better]
+    return best
+
+
+def projected(rows):
+    """The points nearest to rows whose numbers are at least 0 and sum to 1; -inf stays 0."""
+    ordered = -np.sort(-rows, axis=1)
+    count = np.arange(1, rows.shape[1] + 1)
+    excess = (np.cumsum(np.where(np.isfinite(ordered), ordered, 0.0), axis=1) - 1.0) / count
+    n = np.where(np.isfinite(ordered), ordered > excess, False).sum(axis=1)
+    return np.maximum(rows - excess[np.arange(len(rows)), n - 1][:, None], 0.0)
+
+
+def squared_distances(X, Z):
+    return (X**2).sum(axis=1)[:, None] + (Z**2).sum(axis=1) - 2.0 * X @ Z.T
+
+
 PEERS = {
     "CLPL (Cour and others)": Clpl,
     "naive: one label against the rest": Naive,
     "PL-kNN": Neighbours,
     "IPAL": Ipal,
+    "SURE": Sure,
 }
 
 

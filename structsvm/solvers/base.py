@@ -71,6 +71,7 @@ class Run:
     has_dual = False
     dual_before = 0.0
     least_passes = 0  # over each C on the path to one
+    carries = True  # whether a run with another C goes on from this one on that path
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         self.solver, self.problem, self.state, self.schedule, self.C = solver, problem, state, schedule, C
@@ -158,6 +159,11 @@ class Run:
     def n_support(self) -> int:
         """Support vectors; 0 where there are none."""
         return 0
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of states that the run can resume from."""
+        return {self.state.kind}
 
     def result(self) -> Result:
         """Return the `Result` as of now."""
@@ -480,6 +486,7 @@ class DualSolver(Solver):
     deterministic: bool = True
 
     needs = frozenset({"constraints"})
+    state_kind = "dual"  # of `state_on`
     run_type: type[DualRun] = DualRun
 
     _constraints = Solver._constraints | {

@@ -99,7 +99,9 @@ class ConditionalLikelihood(DualSolver):
     rescaling = None
     penalty = "linear"
     needs = frozenset({"expectations"})
+    state_kind = "expectations"
     run_type = LikelihoodRun
+    marginal_type: type[DualRun] = MarginalRun
     usual_passes = 16
 
     _constraints = Solver._constraints | {
@@ -138,7 +140,7 @@ class ConditionalLikelihood(DualSolver):
         return self.usual_passes if self.tol is None else 1000
 
     def run_type_on(self, problem: Any) -> type[DualRun]:
-        return MarginalRun if "marginals" in problem.offers else self.run_type
+        return self.marginal_type if "marginals" in problem.offers else self.run_type
 
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         return ExpectationState(problem, C, seed=seed_from(self.random_state), base=base)

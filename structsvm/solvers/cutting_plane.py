@@ -161,6 +161,10 @@ class CuttingPlane(DualSolver):
         if self.form == "one_slack" and self.optimize != "round":
             raise ValueError("form='one_slack' has one constraint per round: leave optimize='round'")
 
+    @property
+    def state_kind(self) -> str:  # type: ignore[override]
+        return "dual" if self.form == "n_slack" else "one_slack"
+
     def state_on(self, problem: Any, C: Any, base: Any) -> Any:
         if self.form == "n_slack":
             return super().state_on(problem, C, base)

@@ -23,11 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
+from structsvm.checkpoint import kind_of
 from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
 from structsvm.parameters import Interval, Kind, Options, seed_from, validate
 from structsvm.result import Result, relative_gap
 from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
+from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.larank import LaRank
 
 # Random weights under which the first completions are found, each for its share of the examples.
@@ -62,7 +64,11 @@ class LatentRun(DualRun):
         Theirs on the completed problem; infinite in the first round.
     chosen : ndarray of bool, or None
         The examples that take part; None: all.
+    is_soft : bool
+        Whether this round is that of the likelihood of what is known, whose weights complete all examples.
     """
+
+    least_passes = 30  # over each C on the path to one, unless the rounds end before
 
     problem: Any = of_inner("problem")
     state: Any = of_inner("state")
@@ -77,6 +83,7 @@ class LatentRun(DualRun):
     dual: Any = of_inner("dual")
     dual_before: Any = of_inner("dual_before")
     use_average: Any = of_inner("use_average")
+    has_dual: Any = of_inner("has_dual")
 
     def __init__(self, solver: Any, known: Any, sample_weight: Any, base: Any) -> None:
         self.solver, self.known, self.sample_weight, self.base = solver, known, sample_weight, base
@@ -86,8 +93,12 @@ class LatentRun(DualRun):
         self.chosen: Any = None
         self.stays = False  # whether `under` is better than what the round has found
         begin = time.perf_counter()
-        problem, self.chosen = self._first_problem()
-        self.inner = self._inner(problem)
+        self.is_soft = base is None and solver.is_soft_on(known)
+        if self.is_soft:
+            self.inner = self._soft()
+        else:
+            problem, self.chosen = self._first_problem()
+            self.inner = self._inner(problem)
         self.seconds = time.perf_counter() - begin
 
     # ---- the first completions ------------------------------------------------------------------
@@ -132,6 +143,14 @@ class LatentRun(DualRun):
         grown[np.argsort(order, kind="stable")[:n]] = True
         return grown
 
+    def _soft(self) -> Any:
+        """A run on the likelihood of what is known."""
+        inner = self.solver.inner
+        solver = ConditionalLikelihood(inner.C, random_state=self.seed, n_jobs=inner.n_jobs)
+        run = solver.start(self.known, sample_weight=self.sample_weight, base=self.base)
+        run.status = "running"
+        return run
+
     # ---- rounds ---------------------------------------------------------------------------------
 
     def _inner(self, problem: Any) -> Any:
@@ -153,8 +172,8 @@ class LatentRun(DualRun):
         return done
 
     def _is_solved(self) -> bool:
-        """Whether the wrapped solver would have ended here."""
-        solver = self.solver.inner
+        """Whether the solver of the round would have ended here."""
+        solver = self.inner.solver
         if solver.tol is not None:
             self.checked_certify()
             if relative_gap(self.primal, self.dual) <= solver.tol:
@@ -178,7 +197,7 @@ class LatentRun(DualRun):
         self.checked_certify()
         begin = time.perf_counter()
         self.round += 1
-        is_growing = self.chosen is not None
+        is_growing = self.is_soft or self.chosen is not None
         if not is_growing and self.round - self.joined >= self.solver.rounds:
             self.status = "max_iter"
             return
@@ -190,7 +209,7 @@ class LatentRun(DualRun):
             return
         problem = self.problem.with_targets(targets)
         if is_growing:
-            self.chosen = self._grown(self.chosen, self._order(problem, w))
+            self.chosen = None if self.is_soft else self._grown(self.chosen, self._order(problem, w))
             self.joined = self.round
         inner = self._inner(problem)
         objective = inner.primal_at(w) if problem.is_exact else np.nan
@@ -202,9 +221,14 @@ class LatentRun(DualRun):
                 return
         self.record()
         self.seconds += time.perf_counter() - begin
-        arrays = self.inner.get_state() | self.state.without(others) | {"schedule": inner.schedule.get_state()}
-        arrays |= getattr(inner.schedule, "get_arrays", dict)()
-        inner.set_state(arrays, adapt=True)
+        if self.is_soft:
+            inner.n_iter, inner.seconds, inner.history = self.n_iter, self.seconds, self.history
+            inner.state.count_argmax(self.state.n_argmax)
+            self.is_soft = False
+        else:
+            arrays = self.inner.get_state() | self.state.without(others) | {"schedule": inner.schedule.get_state()}
+            arrays |= getattr(inner.schedule, "get_arrays", dict)()
+            inner.set_state(arrays, adapt=True)
         inner.state.count_argmax(problem.n_samples)
         self.inner, self.first = inner, inner.n_iter
         self.under, self.objective, self.stays = w, objective, problem.is_exact
@@ -221,7 +245,15 @@ class LatentRun(DualRun):
 
     @property
     def is_solved(self) -> bool:
-        return False  # `advance` sets the status
+        return self.status == "converged"  # which `advance` sets
+
+    @property
+    def carries(self) -> bool:  # type: ignore[override]
+        return not self.is_soft  # completions under a small C are poor ones
+
+    @property
+    def kinds(self) -> set[str]:
+        return {self.state.kind, self.solver.inner.state_kind}
 
     @property
     def weights(self) -> Any:
@@ -261,7 +293,8 @@ class LatentRun(DualRun):
             self.base = arrays.get("base")
             if "latent" in arrays:
                 self._restore(arrays)
-            inner = self._inner(self._problem_found())
+            self.is_soft = "latent" in arrays and kind_of(arrays) == "expectations" != self.solver.inner.state_kind
+            inner = self._soft() if self.is_soft else self._inner(self._problem_found())
             if "latent" in arrays and summary(inner.problem.targets) != int(arrays["latent_targets"][0]):
                 raise ValueError("the completions of the training state are not found again: it is of another problem")
             inner.set_state(arrays, adapt=adapt)
@@ -319,12 +352,16 @@ class LatentSVM(Solver):
     tol : float, default=1e-3
         Training ends once the completions stay as they are, or a round lowers the objective by no more than this share
         of it.
-    start : {"uniform", "easiest", "random"}, default="uniform"
+    start : {"uniform", "easiest", "random", "soft"}, default="uniform"
         How training begins, where there are no weights to start from. "uniform": with the examples that are known
         whole, or, if there are none, with an eighth of them all, completed under random weights; each further round is
         for twice as many, completed under the weights so far, until all take part. "easiest": the same, but those of
         least slack join first (self-paced: Kumar, Packer and Koller 2010). "random": with all of them at once,
-        completed under random weights. The objective can only be compared once all examples take part.
+        completed under random weights. "soft": with the likelihood of what is known (`ConditionalLikelihood` with the
+        same C), under whose weights all are completed. Its sum over what agrees has no best output while the weights
+        are 0, and comes to one as they grow: an annealing. It needs an oracle that has these sums, and is the better
+        one where hardly an example is known whole, but little is open of each. The objective can only be compared once
+        all examples take part.
 
     Notes
     -----
@@ -341,7 +378,7 @@ class LatentSVM(Solver):
         "solver": (Kind(DualSolver, "a solver of the dual"), Options(None)),
         "rounds": Interval(Integral, 1),
         "tol": Interval(Real, 0.0),
-        "start": Options("uniform", "random", "easiest"),
+        "start": Options("uniform", "random", "easiest", "soft"),
     }
 
     def __init__(
@@ -403,9 +440,15 @@ class LatentSVM(Solver):
 
     # ---- what a solver says of itself -------------------------------------------------------------
 
+    def is_soft_on(self, problem: Any) -> bool:
+        """Whether training begins with a likelihood: told to, where something is unknown and can be summed over."""
+        is_open = "marginals" in problem.offers and "constraints" not in problem.offers
+        return self.start_from == "soft" and is_open and self.inner.rescaling is not None
+
     @property
     def n_passes(self) -> Any:
-        return (GROWING + 1 + self.rounds) * self.inner.n_passes
+        of_start = ConditionalLikelihood.usual_passes if self.start_from == "soft" else 0
+        return of_start + (GROWING + 1 + self.rounds) * self.inner.n_passes
 
     def formulation(self) -> dict[str, Any]:
         return self.inner.formulation()
@@ -419,6 +462,11 @@ class LatentSVM(Solver):
                 "which LatentSVM needs"
             )
         super().check(problem)
+        if self.start_from == "soft" and not self.is_soft_on(problem) and "constraints" not in problem.offers:
+            raise ValueError(
+                "LatentSVM with start='soft' needs a margin and a problem with sums over what agrees. "
+                f"Got {self.inner!r} and {type(problem).__name__}."
+            )
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> LatentRun:
         return LatentRun(self, problem, sample_weight, base)

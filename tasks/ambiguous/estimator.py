@@ -18,10 +18,11 @@ from structsvm.tasks.ambiguous.model import (
     as_bags,
     encode_bags,
     is_weighted,
+    patient,
     possible_losses,
     rows_of,
+    softly,
     solver_of,
-    with_run,
 )
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_classes, label_array, listed, sort_labels
@@ -42,9 +43,9 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     - "log": ``log sum_k exp s_k - log sum_{y in Y} exp s_y``, minus the log of the probability that the label is a
       candidate. Not convex: the candidates that the others make likely come to count for more.
 
-    The last two are trained by turns of a convex problem and of the weights that candidates have in it, from equal ones
-    on; the objective never rises. `result_` has the objective itself as `primal`; `dual` bounds the convex problem
-    whose weights of candidates are those of the model, not the objective (see `structsvm.tasks.ambiguous.completion`).
+    The last two complete the sets while they learn: "max" in rounds, by the best candidate (`structsvm.LatentSVM`),
+    "log" in each step, by the distribution over the candidates. `result_` then certifies the convex problem with these
+    completions as they are in the end.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         and in `partial_fit` before any `fit`. None: 0.1 or 1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe"} or Solver, default="larank"
         "passive_aggressive" is algorithm 23: one step an example, in one pass unless `max_iter` says otherwise. The
-        others go on to the optimum. loss="max" needs "larank"; loss="log" has a solver of its own, in the place of
-        "larank": `ConditionalLikelihood`.
+        others go on to the optimum. loss="log" has a solver of its own, in the place of "larank":
+        `ConditionalLikelihood`; with loss="max" there is a `LatentSVM` around the solver, or the solver is one.
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
     max_iter, tol, random_state
@@ -192,9 +193,13 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         return solver_of(params, possible_losses(params)[0] if before is None else before.loss)
 
     def _most_passes(self, solver: Any) -> int:
+        if self.loss != "auto":
+            return patient(solver).n_passes
         params = self.get_params(deep=False)
-        losses = possible_losses(params) if self.loss == "auto" else [self.loss]
-        return max(with_run(solver_of(params, loss), loss).n_passes for loss in losses)
+        solvers = {loss: patient(solver_of(params, loss)) for loss in possible_losses(params)}
+        if "max" in solvers:
+            solvers["max"] = softly(solvers["max"])
+        return max(solver.n_passes for solver in solvers.values())
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)

@@ -16,12 +16,13 @@ from structsvm.features.matrices import is_sparse
 from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.progress import Monitor
-from structsvm.solvers import LaRank
+from structsvm.result import relative_gap
+from structsvm.solvers import ConditionalLikelihood, LatentSVM
+from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
-from structsvm.tasks.ambiguous.completion import RUNS
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.intercept import with_intercept
-from structsvm.tasks.common.labels import labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import Held, LossSearch, Search, total_variance
 from structsvm.tasks.common.solver import Settings, is_to_choose, make_solver
@@ -35,11 +36,40 @@ COLLECTIONS = (set, frozenset, list, tuple, np.ndarray)
 LOSSES = ("pairwise", "log", "mean", "max")
 # Those that know weights of candidates.
 WEIGHTED = ("log", "mean")
-# Without `max_iter` and `tol`: passes with "log", unless its problem is solved before.
-MOST_PASSES = 300
-# Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
-# than one good range of C: where one hinge holds, and where they all do.
+# Without `max_iter` and `tol`: passes with "log" at most, and of each C on the path at least, unless the relative gap
+# is SOLVED before.
+MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
+# Probabilities go on to improve where no more examples are predicted otherwise. The mean's hinges have more than one
+# good range of C: where one holds, and where they all do.
 LONGEST, PATIENCE = 11, 7
+
+
+class _Patient:
+    """Training until the gap is closed."""
+
+    least_passes = LEAST_PASSES
+
+    def advance(self: Any, *seconds: float) -> bool:
+        done = super().advance(*seconds)  # type: ignore[misc]
+        if done:
+            self.primal = np.nan
+        return done
+
+    @property
+    def is_solved(self: Any) -> bool:
+        if self.solver.tol is not None:
+            return False
+        if np.isnan(self.primal):
+            self.certify()
+        return relative_gap(self.primal, self.dual) <= SOLVED
+
+
+class PatientLikelihood(_Patient, LikelihoodRun):
+    """Where each row has one candidate."""
+
+
+class PatientMarginal(_Patient, MarginalRun):
+    """Where rows have several."""
 
 
 class AmbiguousModel(Calibrated, ReorderedModel):
@@ -69,10 +99,6 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     @property
     def loss(self) -> str:
         return self.oracle.bag_loss
-
-    @property
-    def resumes(self) -> bool:  # type: ignore[override]
-        return self.loss not in RUNS  # whose weights of candidates know the examples that are taken out
 
     def with_loss(self, loss: Any) -> Any:
         """The same model, to be trained with another loss."""
@@ -112,7 +138,14 @@ class AmbiguousModel(Calibrated, ReorderedModel):
                     self.oracle, options["choose"] = self.with_loss(self.choice.loss).oracle, True
             checkpoint, solver = solver.checkpoint, copy.copy(solver_of(self.params, self.loss))
             solver.checkpoint = checkpoint
-        return super().train(data, with_run(solver, self.loss), passes=passes, resume=resume, **options)
+        return super().train(data, patient(solver), passes=passes, resume=resume, **options)
+
+    def is_open(self, data: Any) -> bool:
+        """Whether bags are to be completed; the steps of "log" do that, and the other losses are of the whole bag."""
+        return self.loss == "max" and any(len(bag) > 1 for bag in data[1])
+
+    def completing(self, solver: Any, data: Any) -> Any:
+        return softly(solver) if self.is_open(data) else solver
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         if self.params.get("loss") != "auto" or self.choice is not None:
@@ -181,19 +214,18 @@ def search_of(model: Any, data: Any, weight: Any, solver: Any, values: Any = Non
     """The choice of C for one loss."""
     search = Search(model, data, weight, solver, values)
     search.longest = LONGEST
-    if model.loss in ("mean", "max"):
+    if model.loss == "mean":
         search.patience = PATIENCE
-    search.solver = with_run(search.solver, model.loss)
+    search.solver = model.completing(patient(search.solver), data)
     return search
 
 
 def solver_of(params: Any, loss: str) -> Any:
     """The solver that an estimator's parameters ask for, for a loss; ValueError if it is none for that."""
     solver = make_solver(Settings(**dict(params) | {"loss": loss}))
-    if loss == "max" and not isinstance(solver, LaRank):
+    if isinstance(solver, LatentSVM) and loss != "max":
         raise ValueError(
-            f"solver={params['solver']!r} does not move shares of candidates, which loss='max' needs: leave 'solver' "
-            "alone, or pass a LaRank"
+            f"LatentSVM completes sets of candidates, and loss={loss!r} needs no completions: loss='max' does"
         )
     return solver
 
@@ -212,13 +244,17 @@ def possible_losses(params: Any, *, weighted: bool = False) -> list[str]:
     return found
 
 
-def with_run(solver: Any, loss: str) -> Any:
-    """A copy of a solver whose runs move the shares of a loss that has them."""
-    if loss in RUNS:
-        solver = copy.copy(solver)
-        solver.run_type = RUNS[loss]
-        solver.usual_passes = MOST_PASSES
+def patient(solver: Any) -> Any:
+    """A copy of a solver that, if it maximises a likelihood, goes on until the gap is closed."""
+    solver = copy.copy(solver)
+    if isinstance(solver, ConditionalLikelihood):
+        solver.run_type, solver.marginal_type, solver.usual_passes = PatientLikelihood, PatientMarginal, MOST_PASSES
     return solver
+
+
+def softly(solver: Any) -> Any:
+    """The solver of "max", in a `LatentSVM`: its start knows no best candidate, as there is none at first."""
+    return solver if isinstance(solver, LatentSVM) else LatentSVM(solver, start="soft")
 
 
 def is_weighted(bags: Any) -> bool:
@@ -266,15 +302,10 @@ def as_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:
         raise ValueError(f"y must hold the candidate labels of each example, got {y!r:.80}")
     bags = [as_bag(candidates) for candidates in rows]
     found = dict.fromkeys(chain.from_iterable(bag for bag in bags if bag is not None))
-    if -1 in found and -1 not in (labels or ()) and len(found) > 2 and min_of_integers(found) == -1:
+    if has_unlabelled(found, labels):
         del found[-1]
         bags = [None if bag == [-1] else bag for bag in bags]
     return list(found), bags
-
-
-def min_of_integers(labels: Any) -> int | None:
-    """The least label, if all of them are integers."""
-    return min(labels) if all(type(label) is int for label in labels) else None
 
 
 def encode_bags(y: Any, labels: Any = None) -> tuple[Any, Any]:

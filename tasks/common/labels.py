@@ -19,6 +19,17 @@ def is_hashable(label: Any) -> bool:
     return True
 
 
+def has_unlabelled(found: Any, labels: Any = None) -> bool:
+    """Whether -1 among distinct labels stands for one that is not known, as in scikit-learn.
+
+    It does beside whole numbers none of which is less: the labels settled before, or two or more others.
+    """
+    others = [label for label in found if label != -1] if labels is None else list(labels)
+    if -1 not in found or (labels is None and len(others) < 2):
+        return False
+    return all(type(label) is int and label >= 0 for label in others)
+
+
 def sort_labels(labels: Any) -> Any:
     """The labels in their own order, or, where they have none, by type and text."""
     for label in labels:

@@ -22,6 +22,7 @@ from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
 from structsvm.solvers import LatentSVM
 from structsvm.solvers.base import DualRun
+from structsvm.solvers.latent import LatentRun
 from structsvm.stored_values import stored_count, stored_names, stored_positive
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
@@ -162,7 +163,7 @@ class TaskModel(ABC):
         self.result = run.result()
         self.state = self.state_after(run, passes)
         self.fingerprint = problem.fingerprint() if passes is None else 0
-        self.finish(inner_of(solver), run, weight, before)
+        self.finish(run.inner.solver if isinstance(run, LatentRun) else solver, run, weight, before)
         return run
 
     def is_open(self, data: Any) -> bool:

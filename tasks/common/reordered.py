@@ -7,7 +7,7 @@ from typing import Any
 from structsvm.tasks.common.model import TaskModel
 
 # The arrays of a training state that are vectors of weights.
-VECTORS = ("weights", "average_sum", "base", "completed", "latent_under")
+VECTORS = ("weights", "average_sum", "base", "latent_under")
 
 
 class ReorderedModel(TaskModel):

@@ -232,7 +232,7 @@ class Part:
     def train(self, solver: Any, monitor: Any) -> int:
         """Go on with another C until a pass gains little; returns the number of passes."""
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
-        if not is_first:
+        if not is_first and run.carries:
             run.set_state(self.run.get_state(), adapt=True)
         self.run = run  # only now: what Ctrl-C leaves is what was learnt
         first, most = run.n_iter, self.most_passes(solver, is_first)

@@ -198,10 +198,12 @@ class SequenceLabeler(StructureEstimator):
         ----------
         X : list of sequences, Columns, or matrix with `lengths`
         y : list of label lists
-            In the place of a label None, which may be any, or a set or list of labels, of which the token has one. With
-            ``loss="log"``, which "auto" chooses then if it is possible, training maximises the likelihood of what is
-            known; with a margin, such sequences are completed and trained on in turn (`structsvm.LatentSVM`). C is
-            chosen on the runs of known tokens.
+            In the place of a label None, which may be any, or a set or list of labels, of which the token has one; -1
+            is None where the labels are whole numbers from 0 on, two or more. With ``loss="log"``, which "auto" chooses
+            then if it is possible, training maximises the likelihood of what is known, C is chosen by the known tokens
+            of held-out sequences, and a dict holds labels with weights (votes of annotators, say); with a margin, such
+            sequences are completed and trained on in turn (`structsvm.LatentSVM`), and C is chosen on the runs of known
+            tokens.
         sample_weight : array-like of shape (n_sequences,), optional
             Factor on each sequence's C.
         lengths : array-like of int, optional

@@ -9,22 +9,23 @@ import numpy as np
 
 from structsvm.features.columns import Columns
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, is_hashable, sort_labels
+from structsvm.tasks.common.labels import from_text, has_unlabelled, is_hashable, sort_labels
 
 # What is hashable is a label, but for None.
-COLLECTIONS = (set, list)
+COLLECTIONS = (set, list, dict)
 
 
 def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any]:
     """Return ``(labels, numbers, sets)``: the distinct labels, sorted where they can be, and int32 numbers.
 
     The number of a token whose label is not known is that of labels and of a set: row of `sets`, a boolean array
-    (n_sets, n_labels), that tells which labels it may have.
+    (n_sets, n_labels), that tells which labels it may have; or a float64 array of their weights, if some have weights.
 
     Parameters
     ----------
     y : list of label lists, or Columns with one column
-        In the place of a label None, which may be any, or a set or list of those that it may be. One flat list or array
+        In the place of a label None, which may be any, or a set or list of those that it may be, or a dict of their
+        weights; -1 is None where `has_unlabelled` says so. One flat list or array
         of all labels does too, if it cannot be taken for the other.
     tokens : Tokens
         Whose lengths y must have.
@@ -49,6 +50,10 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         except TypeError:
             bad = next(label for label in named if not is_hashable(label))
             raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
+        if has_unlabelled(used, labels):
+            flat = [None if type(label) is int and label == -1 else label for label in flat]
+            used = [label for label in used if label != -1]
+            found[id(None)] = None
         if not used and flat:
             raise ValueError("y tells no label of any token")
     if len(lengths) != len(tokens):
@@ -72,19 +77,38 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         return labels, table[y.ids[:, 0]], nothing
     if not found:
         return labels, np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat)), nothing
-    sets: dict[frozenset[int], int] = {}
+    sets: dict[frozenset[tuple[int, float]], int] = {}
     of_object = {}
     for key, some in found.items():
-        ids = frozenset(number.values() if some is None else map(number.__getitem__, some))
-        if not ids:
+        weights = _weights(labels if some is None else some)
+        if not weights:
             i, t = place_of(next(t for t, label in enumerate(flat) if id(label) == key), tokens.offsets)
-            raise ValueError(f"sequence {i}, token {t}: y holds an empty collection of labels; None: it may be any")
-        of_object[key] = min(ids) if len(ids) == 1 else sets.setdefault(ids, len(labels) + len(sets))
+            what = f"weights that are no finite numbers from 0 on, or all 0: {some!r:.80}"
+            what = what if some else "an empty collection of labels; None: it may be any"
+            raise ValueError(f"sequence {i}, token {t}: y holds {what}")
+        ids = frozenset((number[label], weight) for label, weight in weights.items())
+        of_object[key] = min(ids)[0] if len(ids) == 1 else sets.setdefault(ids, len(labels) + len(sets))
     numbers = [of_object[id(label)] if id(label) in of_object else number[label] for label in flat]
-    rows = np.zeros((len(sets), len(labels)), dtype=bool)
+    is_weighted = any(weight != 1.0 for ids in sets for _, weight in ids)
+    rows = np.zeros((len(sets), len(labels)), dtype=np.float64 if is_weighted else bool)
     for row, ids in zip(rows, sets, strict=True):
-        row[list(ids)] = True
+        for k, weight in ids:
+            row[k] = weight
     return labels, np.array(numbers, dtype=np.int32), rows
+
+
+def _weights(some: Any) -> dict[Any, float]:
+    """The weights of labels, the greatest 1, without those of 0; none if they are no weights."""
+    if not isinstance(some, dict):
+        return dict.fromkeys(some, 1.0)
+    try:
+        weights = {label: float(weight) for label, weight in some.items()}
+    except (TypeError, ValueError):
+        return {}
+    most = max(weights.values(), default=0.0)
+    if not (0.0 < most < np.inf and all(weight >= 0.0 for weight in weights.values())):
+        return {}
+    return {label: weight / most for label, weight in weights.items() if weight > 0.0}
 
 
 def fragments(tokens: Any, label_ids: Any, n_labels: int) -> tuple[Any, Any, Any]:

@@ -169,9 +169,9 @@ class SequenceModel(CalibratedStructures):
         return solver
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """Of sequences known in part, those runs of tokens are divided whose labels are known."""
+        """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
         losses, model = self.losses_to_choose(data), self
-        if self.is_open(data):
+        if self.is_open(data) and not is_log(losses[0]):
             model = self.again()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
             tokens, label_ids, model.origin = fragments(data[0], data[1], len(self.labels))
@@ -309,9 +309,17 @@ class SequenceModel(CalibratedStructures):
         return train, test
 
     def judged(self, data: Any) -> Held:
-        """F1 of chunks where the labels are those of a scheme, else the accuracy of tokens."""
+        """F1 of chunks where the labels are those of a scheme, else the accuracy of tokens.
+
+        Of sequences known in part, how many predictions agree with what is known of tokens of which something is.
+        """
         tokens, label_ids = data
         predicted = self.predict_tokens(tokens)
+        if len(self.sets) and self.origin is None:
+            table: Any = KnownLabels(label_ids, self.sets).table
+            says = ~table.all(axis=1)[label_ids]
+            sums = (np.concatenate([[0], np.cumsum(of)]) for of in (says & table[label_ids, predicted], says))
+            return Held("accuracy", *(np.diff(of[tokens.offsets]) for of in sums))
         if names_chunks(self.labels):
             true, found, right = chunk_counts(*(self.split(ids, tokens.offsets) for ids in (label_ids, predicted)))
             return Held("F1", 2.0 * right, 1.0 * (true + found))

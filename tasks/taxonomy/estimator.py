@@ -26,6 +26,7 @@ from structsvm.tasks.common.labels import check_classes, check_stream_weight, ch
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
 from structsvm.tasks.common.solver import is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
+from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 
@@ -219,9 +220,12 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
         y : array-like of shape (n_documents,)
             Names of nodes. What is known in part: a set of nodes, of which the document has one; with leaf_only=True
-            an inner node too, which stands for the leaves below it that y names elsewhere (the root: for all of them).
-            Such documents are completed and trained on in turn (`structsvm.LatentSVM`), and "auto" chooses C on the
-            others. With leaf_only=False an inner node is a label like any other.
+            an inner node too, which stands for the leaves below it that y names elsewhere (the root: for all of them);
+            None, which may be any, and so is -1 where it is no node, or without a taxonomy beside two or more labels
+            that are whole numbers from 0 on; with loss="log" a dict from nodes to weights (votes of annotators, say;
+            the leaves below a node share its weight). Such documents are completed and trained on in turn
+            (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
+            leaf_only=False an inner node is a label like any other.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
 
@@ -282,7 +286,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             vectorizer = clone(self.vectorizer)
             X = vectorizer.fit_transform(as_texts(X))
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
-        if self.taxonomy is None and not any(isinstance(label, (set, frozenset)) for label in y):
+        if self.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         model, data = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)

@@ -1,7 +1,8 @@
 """What y tells of documents: a label, or labels of which the document has one.
 
-A set holds these. With leaf_only an inner node does: any leaf below it. A document's id is that of its label, or the
-number of labels and that of its set.
+A set holds these, or a dict with their weights. With leaf_only an inner node does: any leaf below it, which share its
+weight. None is any label, and so is -1 where it is no label. A document's id is that of its label, or the number of
+labels and that of its set.
 """
 
 from __future__ import annotations
@@ -11,19 +12,22 @@ from typing import Any
 import numpy as np
 
 from structsvm._adapter import as_objects
-from structsvm.tasks.common.labels import distinct, is_hashable, label_ids_of, listed
+from structsvm.tasks.common.labels import distinct, has_unlabelled, is_hashable, label_ids_of, listed
+
+SETS = (set, frozenset, dict)
 
 
 def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, list[Any]]:
     """Return ``(labels, ids, sets)``: the labels, sorted; of each document the id; the ids of the labels of each set.
 
-    The labels are `classes`, or the leaves that y names, alone or in sets (with leaf_only=False: the nodes).
+    A set is an array, or a dict from ids to weights. The labels are `classes`, or the leaves that y names, alone or in
+    sets (with leaf_only=False: the nodes).
 
     Raises
     ------
     ValueError
         For a label that is none of `classes`, a set that is empty or has a label that is no node, an inner node none of
-        whose leaves is a label.
+        whose leaves is a label, weights that are not finite or negative, documents of which nothing at all is known.
     """
     leaves = None if params.taxonomy is None or not params.leaf_only else set(params.taxonomy.leaves)
 
@@ -31,9 +35,14 @@ def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, li
         return leaves is not None and is_hashable(label) and label not in leaves and label in params.taxonomy
 
     def set_of(label: Any) -> Any:
-        return label if isinstance(label, (set, frozenset)) else {label} if is_inner(label) else None
+        if isinstance(label, SETS):
+            return label
+        if label is None or (is_unlabelled and label == -1):
+            return {None}
+        return {label} if is_inner(label) else None
 
-    is_mixed = y.dtype == object or any(map(is_inner, set(y.tolist())))
+    is_unlabelled = _means_unlabelled(params.taxonomy, y, classes)
+    is_mixed = y.dtype == object or is_unlabelled or any(map(is_inner, set(y.tolist())))
     found = list(map(set_of, y.tolist())) if is_mixed else []
     is_open = np.array([labels is not None for labels in found], dtype=bool)
     if not is_open.any():
@@ -41,8 +50,11 @@ def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, li
         return labels.tolist(), label_ids_of(y, labels), []
     alone = y[~is_open]
     if classes is None:
-        members = [member for labels in found if labels is not None for member in labels if not is_inner(member)]
+        named = (member for labels in found if labels is not None for member in labels)
+        members = [member for member in named if member is not None and not is_inner(member)]
         labels = distinct(np.concatenate([alone, as_objects(members)]) if members else alone, "y")
+        if not len(labels) and all(member is None for labels in found for member in labels):
+            raise ValueError("y tells nothing of any document")
     else:
         labels = distinct(listed(classes), "classes")
     names = labels.tolist()
@@ -51,13 +63,14 @@ def known_labels(params: Any, y: Any, classes: Any = None) -> tuple[Any, Any, li
     ids[~is_open] = label_ids_of(alone, labels)
     place = {name: k for k, name in enumerate(names)}
     for i in np.flatnonzero(is_open).tolist():
-        key = frozenset(found[i])
+        weights = _weights(found[i])
+        key = frozenset(weights.items())
         if key not in numbers:
             numbers[key] = len(names) + len(sets)
-            sets.append(_ids_of(key, place, below, params.taxonomy))
+            sets.append(_ids_of(weights, place, below, params.taxonomy))
         ids[i] = numbers[key]
     # Of a set with one label all is known.
-    whole = {len(names) + k: members[0] for k, members in enumerate(sets) if len(members) == 1}
+    whole = {len(names) + k: next(iter(members)) for k, members in enumerate(sets) if len(members) == 1}
     return names, np.array([whole.get(k, k) for k in ids.tolist()], dtype=np.int32), sets
 
 
@@ -70,20 +83,49 @@ def _below(taxonomy: Any, labels: list[Any]) -> dict[Any, list[int]]:
     return found
 
 
-def _ids_of(members: Any, place: dict[Any, int], below: dict[Any, list[int]], taxonomy: Any) -> Any:
-    """The ids of the labels that a set stands for."""
-    if not members:
+def _means_unlabelled(taxonomy: Any, y: Any, classes: Any) -> bool:
+    """Whether -1 stands for what is not known: where it is no node of the taxonomy, else as `has_unlabelled`."""
+    if y.dtype.kind not in "iO" or (taxonomy is not None and -1 in taxonomy):
+        return False
+    alone = {label for label in y.tolist() if is_hashable(label) and not isinstance(label, SETS)} - {None}
+    if -1 not in alone or taxonomy is not None:
+        return -1 in alone
+    members = {member for label in y.tolist() if isinstance(label, SETS) for member in label}
+    return has_unlabelled(alone | members, None if classes is None else listed(classes))
+
+
+def _weights(known: Any) -> dict[Any, float]:
+    """A set as a dict of weights, none of them 0."""
+    if not isinstance(known, dict):
+        return dict.fromkeys(known, 1.0)
+    try:
+        weights = {label: float(weight) for label, weight in known.items()}
+    except (TypeError, ValueError):
+        raise ValueError(f"y holds {known!r:.80}, whose weights must be numbers") from None
+    if not all(0.0 <= weight < np.inf for weight in weights.values()):
+        raise ValueError(f"y holds {known!r:.80}, whose weights must be finite and not negative")
+    return {label: weight for label, weight in weights.items() if weight > 0.0}
+
+
+def _ids_of(weights: dict[Any, float], place: dict[Any, int], below: dict[Any, list[int]], taxonomy: Any) -> Any:
+    """The ids of the labels that a set stands for: an array, or a dict of their weights."""
+    if not weights:
         raise ValueError("y holds an empty set, and a document has one label")
-    found: set[int] = set()
-    for member in members:
+    found: dict[int, float] = {}
+    for member, weight in weights.items():
         if member in place:
-            found.add(place[member])
+            ids = [place[member]]
+        elif member is None:
+            ids = list(place.values())
         elif below and member in taxonomy:
-            found.update(below.get(member, ()))
+            ids = below.get(member, [])
         else:
             what = "no node of the taxonomy" if below else "none of the classes"
             raise ValueError(f"y has a set with the label {member!r}, which is {what}")
+        for k in ids:
+            found[k] = found.get(k, 0.0) + weight / len(ids)
     if not found:
-        nodes = ", ".join(sorted(map(repr, members)))
+        nodes = ", ".join(sorted(map(repr, weights)))
         raise ValueError(f"y has the inner node {nodes}, and none of the leaves below is the label of a document")
-    return np.array(sorted(found))
+    is_weighted = len(set(weights.values())) > 1 and len(set(found.values())) > 1
+    return found if is_weighted else np.array(sorted(found))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
-from structsvm.solvers import LaRank, LatentSVM
+from structsvm.solvers import ConditionalLikelihood, LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
@@ -48,7 +48,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
     weights : ndarray of shape (oracle.n_features,), float32
     units : Units or None
         Those of the columns in training, where these are dense.
-    sets : list of ndarray
+    sets : list of ndarray or dict
         Of the present training data: ids of labels, of which a document has one; see `known_labels`.
     """
 
@@ -90,7 +90,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             model = cls(taxonomy, labels, **structure)
             seen = label_ids, documents
             if sets:  # a document stands for one of each of its labels
-                ids = [sets[k - len(labels)] if k >= len(labels) else [k] for k in label_ids.tolist()]
+                ids = [list(sets[k - len(labels)]) if k >= len(labels) else [k] for k in label_ids.tolist()]
                 rows = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
                 seen = np.concatenate(ids), documents.take(rows)
             model.set_rows(WeightRows.fit(seen[1], seen[0], model.targets.attributes, params.max_weights))
@@ -132,6 +132,10 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
 
     def is_open(self, data: Any) -> bool:
         return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
+
+    def completing(self, solver: Any, data: Any) -> Any:
+        """The likelihood of what is known needs no completions."""
+        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
         documents, label_ids = data

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from structsvm import CuttingPlane, FrankWolfe, LaRank, UnsupportedFormulation
+from structsvm.dual._rounds import completions
 from structsvm.features.dense import DenseRows
 from structsvm.oracles.ambiguous import AmbiguousOracle, as_bags
 from structsvm.solvers import ConditionalLikelihood
@@ -29,14 +30,21 @@ def bound(X, bags, loss, K=4, *, form=np.asarray):
     return AmbiguousOracle(K, X.shape[1], loss).bind(rows, bags, rescaling=rescaling)
 
 
-def target_of(problem, i):
-    indptr, labels = problem.bags
-    entries = slice(indptr[i], indptr[i + 1])
-    return dict(zip(labels[entries].tolist(), problem.shares[entries].tolist(), strict=True))
+def completed_by(problem, w):
+    """A problem of "max" whose bags are completed under weights; others as they are."""
+    return problem if problem.labels is None else problem.with_targets(completions(problem, problem.from_oracle(w)))
+
+
+def target_of(problem, bags, i):
+    """The shares of the candidates; None: those of least loss."""
+    if problem.labels is not None:
+        return {y: float(y == problem.labels[i]) for y in bags[i]}
+    total = sum(bags[i].values())
+    return None if "expectations" in problem.offers else {y: v / total for y, v in bags[i].items()}
 
 
 def value_and_gradient(problem, i, w):
-    """Of the loss with the present shares, in the oracle's order of weights."""
+    """Of the loss, in the oracle's order of weights."""
     if "expectations" in problem.offers:
         value, _, gradient = problem.expect(i, problem.from_oracle(w))
         return value, problem.to_oracle(np.asarray(gradient, dtype=np.float64))
@@ -48,30 +56,28 @@ def weighted_of(loss, weighted):
     return weighted and loss != "max"
 
 
+def says_nothing(bag, K):
+    return len(bag) == K and len(set(bag.values())) == 1
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, DenseRows], ids=["array", "sparse", "dense"])
 @pytest.mark.parametrize("loss", LOSSES)
-@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans(), completed=st.booleans(), K=st.integers(2, 11))
+@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans(), K=st.integers(2, 11))
 @settings(max_examples=25)
-def test_losses_and_gradients(loss, form, seed, weighted, completed, K):
+def test_losses_and_gradients(loss, form, seed, weighted, K):
     rng, X, bags = data(seed, K=K, weighted=weighted_of(loss, weighted))
-    problem, w = bound(X, bags, loss, K, form=form), rng.normal(size=3 * K)
-    if completed:
-        problem.share_out(problem.from_oracle(rng.normal(size=3 * K)))
+    w = rng.normal(size=3 * K)
+    problem = completed_by(bound(X, bags, loss, K, form=form), rng.normal(size=3 * K))
 
     def loss_at(w, i):
-        bag = bags[i]
-        return reference.other_loss_of(loss, w.reshape(3, K).T @ X[i], bag, target_of(problem, i))
+        bag = {y: v / max(bags[i].values()) for y, v in bags[i].items()}
+        return reference.other_loss_of(loss, w.reshape(3, K).T @ X[i], bag, target_of(problem, bags, i))
 
     for i in range(len(X)):
         value, gradient = value_and_gradient(problem, i, w)
-        if len(bags[i]) == K and len(set(bags[i].values())) == 1:
-            assert value_and_gradient(problem, i, w)[0] == 0.0 and not gradient.any()  # all labels: nothing is said
+        if says_nothing(bags[i], K):
+            assert value == 0.0 and not gradient.any()
             continue
-        q, most = target_of(problem, i), max(bags[i].values())
-        constant = sum(v * np.log(v * most / bags[i][y]) for y, v in q.items() if v > 0.0) if loss == "log" else 0.0
-        if completed:
-            assert problem.constants[i] == pytest.approx(constant, abs=1e-9)
-        value += constant
         assert value == pytest.approx(loss_at(w, i), rel=1e-5, abs=1e-5)
         for k in rng.choice(3 * K, 4):
             step = np.zeros(3 * K)
@@ -82,22 +88,41 @@ def test_losses_and_gradients(loss, form, seed, weighted, completed, K):
                 assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=2e-3)
 
 
-@pytest.mark.parametrize("loss", ["max", "log"])
-@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
+@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans(), K=st.integers(2, 11))
 @settings(max_examples=25)
-def test_completed_targets_are_the_best(loss, seed, weighted):
+def test_the_entropies_of_the_log_loss(seed, weighted, K):
+    """loss = <w, gradient> + entropy, at the weights of the expectation: what the dual rests on."""
+    rng, X, bags = data(seed, K=K, weighted=weighted)
+    problem, w = bound(X, bags, "log", K), rng.normal(size=3 * K)
+    for i in range(len(X)):
+        value, entropy, gradient = problem.expect(i, w)
+        assert value == pytest.approx(w @ gradient + entropy, abs=1e-5)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_completions_are_the_best_candidates(seed):
     """At their own weights the bound is the loss itself; anywhere, no less."""
-    rng, X, bags = data(seed, weighted=weighted_of(loss, weighted))
-    problem = bound(X, bags, loss)
+    rng, X, bags = data(seed)
     w, other = rng.normal(size=(2, 12))
-    problem.share_out(w)
+    problem = bound(X, bags, "max")
+    completed = completed_by(problem, w)
+    assert completed.offers == {"completions", "constraints"}
     for i, bag in enumerate(bags):
-        target = target_of(problem, i)
-        assert sum(target.values()) == pytest.approx(1.0) and min(target.values()) >= 0.0
+        if says_nothing(bag, 4):
+            continue
+        assert completed.labels[i] == problem.oracle.complete(X[i], bag, w) == problem.complete(i, w)[0]
         for weights, equal in ((w, True), (other, False)):
             scores = weights.reshape(3, 4).T @ X[i]
-            least, found = (reference.other_loss_of(loss, scores, bag, q) for q in (None, target))
+            q = target_of(completed, bags, i)
+            least, found = (reference.other_loss_of("max", scores, bag, target) for target in (None, q))
             assert found == pytest.approx(least, abs=1e-9) if equal else found >= least - 1e-9
+    if any(len(bag) > 1 for bag in bags):
+        assert problem.offers == {"completions", "expectations", "marginals"}
+        with pytest.raises(ValueError, match=r"the label of example \d is known in part: train with LatentSVM"):
+            [problem.separate(i, w) for i in range(len(bags))]
+        with pytest.raises(ValueError, match="its outputs are known in part, which LatentSVM trains on"):
+            LaRank().solve(problem)
 
 
 @pytest.mark.parametrize(
@@ -130,16 +155,18 @@ def test_one_candidate_is_the_conditional_likelihood():
     np.testing.assert_allclose(W, 0.7 * X.T @ (np.eye(4)[y] - p), atol=1e-2)  # where the gradient is 0
 
 
-def test_shards_and_copies_keep_their_targets():
+@pytest.mark.parametrize("loss", ["log", "max"])
+def test_shards_and_copies(loss):
     import pickle
 
-    rng, X, bags = data(5, n=7, weighted=True)
-    problem = bound(X, bags, "log")
+    rng, X, bags = data(5, n=7, weighted=loss == "log")
     w = rng.normal(size=12)
-    problem.share_out(w)
+    problem = completed_by(bound(X, bags, loss), w)
     for part, first in ((problem.shard(2, 6), 2), (pickle.loads(pickle.dumps(problem)), 0)):
         for i in range(part.n_samples):
-            np.testing.assert_array_equal(part.expect(i, w)[2], problem.expect(first + i, w)[2])
+            value, gradient = value_and_gradient(part, i, -w)
+            assert value == value_and_gradient(problem, first + i, -w)[0]
+            np.testing.assert_array_equal(gradient, value_and_gradient(problem, first + i, -w)[1])
 
 
 def test_weights_of_candidates():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structures_table import Chains, GreedyChains
 
-from structsvm import LaRank, LatentSVM
+from structsvm import LaRank, LatentSVM, UnsupportedFormulation
 from structsvm.dual._rounds import completions, log_losses, losses
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
@@ -61,6 +61,35 @@ def test_the_likelihood_of_what_is_known(drawn):
     everything = np.arange(len(case.X))
     for found, expected in zip(log_losses(completed.incomplete, w, everything), log_losses(problem, w, everything)):
         np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(chains())
+def test_weights_of_labels(drawn):
+    """A prior over what agrees, by enumeration; loss = <w, gradient> + entropy."""
+    case, seed = drawn
+    rng = np.random.default_rng(seed)
+    w, lengths = case.weights(seed), [len(y) for y in case.Y]
+    gold, n = np.concatenate(case.Y), sum(lengths)
+    sets = rng.choice([0.0, 0.25, 0.5, 1.0], size=(n, case.K))
+    sets[np.arange(n), gold] = 1.0  # so that the masks allow something
+    known = KnownLabels((case.K + np.arange(n)).astype(np.int32), sets)
+    problem = case.oracle.bind(case.X, known, rescaling=None)
+    at = 0
+    for i, (space, length) in enumerate(zip(case.spaces, lengths, strict=True)):
+        own = sets[at : at + length]
+        prior = np.array([np.prod(own[np.arange(length), np.asarray(y)]) for y in space.outputs])
+        scores = space.psi @ w
+        p, q = np.exp(scores - scores.max()), prior * np.exp(scores - scores.max())
+        loss, entropy, gradient = problem.expect(i, w)
+        assert loss == pytest.approx(np.log(p.sum() / q.sum()), **CLOSE)
+        assert gradient == pytest.approx(p / p.sum() @ space.psi - q / q.sum() @ space.psi, **CLOSE)
+        assert loss == pytest.approx(w @ gradient + entropy, rel=1e-4, abs=2e-4)
+        at += length
+    with pytest.raises(UnsupportedFormulation, match="weights of labels need exact inference and the log loss"):
+        case.oracle.bind(case.X, known)
+    with pytest.raises(ValueError, match="or of float64 weights from 0 to 1"):
+        case.oracle.bind(case.X, known._replace(sets=2.0 * sets), rescaling=None)
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,5 +1,7 @@
 """Classes in a taxonomy against all of them written out."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structures_table import Taxonomies
 
-from structsvm import LaRank, Perceptron, StructuredSVM
+from structsvm import LaRank, Perceptron, StructuredSVM, UnsupportedFormulation
 from structsvm.dual._dual import DualState
 from structsvm.features.dense import DenseRows
-from structsvm.oracles.taxonomy import TaxonomyOracle, as_documents
+from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.structures.taxonomy import Taxonomy
 
@@ -189,3 +191,54 @@ def test_ancestors_are_bounded(monkeypatch):
     monkeypatch.setattr("structsvm.oracles.taxonomy.MAX_ANCESTORS", 400)
     with pytest.raises(ValueError, match="nodes of several parents have more than 400 ancestors in all, up to node"):
         TaxonomyOracle(taxonomy, 1)
+
+
+# --- the likelihood of candidates -------------------------------------------------------------------
+
+
+@given(cases(), st.booleans())
+def test_the_likelihood_of_candidates(case, weighted):
+    """Loss, gradient and entropy by enumeration; the weights of candidates are a prior."""
+    rng = np.random.default_rng(len(case.X))
+    n, w = case.oracle.n_outputs, case.weights(1)
+    known = [rng.choice(n, rng.integers(1, n + 1), replace=False).tolist() for _ in case.X]
+    votes = [{k: float(rng.integers(1, 4)) if weighted else 1.0 for k in some} for some in known]
+    problem = case.oracle.bind(case.X, votes if weighted else [set(some) for some in known], rescaling=None)
+    scores = case.scores(w)
+    for part in (problem, pickle.loads(pickle.dumps(problem))):
+        for i, (x, vote) in enumerate(zip(case.X, votes, strict=True)):
+            prior = np.array([vote.get(k, 0.0) for k in range(n)]) / max(vote.values())
+            p, q = np.exp(scores[i]), prior * np.exp(scores[i])
+            loss, entropy, gradient = part.expect(i, w)
+            assert loss == pytest.approx(np.log(p.sum() / q.sum()), rel=1e-4, abs=1e-4)
+            p, q = p / p.sum(), q / q.sum()
+            psi = np.array([case.oracle.joint_feature(x, k) for k in range(n)])
+            np.testing.assert_allclose(gradient, (p - q) @ psi, rtol=1e-4, atol=1e-4)
+            assert loss == pytest.approx(w @ gradient + entropy, rel=1e-3, abs=1e-3)
+
+
+def test_training_on_the_likelihood_of_candidates():
+    """It ends where the gradient vanishes."""
+    rng = np.random.default_rng(0)
+    X, oracle = rng.normal(size=(12, 3)), TaxonomyOracle(Taxonomy.flat("abcd"), 3)
+    votes = [{int(k): 1.0, int(rng.integers(4)): 0.5} for k in rng.integers(4, size=12)]
+    problem = oracle.bind(X, votes, rescaling=None)
+    run = ConditionalLikelihood(1.0, max_iter=200, random_state=0).solve(problem)
+    w = np.asarray(run.weights, dtype=float)
+    gradient = w + sum(problem.expect(i, w)[2] for i in range(12))
+    assert np.linalg.norm(gradient) < 0.04
+    assert run.primal == pytest.approx(0.5 * w @ w + sum(problem.expect(i, w)[0] for i in range(12)), rel=1e-4)
+    assert run.primal - run.dual == pytest.approx(0.5 * gradient @ gradient, abs=1e-3)
+
+
+def test_a_margin_has_no_weights_of_candidates():
+    votes = [{0: 1.0, 1: 2.0}]
+    for known in (votes, Candidates.of(votes)):
+        with pytest.raises(UnsupportedFormulation, match="weights of candidates need the log loss"):
+            TaxonomyOracle(Taxonomy.flat("abc"), 2).bind(np.ones((1, 2)), known)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, np.inf])
+def test_weights_of_candidates_that_do_not_fit(weight):
+    with pytest.raises(ValueError, match="weights of candidates must be 2 float64 numbers > 0, at most 1"):
+        TaxonomyOracle(Taxonomy.flat("abc"), 2).bind(np.ones((1, 2)), [{0: 1.0, 1: weight}], rescaling=None)

@@ -14,8 +14,11 @@ from sklearn.base import clone
 import structsvm
 from structsvm import CuttingPlane, FrankWolfe, LaRank, LatentSVM, OracleError, PassiveAggressive, Perceptron
 from structsvm.dual._rounds import completions
+from structsvm.oracles.ambiguous import AmbiguousOracle
+from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood
+from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.solver import solver_from_json, solver_to_json
 from structsvm.testing import check_oracle
 
@@ -445,7 +448,7 @@ def test_json():
         ({"solver": LaRank(C=-1.0)}, "'C' parameter of LaRank"),
         ({"rounds": 0}, "'rounds' parameter of LatentSVM"),
         ({"tol": -1.0}, "'tol' parameter of LatentSVM"),
-        ({"start": "else"}, "'start' parameter of LatentSVM must be 'uniform' or 'random' or 'easiest'"),
+        ({"start": "else"}, "'start' parameter of LatentSVM must be 'uniform' or 'random' or 'easiest' or 'soft'"),
     ],
 )
 def test_parameters_that_are_refused(params, message):
@@ -559,3 +562,68 @@ def test_check_oracle_tries_it():
         check_oracle(oracle, X, Y, known=known, n_trials=60)
     with pytest.raises(ValueError, match="known has 3"):
         check_oracle(oracle, X, Y, known=known[:3])
+
+
+# --- the soft start -----------------------------------------------------------------------------------
+
+
+def bags(seed=0, n=40, n_labels=5):
+    """Rows whose label is one of two or three: as "max" of a bag has them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_labels, size=n)
+    X = 2.0 * np.eye(n_labels)[y] + rng.normal(size=(n, n_labels))
+    sets = [{int(k), *rng.integers(n_labels, size=2).tolist()} for k in y]
+    return AmbiguousOracle(n_labels, n_labels, "max").bind(X, sets)
+
+
+def test_a_soft_start_completes_by_the_likelihood():
+    """Its passes and oracle calls are those of the likelihood; the first completions are under its weights."""
+    for seed in range(5):
+        problem, watch = bags(seed), Objectives()
+        solver = LatentSVM(LaRank(C=0.3, tol=1e-3, random_state=0), start="soft", tol=0.0)
+        run = solver.start(problem)
+        likelihood = ConditionalLikelihood(0.3, random_state=run.seed).start(problem)
+        while likelihood.n_iter < 16:
+            likelihood.advance()
+        while run.is_soft:
+            run.advance()
+        assert run.n_iter == 16
+        np.testing.assert_array_equal(run.under, likelihood.weights)
+        np.testing.assert_array_equal(run.problem.targets[1], completions(problem, likelihood.weights)[1])
+        run = solver.solve(problem, monitor=watch)
+        assert (run.status, run.joined) == ("converged", 1)
+        assert (np.diff([*watch.found, run.primal]) <= 0.0).all()
+
+
+@pytest.mark.parametrize("after", [1, 9, 15, 16, 17])
+def test_a_soft_start_resumes_bit_for_bit(after, tmp_path):
+    problem, path = bags(), tmp_path / "run"
+
+    class Stop(Monitor):
+        def end_pass(self, run):
+            return run.n_iter >= after
+
+    solver = LatentSVM(LaRank(C=0.3, random_state=0), start="soft")
+    whole = solver.solve(problem)
+    stored = LatentSVM(LaRank(C=0.3, random_state=0, checkpoint=path), start="soft")
+    half = stored.solve(problem, monitor=Stop())
+    assert half.is_soft == (after < 16)
+    again = stored.solve(problem)
+    assert again.weights.tobytes() == whole.weights.tobytes()
+    assert (again.n_iter, again.primal, again.round) == (whole.n_iter, whole.primal, whole.round)
+
+
+def test_soft_starts_where_there_are_no_sums():
+    ordinary = LaRank(C=0.3, random_state=0).solve(bags_known())
+    latent = LatentSVM(LaRank(C=0.3, random_state=0), start="soft").solve(bags_known())
+    assert latent.weights.tobytes() == ordinary.weights.tobytes()
+    with pytest.raises(ValueError, match="LatentSVM with start='soft' needs a margin and a problem with sums"):
+        LatentSVM(ConditionalLikelihood(), start="soft").check(bags_of_log())
+
+
+def bags_known():
+    return AmbiguousOracle(3, 3, "max").bind(np.eye(3), [{0}, {1}, {2}])
+
+
+def bags_of_log():
+    return TaxonomyOracle(Taxonomy.flat("abc"), 3).bind(np.eye(3), [{0, 1}, 1, 2], rescaling=None)

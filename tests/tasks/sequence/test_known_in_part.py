@@ -75,6 +75,42 @@ def test_what_y_may_hold():
     assert fitted(tuples, max_iter=1).model_.labels == [(label, 1) for label in LABELS]
 
 
+def test_votes():
+    """Of annotators who err, more is learnt than from the sets of what they said; equal ones are sets."""
+    rng = np.random.default_rng(0)
+    votes = [[rng.multinomial(5, [0.16 + 0.2 * (k == label) for k in LABELS]) for label in labels] for labels in y]
+    dicts = [[{k: int(n) for k, n in zip(LABELS, counts)} for counts in labels] for labels in votes]
+    model = fitted(dicts)
+    sets = fitted([[{k for k, n in said.items() if n} for said in labels] for labels in dicts])
+    assert model.score(X_test, y_test) > sets.score(X_test, y_test) + 0.01
+    assert model.classes_.tolist() == LABELS
+    equal, same = (
+        fitted(
+            [[known if label == LABELS[0] else label for label in labels] for labels in y], max_iter=3
+        ).model_.weights
+        for known in (dict.fromkeys(LABELS[:2], 2), set(LABELS[:2]))
+    )
+    np.testing.assert_array_equal(equal, same)
+    for params in ({"loss": "hamming"}, {"loss": "hamming", "inference": "greedy"}):
+        with pytest.raises(ValueError, match="weights of labels need exact inference and the log loss"):
+            fitted(dicts, **params)
+
+
+def test_minus_one_is_not_known():
+    """Among whole numbers, beside two or more; not where classes name it, nor beside one other."""
+    ids = [[LABELS.index(label) for label in labels] for labels in y]
+    gone, none = ([[k or unknown for k in labels] for labels in ids] for unknown in (-1, None))
+    model, same = (fitted(known, max_iter=3) for known in (gone, none))
+    assert model.classes_.tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(model.model_.weights, same.model_.weights)
+    labels = [[(-1, 1)[k % 2] for k in labels] for labels in ids]
+    assert fitted(labels, max_iter=1).classes_.tolist() == [-1, 1]
+    three = [[k % 3 - 1 for k in labels] for labels in ids]
+    assert fitted(three, max_iter=1).classes_.tolist() == [0, 1]
+    assert SequenceLabeler(random_state=0).partial_fit(X, three, classes=[-1, 0, 1]).classes_.tolist() == [-1, 0, 1]
+    assert fitted([[k - 2 for k in labels] for labels in ids], max_iter=1).classes_.tolist() == [-2, -1, 0, 1, 2]
+
+
 def test_labels_that_stand_in_sets_alone():
     known = [[{label, "new"} if i == 0 else label for label in labels] for i, labels in enumerate(y)]
     assert "new" in fitted(known, max_iter=1).classes_
@@ -220,6 +256,10 @@ THREE = [[{"w": 1.0}, {"w": 2.0}, {"v": 1.0}]] * 2
         ),
         ([["O", "B-X", set()], ["O"] * 3], {}, "sequence 0, token 2: y holds an empty collection of labels; None"),
         ([["O", "B-X", []], ["O"] * 3], {}, "sequence 0, token 2: y holds an empty collection of labels; None"),
+        ([["O", "B-X", {}], ["O"] * 3], {}, "sequence 0, token 2: y holds an empty collection of labels; None"),
+        ([["O", "B-X", {"O": -1.0}], ["O"] * 3], {}, "token 2: y holds weights that are no finite numbers from 0 on"),
+        ([["O", "B-X", {"O": np.nan, "B-X": 1}], ["O"] * 3], {}, "token 2: y holds weights that are no finite numbers"),
+        ([["O", "B-X", {"O": 0}], ["O"] * 3], {}, "token 2: y holds weights that are no finite numbers from 0 on"),
         ([[None] * 3, [None] * 3], {}, "y tells no label of any token"),
         ([["O", None, "B-X"], ["O"] * 3], {"broken": "repair"}, "broken='repair' needs labels that are all known"),
         ([["O", [{}], "B-X"], ["O"] * 3], {}, "labels must be hashable"),

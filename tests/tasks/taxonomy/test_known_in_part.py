@@ -281,6 +281,69 @@ def test_a_solver_of_whole_outputs_is_refused():
     problem = model.oracle.bind(model.encode(X.astype(np.float32)), [{0, 1} if k % 2 else 0 for k in range(len(X))])
     with pytest.raises(ValueError, match="does not offer constraints; its outputs are known in part, which LatentSVM"):
         LaRank().solve(problem)
-    for ask in (problem.separate, problem.expect):
-        with pytest.raises(ValueError, match="the output of document 1 is known in part: train with LatentSVM"):
-            ask(1, np.zeros(problem.n_features))
+    with pytest.raises(ValueError, match="the output of document 1 is known in part: train with LatentSVM"):
+        problem.separate(1, np.zeros(problem.n_features))
+    assert problem.expect(1, np.zeros(problem.n_features))[0] == pytest.approx(np.log(5) - np.log(2))
+
+
+# --- votes, and labels that are not known -----------------------------------------------------------
+
+
+def test_votes():
+    """Of annotators who err, for leaves and inner nodes; equal ones are sets, and a margin refuses them."""
+    rng = np.random.default_rng(0)
+    X, y = data(300, noise=1.0)
+    votes = [
+        {str(name): int(n) for name, n in zip(NAMES, rng.multinomial(5, [0.16 + 0.2 * (k == label) for k in NAMES]))}
+        for label in y
+    ]
+    X_test, y_test = data(1000, noise=1.0, seed=1)
+    model, other = (
+        TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0).fit(X, as_objects(known)).score(X_test, y_test)
+        for known in (votes, [{name for name, n in vote.items() if n} for vote in votes])
+    )
+    assert model > other + 0.05
+    equal, same = (
+        TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0).fit(X[:40], as_objects([*y[:39], known])).coef_
+        for known in ({"mac": 2.0, "pc": 2.0}, {"mac", "pc"})
+    )
+    np.testing.assert_array_equal(equal, same)
+    # A vote for an inner node is shared by the leaves below it.
+    for known in ({"comp": 2.0, "autos": 1.5}, {"mac": 1.0, "pc": 1.0, "autos": 1.5}):
+        model = TaxonomyClassifier(PATHS, C=0.3, loss="log", random_state=0).fit(X[:40], as_objects([*y[:39], known]))
+        np.testing.assert_array_equal(model.model_.sets[0], {0: 1.5} | model.model_.sets[0])
+    with pytest.raises(ValueError, match="weights of candidates need the log loss"):
+        TaxonomyClassifier(PATHS, C=1.0).fit(X, as_objects(votes))
+
+
+@pytest.mark.parametrize("unknown", [None, -1])
+def test_labels_that_are_not_known(unknown):
+    ids = np.array([NAMES.index(name) for name in y])
+    known = [unknown if k % 3 == 0 else int(label) for k, label in enumerate(ids)]
+    rest = np.arange(len(y)) % 3 > 0
+    settings = {"loss": "log", "C": 1.0, "max_iter": 200, "random_state": 0}
+    model = TaxonomyClassifier(**settings).fit(X, np.array(known) if unknown == -1 else as_objects(known))
+    alone = TaxonomyClassifier(**settings).fit(X[rest], ids[rest])
+    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert np.mean(model.predict(X) == alone.predict(X)) > 0.97  # what is not known says nothing
+    # -1 is a label where it is a node, where classes name it, and beside one other.
+    for labels, params in (([-1, 1], {}), ([-1, 0, 1], {"classes": [-1, 0, 1]}), ([-2, -1, 0], {})):
+        found = TaxonomyClassifier(random_state=0).partial_fit(X, np.resize(labels, len(y)), **params)
+        assert found.classes_.tolist() == labels
+    tree = TaxonomyClassifier([(9, -1), (9, 0), (9, 1)], C=1.0, random_state=0).fit(X, np.resize([-1, 0, 1], len(y)))
+    assert tree.classes_.tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([None] * len(y), "y tells nothing of any document"),
+        ([{"mac": 0.0}, *y[1:]], "y holds an empty set"),
+        ([{"mac": np.nan, "pc": 1.0}, *y[1:]], "weights must be finite and not negative"),
+        ([{"mac": -1.0, "pc": 1.0}, *y[1:]], "weights must be finite and not negative"),
+        ([{"mac": "many", "pc": 1.0}, *y[1:]], "weights must be numbers"),
+    ],
+)
+def test_bad_votes(labels, message):
+    with pytest.raises(ValueError, match=message):
+        TaxonomyClassifier(PATHS, loss="log", C=1.0).fit(X, as_objects(list(labels)))
