@@ -96,7 +96,7 @@ class Lexicon:
             share.update(leaves)
             seen.update(leaves.keys())
             written.update(leaves.keys() & self.called(words))
-            for word in set(words):
+            for word in dict.fromkeys(words):
                 n_words[word] += 1
                 together[word].update(leaves)
         for word, of_word in together.items():
@@ -439,7 +439,7 @@ class HybridTrees:
 
         def ways(item: Any) -> Any:
             if item not in edges:
-                edges[item] = sorted(chart.edges(*item, least), key=itemgetter(0), reverse=True)
+                edges[item] = sorted(chart.edges(*item, least=least), key=itemgetter(0), reverse=True)
             return edges[item]
 
         # A partial derivation: minus its bound, its items in preorder as a list linked from the last one, what waits,

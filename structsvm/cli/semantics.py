@@ -115,11 +115,11 @@ def demo(seed: int) -> Any:
         axes.plot(ends, errors, color=colour, label=f"level {level}")
     axes.legend()
     house = make_ambig_house(300, level=1, random_state=seed)
-    model = HybridModel(settings)
-    raise_if_interrupted(model.train(model.read(house.sentences, house.bags), make_likelihood(settings)))
-    scores = meaning_scores(test.meanings[:100], model.parse(words[:100]))
+    parser = HybridModel(settings)
+    raise_if_interrupted(parser.train(parser.read(house.sentences, house.bags), make_likelihood(settings)))
+    scores = meaning_scores(test.meanings[:100], parser.parse(words[:100]))
     click.echo(f"hybrid trees, from 300 ambiguous sentences: F1 of meanings {100 * scores.f1:.1f}")
-    derivation = model.best(words[:1])[0]
+    derivation = parser.best(words[:1])[0]
     if derivation is not None:
         click.echo(f"{test.sentences[0]}\n{describe_tree(derivation[0], [token[0] for token in words[0]])}")
     return figure

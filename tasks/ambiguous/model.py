@@ -100,6 +100,10 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     def loss(self) -> str:
         return self.oracle.bag_loss
 
+    @property
+    def resumes(self) -> bool:  # type: ignore[override]
+        return self.loss not in ("log", "max")  # one pass does not undo what the examples that are taken out have done
+
     def with_loss(self, loss: Any) -> Any:
         """The same model, to be trained with another loss."""
         model = self.again()

@@ -104,16 +104,15 @@ class HybridModel(BagModel, method="hybrid"):
 
         def of_part(a: int, b: int) -> Any:
             hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
-            search = {"most": max(MOST_PARTIAL, 200 * k), "least": LEAST}
-            found = []
+            most = max(MOST_PARTIAL, 200 * k)
+            found: list[Any] = []
             for sentence in tokens[a:b]:
                 words = [token[0] for token in sentence]
                 if not any(f"w:{word}" in hybrid.attributes for word in words):
                     found.append([])
                     continue
-                found.append(
-                    hybrid.kbest(words, self.weights, k, considered=considered, accepts=self.accepts, **search)
-                )
+                search: Any = {"considered": considered, "accepts": self.accepts, "most": most, "least": LEAST}
+                found.append(hybrid.kbest(words, self.weights, k, **search))
             return found
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))

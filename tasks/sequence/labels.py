@@ -37,7 +37,7 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
             raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
         names = y.vocabularies[0].tolist()
         lengths = np.diff(y.offsets)
-        used = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
+        used: list[Any] = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
     else:
         flat, lengths = _flatten(y, tokens)
         found = {id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)}

@@ -140,7 +140,8 @@ class SequenceModel(CalibratedStructures):
 
     def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
         """Train the other part of a sum, or resume `margin`, and add it; returns the run that has ended last."""
-        scales = self.choice.scales
+        choice: Any = self.choice
+        scales = choice.scales
         if run.status != "interrupted":
             if margin is None or not resume:
                 (loss,) = scales.keys() - {self.loss}
@@ -148,7 +149,9 @@ class SequenceModel(CalibratedStructures):
                 margin.result = margin.state = None
             margin, solver = margin.again(), solver_of(self.params, margin.loss)
             margin.calibrates, solver.checkpoint = False, None
-            solver.set_params(C=self.choice.losses[margin.loss][0])
+            solver.set_params(C=choice.losses[margin.loss][0])
+            if run.status == "stopped":  # by a callback, which sees the first training alone
+                solver.set_params(max_iter=self.result.n_iter)
             run = margin.train(data, solver, sample_weight=sample_weight, resume=resume)
             if run.status == "interrupted":
                 self.result = dataclasses.replace(self.result, status=run.status)

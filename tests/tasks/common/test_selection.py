@@ -203,9 +203,14 @@ def test_the_choice_does_not_depend_on_units(factor):
     one, other = (tasks.AmbiguousClassifier(**settings) for _ in range(2))
     one.fit(ROWS, bags)
     other.fit(factor * ROWS, bags)
-    assert pytest.approx(one.C_ / factor**2) == other.C_
-    np.testing.assert_allclose(other.validation_["C"], one.validation_["C"] / factor**2)
-    np.testing.assert_allclose(other.validation_["score"], one.validation_["score"], atol=0.03)
+    # Trainings end at a gap that is small, not 0: scores that are equal but for a thousandth may be chosen either way,
+    # and the path goes on behind the best.
+    near, n = 0.002, min(len(one.validation_["C"]), len(other.validation_["C"]))
+    np.testing.assert_allclose(other.validation_["C"][:n], one.validation_["C"][:n] / factor**2)
+    np.testing.assert_allclose(other.validation_["score"][:n], one.validation_["score"][:n], atol=near)
+    for C in (one.C_, other.C_ * factor**2):
+        (score,) = one.validation_["score"][np.isclose(one.validation_["C"], C)]
+        assert score <= one.validation_["score"].min() + near
 
 
 def test_examples_without_weight_are_not_there():
