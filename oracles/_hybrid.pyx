@@ -279,8 +279,8 @@ cdef class Chart:
                 h.n_values += size[k]
         need = 2 * (h.n_weights + h.n_values)
         if need > MOST_NUMBERS:
-            raise ValueError(f"a sentence of {h.n} words, of {V} units, needs a chart of {8e-9 * need:.1f} GB, more than "
-                             f"{8e-9 * MOST_NUMBERS:.1f}")
+            raise ValueError(f"a sentence of {h.n} words, of {V} units, needs a chart of {8e-9 * need:.1f} GB, "
+                             f"more than {8e-9 * MOST_NUMBERS:.1f}")
         if need > self.room:
             release(self.memory)
             self.room = 0

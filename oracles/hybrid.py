@@ -439,7 +439,8 @@ class HybridTrees:
 
         def ways(item: Any) -> Any:
             if item not in edges:
-                edges[item] = sorted(chart.edges(*item, least=least), key=itemgetter(0), reverse=True)
+                kind, u, x, i, j = item
+                edges[item] = sorted(chart.edges(kind, u, x, i, j, least), key=itemgetter(0), reverse=True)
             return edges[item]
 
         # A partial derivation: minus its bound, its items in preorder as a list linked from the last one, what waits,
