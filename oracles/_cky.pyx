@@ -682,7 +682,7 @@ cdef class TreeProblem(Problem):
 
     cdef const cky_node* gold(self, Py_ssize_t i, int64_t* size) noexcept nogil:
         size[0] = self.node_offsets[i + 1] - self.node_offsets[i]
-        return <const cky_node*>(&self.nodes[0] + NODE_WORDS * self.node_offsets[i])
+        return <const cky_node*>(&self.nodes[0] + NODE_WORDS * self.node_offsets[i]) if size[0] > 0 else NULL
 
     cdef int begin(self, Py_ssize_t i, const double* w) except -1 nogil:
         """Make chart, gold nodes and cells ready for example i."""
