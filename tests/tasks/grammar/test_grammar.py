@@ -107,8 +107,15 @@ def test_threads_that_fail_stop_the_others(monkeypatch):
             raise ValueError("no words")
         return first(*arguments, words=words, parser=parser)
 
-    parsers, make = [], model.oracle.parser
-    monkeypatch.setattr(model.oracle, "parser", lambda: parsers.append(make()) or parsers[-1])
+    parsers, make, all_have_one = [], model.oracle.parser, threading.Barrier(3, timeout=60.0)
+
+    def parser():
+        made = make()
+        parsers.append(made)
+        all_have_one.wait()
+        return made
+
+    monkeypatch.setattr(model.oracle, "parser", parser)
     monkeypatch.setattr(model.oracle, "parse", parse)
     with pytest.raises(ValueError, match=r"sentence \d+: no words"):
         model.predict(SENTENCES, on_no_parse="flat", n_jobs=3)
