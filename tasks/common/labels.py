@@ -30,6 +30,22 @@ def has_unlabelled(found: Any, labels: Any = None) -> bool:
     return all(type(label) is int and label >= 0 for label in others)
 
 
+def weights_of(candidates: Any) -> dict[Any, float]:
+    """The weights of a collection of labels, without those of 0; 1 each if it is no dict of them.
+
+    Raises ValueError, which says what the weights must be.
+    """
+    if not isinstance(candidates, dict):
+        return dict.fromkeys(candidates, 1.0)
+    try:
+        weights = {label: float(weight) for label, weight in candidates.items()}
+    except (TypeError, ValueError):
+        raise ValueError("must be numbers") from None
+    if not all(0.0 <= weight < np.inf for weight in weights.values()):
+        raise ValueError("must be finite and not negative")
+    return {label: weight for label, weight in weights.items() if weight > 0.0}
+
+
 def sort_labels(labels: Any) -> Any:
     """The labels in their own order, or, where they have none, by type and text."""
     for label in labels:

@@ -9,7 +9,7 @@ import numpy as np
 
 from structsvm.features.columns import Columns
 from structsvm.oracles.chain import place_of
-from structsvm.tasks.common.labels import from_text, has_unlabelled, is_hashable, sort_labels
+from structsvm.tasks.common.labels import from_text, has_unlabelled, is_hashable, sort_labels, weights_of
 
 # What is hashable is a label, but for None.
 COLLECTIONS = (set, list, dict)
@@ -98,17 +98,13 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
 
 
 def _weights(some: Any) -> dict[Any, float]:
-    """The weights of labels, the greatest 1, without those of 0; none if they are no weights."""
-    if not isinstance(some, dict):
-        return dict.fromkeys(some, 1.0)
+    """The weights of labels, the greatest 1; none if they are no weights."""
     try:
-        weights = {label: float(weight) for label, weight in some.items()}
-    except (TypeError, ValueError):
+        weights = weights_of(some)
+    except ValueError:
         return {}
-    most = max(weights.values(), default=0.0)
-    if not (0.0 < most < np.inf and all(weight >= 0.0 for weight in weights.values())):
-        return {}
-    return {label: weight / most for label, weight in weights.items() if weight > 0.0}
+    most = max(weights.values(), default=1.0)
+    return {label: weight / most for label, weight in weights.items()}
 
 
 def fragments(tokens: Any, label_ids: Any, n_labels: int) -> tuple[Any, Any, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._adapter import as_objects
-from structsvm.tasks.common.labels import distinct, has_unlabelled, is_hashable, label_ids_of, listed
+from structsvm.tasks.common.labels import distinct, has_unlabelled, is_hashable, label_ids_of, listed, weights_of
 
 SETS = (set, frozenset, dict)
 
@@ -95,16 +95,11 @@ def _means_unlabelled(taxonomy: Any, y: Any, classes: Any) -> bool:
 
 
 def _weights(known: Any) -> dict[Any, float]:
-    """A set as a dict of weights, none of them 0."""
-    if not isinstance(known, dict):
-        return dict.fromkeys(known, 1.0)
+    """The weights of a set, none of them 0."""
     try:
-        weights = {label: float(weight) for label, weight in known.items()}
-    except (TypeError, ValueError):
-        raise ValueError(f"y holds {known!r:.80}, whose weights must be numbers") from None
-    if not all(0.0 <= weight < np.inf for weight in weights.values()):
-        raise ValueError(f"y holds {known!r:.80}, whose weights must be finite and not negative")
-    return {label: weight for label, weight in weights.items() if weight > 0.0}
+        return weights_of(known)
+    except ValueError as error:
+        raise ValueError(f"y holds {known!r:.80}, whose weights {error}") from None
 
 
 def _ids_of(weights: dict[Any, float], place: dict[Any, int], below: dict[Any, list[int]], taxonomy: Any) -> Any:
