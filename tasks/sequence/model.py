@@ -148,7 +148,7 @@ class SequenceModel(CalibratedStructures):
                 margin = self.with_loss(loss)
                 margin.result = margin.state = None
             margin, solver = margin.again(), solver_of(self.params, margin.loss)
-            margin.calibrates, solver.checkpoint = False, None
+            margin.params, solver.checkpoint = margin.params | {"probability": False}, None
             solver.set_params(C=choice.losses[margin.loss][0])
             if run.status == "stopped":  # by a callback, which sees the first training alone
                 solver.set_params(max_iter=self.result.n_iter)
