@@ -16,10 +16,11 @@ from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import loss_of, solver_of
+from structsvm.tasks.sequence.parameters import loss_of
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any
 
@@ -120,9 +121,9 @@ class Run:
     def contradiction(self, what: str) -> Exception:
         """The error for two objectives that cannot both be true, with the likely causes."""
         return OracleError(
-            f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
-            f"protocol leads to. Likely causes: {self.causes}. structsvm.testing.check_oracle finds which. Or training "
-            "went on from a checkpoint or model file that was changed"
+            f"{self.problem.owner}: {what}, which no oracle that keeps the protocol leads to. Likely causes: "
+            f"{self.causes}. structsvm.testing.check_oracle finds which. Or training went on from a checkpoint or "
+            "model file that was changed"
         )
 
     @property
@@ -186,11 +187,14 @@ class Run:
         """1/2 |w|^2 at the weights returned and at the dual point; NaN where it is not known."""
         return np.nan, np.nan
 
+    def schedule_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `get_state` has of the schedule."""
+        return {"schedule": self.schedule.get_state()}
+
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return the run between two passes as a dict of arrays; resuming from it gives bit-identical results."""
-        arrays = dict(self.state.get_state())
+        arrays = dict(self.state.get_state()) | self.schedule_arrays()
         arrays["kind"] = as_array(self.state.kind)
-        arrays["schedule"] = self.schedule.get_state()
         arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
         arrays["formulation"] = formulation_array(self.problem)
         arrays["structure"] = np.array([self.problem.structure_fingerprint()], dtype=np.int64)
@@ -297,7 +301,7 @@ class DualRun(WeightRun):
         return super().norms()[0], half_norm(self.state.weights)
 
 
-class Solver(Parameters):
+class Solver(Parameters, ABC):
     """Base of the solvers.
 
     A subclass says what state it works on and which schedule drives it (`start`); `solve` does the rest.
@@ -339,6 +343,7 @@ class Solver(Parameters):
         """Whether more passes would not help, where nothing else says how many there are to be."""
         return False
 
+    @abstractmethod
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `Run` on a bound problem.
 
@@ -350,11 +355,10 @@ class Solver(Parameters):
         base : ndarray of shape (n_features,), optional
             Weights to start from.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
-        raise NotImplementedError
 
     def check(self, problem: BoundProblem) -> None:
         """Raise TypeError or ValueError, naming what is missing, unless the problem offers what the solver needs."""
@@ -535,6 +539,6 @@ class DualSolver(Solver):
             base=base,
         )
 
+    @abstractmethod
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule that drives it."""
-        raise NotImplementedError

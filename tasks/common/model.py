@@ -33,7 +33,7 @@ class TaskModel(ABC):
     """Base of the models.
 
     A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
-    `around` too if what it learns is not one vector of weights; and for ``C="auto"`` what stands under "choosing C".
+    `around` too if what it learns is not one vector of weights.
 
     Attributes
     ----------
@@ -103,7 +103,6 @@ class TaskModel(ABC):
         monitor: Any = None,
         resume: bool = False,
         passes: int | None = None,
-        choose: bool = False,
     ) -> Any:
         """Fit to encoded data.
 
@@ -119,9 +118,6 @@ class TaskModel(ABC):
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
             So many over a batch of a stream, around the present weights.
-        choose : bool
-            Whether the solver's C is but the default: the C of an earlier choice takes its place, and without one, if
-            this is no batch of a stream and the examples are not too few, one that is chosen now.
 
         Returns
         -------
@@ -135,16 +131,6 @@ class TaskModel(ABC):
         """
         solver = self.completing(solver, data)
         solver.validate()
-        if choose:
-            if self.choice is None and passes is None:
-                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
-                if partial is not None:
-                    return partial
-            if self.choice is not None:
-                solver.set_params(C=self.choice.C)
-                self.apply_choice(self.choice)
-        else:
-            self.choice = None
         problem, weight = self.bind(data, solver, sample_weight)
         self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
@@ -189,91 +175,6 @@ class TaskModel(ABC):
     def state_for(self, problem: Any) -> Any:
         """The stored training state, as a problem takes it."""
         return self.state
-
-    # ---- choosing C -----------------------------------------------------------------------------
-
-    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
-        """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
-
-        Of examples that are known in part nothing can be judged: the others decide. The checkpoint then keeps C, so
-        that training resumes with the same one. Interrupted, the model is that of the present C on a part of them.
-        """
-        path = solver.checkpoint
-        if path is not None and os.path.exists(path):
-            self.choice, is_known = stored_choice(path)
-        else:
-            is_known = False
-        if path is not None:
-            check_new_file(path)
-        if not is_known:
-            search = self.search(*self.known_whole(data, sample_weight), inner_of(solver))
-            try:
-                self.choice = search.choose(monitor)
-            except KeyboardInterrupt:
-                part = search.part
-                if part is None or part.run is None:
-                    raise
-                monitor.close()
-                return self._adopt_part(part)
-            if self.choice is not None and self.choice.is_at_edge:
-                warn(
-                    f"{self.choice.text} is at the edge of the values that were tried; the best may lie beyond, "
-                    "which a search over larger and smaller C would find",
-                    AdviceWarning,
-                )
-        if path is not None:
-            solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, self.choice))
-        return None
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        """What chooses C: its `choose` returns a `Choice`, its `part` is the training that runs."""
-        return Search(self, data, sample_weight, solver)
-
-    def _adopt_part(self, part: Any) -> Any:
-        """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""
-        run = part.run
-        run.interrupt()
-        self.learn(run)
-        self.adopt(part)
-        self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C
-        self.temperature = None
-        return run
-
-    def adopt(self, part: Any) -> None:
-        """Turn indices of examples in what was learnt from a part of them into those of all."""
-        return
-
-    def apply_choice(self, choice: Choice) -> None:
-        """Set what was chosen beside C."""
-        return
-
-    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
-        """Encoded data and weights, equal examples put together where training does not tell them apart."""
-        return data, sample_weight
-
-    def n_examples(self, data: Any) -> int:
-        """The number of examples of encoded data."""
-        return len(data[1])
-
-    def groups(self, data: Any) -> Any:
-        """A number >= 0 for each example, equal for those that are no independent evidence; None: all of them are."""
-        return
-
-    def strata(self, data: Any) -> Any:
-        """Label ids of the examples, each of which is to keep its share; None: they have no one label."""
-        return
-
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
-        """Encoded data of two sets of examples, given by their indices."""
-        raise NotImplementedError
-
-    def judged(self, data: Any) -> tuple[str, Any, Any]:
-        """How well encoded data are predicted by the task's own metric: what `Held` has."""
-        raise NotImplementedError
-
-    def scale(self, data: Any) -> float:
-        """What 1 / C is to be compared with: the size of ``|dPsi|^2 / loss``, roughly."""
-        raise NotImplementedError
 
     def state_after(self, run: Any, passes: int | None) -> Any:
         """The training state to store after a run, or after so many passes over a batch of a stream."""
@@ -387,6 +288,126 @@ class TaskModel(ABC):
                 model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
             model.check()
         return model
+
+
+class ChoosingModel(TaskModel):
+    """Base of the models that choose C on held-out examples."""
+
+    def train(
+        self,
+        data: Any,
+        solver: Any,
+        *,
+        sample_weight: Any = None,
+        monitor: Any = None,
+        passes: int | None = None,
+        choose: bool = False,
+        **options: Any,
+    ) -> Any:
+        """As `TaskModel.train`.
+
+        Parameters
+        ----------
+        choose : bool
+            Whether the solver's C is but the default: the C of an earlier choice takes its place, and without one, if
+            this is no batch of a stream and the examples are not too few, one that is chosen now.
+        """
+        if choose:
+            solver = self.completing(solver, data)
+            solver.validate()
+            if self.choice is None and passes is None:
+                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
+                if partial is not None:
+                    return partial
+            if self.choice is not None:
+                solver.set_params(C=self.choice.C)
+                self.apply_choice(self.choice)
+        else:
+            self.choice = None
+        return super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes, **options)
+
+    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
+        """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
+
+        Of examples that are known in part nothing can be judged: the others decide. The checkpoint then keeps C, so
+        that training resumes with the same one. Interrupted, the model is that of the present C on a part of them.
+        """
+        path = solver.checkpoint
+        if path is not None and os.path.exists(path):
+            self.choice, is_known = stored_choice(path)
+        else:
+            is_known = False
+        if path is not None:
+            check_new_file(path)
+        if not is_known:
+            search = self.search(*self.known_whole(data, sample_weight), inner_of(solver))
+            try:
+                self.choice = search.choose(monitor)
+            except KeyboardInterrupt:
+                part = search.part
+                if part is None or part.run is None:
+                    raise
+                monitor.close()
+                return self._adopt_part(part)
+            if self.choice is not None and self.choice.is_at_edge:
+                warn(
+                    f"{self.choice.text} is at the edge of the values that were tried; the best may lie beyond, "
+                    "which a search over larger and smaller C would find",
+                    AdviceWarning,
+                )
+        if path is not None:
+            solver.set_params(checkpoint=ChoiceCheckpoint(path, solver.checkpoint_every, self.choice))
+        return None
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        """What chooses C: its `choose` returns a `Choice`, its `part` is the training that runs."""
+        return Search(self, data, sample_weight, solver)
+
+    def _adopt_part(self, part: Any) -> Any:
+        """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""
+        run = part.run
+        run.interrupt()
+        self.learn(run)
+        self.adopt(part)
+        self.result, self.state, self.fingerprint, self.C = run.result(), None, 0, run.solver.C
+        self.temperature = None
+        return run
+
+    def adopt(self, part: Any) -> None:
+        """Turn indices of examples in what was learnt from a part of them into those of all."""
+        return
+
+    def apply_choice(self, choice: Choice) -> None:
+        """Set what was chosen beside C."""
+        return
+
+    def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
+        """Encoded data and weights, equal examples put together where training does not tell them apart."""
+        return data, sample_weight
+
+    def n_examples(self, data: Any) -> int:
+        """The number of examples of encoded data."""
+        return len(data[1])
+
+    def groups(self, data: Any) -> Any:
+        """A number >= 0 for each example, equal for those that are no independent evidence; None: all of them are."""
+        return
+
+    def strata(self, data: Any) -> Any:
+        """Label ids of the examples, each of which is to keep its share; None: they have no one label."""
+        return
+
+    @abstractmethod
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        """Encoded data of two sets of examples, given by their indices."""
+
+    @abstractmethod
+    def judged(self, data: Any) -> tuple[str, Any, Any]:
+        """How well encoded data are predicted by the task's own metric: what `Held` has."""
+
+    @abstractmethod
+    def scale(self, data: Any) -> float:
+        """What 1 / C is to be compared with: the size of ``|dPsi|^2 / loss``, roughly."""
 
 
 # A relative gap at which a training has hardly begun.

@@ -206,7 +206,7 @@ class DependencyParser(StructureEstimator):
         """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their trees."""
         return self._calibrated(X, arcs_of(X, y))
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_dependency_solver(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, classes: Any = None) -> tuple[Any, Any, Any]:

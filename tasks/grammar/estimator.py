@@ -265,7 +265,7 @@ class GrammarParser(StructureEstimator):
         self._adopt(model)
         return self
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_grammar_solver(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:

@@ -223,7 +223,7 @@ class SemanticParser(StructureEstimator):
         check_no_classes(classes, "the bags tell their symbols")
         return self._train(X, y, sample_weight, passes=1)
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_likelihood(self) if self.method == "hybrid" else make_ospas(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:

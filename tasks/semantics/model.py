@@ -164,24 +164,13 @@ class SemanticModel(BagModel, method="ospas"):
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def train(
-        self,
-        data: Any,
-        solver: Any,
-        *,
-        sample_weight: Any = None,
-        monitor: Any = None,
-        resume: bool = False,
-        passes: int | None = None,
-        choose: bool = False,
-    ) -> Any:
+    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
         """As `TaskModel.train`; later calls resume it bit for bit, and the result counts all of them.
 
         Once all that the bags hold is registered, it makes no difference in what portions sentences come.
         """
         before = self.result
-        passes = solver.n_passes if passes is None else passes
-        run = super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes)
+        run = super().train(data, solver, passes=solver.n_passes if passes is None else passes, **options)
         if before is not None:
             counts = ("n_iter", "n_argmax", "seconds")
             result = run.result()

@@ -17,10 +17,11 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import loss_of, solver_of
+from structsvm.tasks.sequence.parameters import loss_of
 
 
 class SequenceLabeler(StructureEstimator):
@@ -246,14 +247,7 @@ class SequenceLabeler(StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self) -> Any:
-        return self._solver_of(self._model if self.warm_start else None)
-
-    def _stream_solver(self) -> Any:
-        return self._solver_of(self._model)
-
-    def _solver_of(self, before: Any) -> Any:
-        """The solver of the loss, where "auto" is that of the model to go on from."""
+    def _make_solver(self, before: Any = None) -> Any:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(

@@ -6,10 +6,8 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from itertools import chain, pairwise
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -34,14 +32,15 @@ from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.losses import LossModel
 from structsvm.tasks.common.parameters import described
-from structsvm.tasks.common.selection import LOWEST, Held, Search, total_variance
-from structsvm.tasks.common.solver import AUTO, is_log
+from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.sequence.addition import PartSearch, SumSearch
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
-from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses, solver_of
+from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
@@ -55,11 +54,9 @@ WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
-# Where the path of the log loss begins: below, hardly anything is learnt.
-LOWEST_OF_LOG = 10.0 * LOWEST
 
 
-class SequenceModel(CalibratedStructures):
+class SequenceModel(LossModel, CalibratedStructures):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -82,6 +79,7 @@ class SequenceModel(CalibratedStructures):
 
     kind = "sequence"
     estimator = "SequenceLabeler"
+    compared = SumSearch
 
     def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None, units: Any = None) -> None:
         super().__init__()
@@ -102,40 +100,18 @@ class SequenceModel(CalibratedStructures):
         """The outcome of each training, by its loss."""
         return {model.loss: model.result for model in (self, self.margin) if model is not None and model.is_trained}
 
-    def with_loss(self, loss: Any) -> Any:
-        """The same model, to be trained with another loss."""
-        model = self.again()
-        model.oracle = self.oracle.with_loss(loss)
-        model.temperature = temperature_of_loss(model.oracle)
-        return model
+    def set_loss(self, loss: str) -> None:
+        super().set_loss(loss)
+        self.temperature = temperature_of_loss(self.oracle)
 
     # ---- training -------------------------------------------------------------------------------
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
-        """As `TaskModel.train`; where the loss is to be chosen, a first `fit` trains with each, and adds."""
+        """As `LossModel.train`; the models of several losses are added. On other data, a sum goes on as one model."""
         margin, self.margin = self.margin, None
-        if self.params.get("loss") != AUTO:
-            return super().train(data, solver, passes=passes, resume=resume, **options)
-        goes_on = self.is_trained and (resume or passes is not None)
-        if self.is_open(data) and not goes_on:
-            solver = self._take_loss(self.losses_to_choose(data)[0], solver)
-        if not goes_on and passes is None and options.get("choose"):
-            solver = copy.copy(solver)
-            self.bind(data, solver, options.get("sample_weight"))  # whose errors name sequences of the whole
-            if self.choice is None:
-                monitor = options.get("monitor") or Monitor()
-                partial = self._choose(data, solver, options.get("sample_weight"), monitor)
-                if partial is not None:
-                    return partial
-            options["choose"] = self.choice is not None
-            if self.choice is not None and self.choice.loss is not None:
-                solver = self._take_loss(self.choice.loss, solver)
-        solver = self._take_loss(self.loss, solver)
-        adds = passes is None and options.get("choose") and self.choice is not None and self.choice.scales
-        if goes_on and adds:  # on other data than before, the sum goes on as one model
-            problem, _ = self.bind(data, solver, options.get("sample_weight"))
-            adds = self.state is not None and problem.fingerprint() == self.fingerprint
+        before = self.fingerprint if resume and self.is_trained else None
         run = super().train(data, solver, passes=passes, resume=resume, **options)
+        adds = passes is None and self.choice is not None and self.choice.scales and before in (None, self.fingerprint)
         return self._with_margin(margin, data, options.get("sample_weight"), run, resume=resume) if adds else run
 
     def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
@@ -147,8 +123,8 @@ class SequenceModel(CalibratedStructures):
                 (loss,) = scales.keys() - {self.loss}
                 margin = self.with_loss(loss)
                 margin.result = margin.state = None
-            margin, solver = margin.again(), solver_of(self.params, margin.loss)
-            margin.params, solver.checkpoint = margin.params | {"probability": False}, None
+            margin, solver = margin.again(), self.solver_of_loss(margin.loss)
+            margin.params, solver.checkpoint = self.params | {"loss": margin.loss, "probability": False}, None
             solver.set_params(C=choice.losses[margin.loss][0])
             if run.status == "stopped":  # by a callback, which sees the first training alone
                 solver.set_params(max_iter=self.result.n_iter)
@@ -160,51 +136,37 @@ class SequenceModel(CalibratedStructures):
             self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
         return run
 
-    def _take_loss(self, loss: Any, solver: Any) -> Any:
-        """Train with a loss from now on; returns the solver, or another one if it is none for that."""
-        if loss != self.loss:
-            self.oracle = self.oracle.with_loss(loss)
-            self.temperature = temperature_of_loss(self.oracle)
-        if is_log(loss) == isinstance(solver, ConditionalLikelihood):
-            return solver
-        checkpoint, solver = solver.checkpoint, solver_of(self.params, loss)
-        solver.checkpoint = checkpoint
-        return solver
+    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
+        self.bind(data, solver, sample_weight)  # whose errors name sequences of the whole
+        return super()._choose(data, solver, sample_weight, monitor)
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+    def losses_to_compare(self, data: Any) -> Any:
+        losses = self._possible_losses(data)
+        return () if len(losses) < 2 or self.is_open(data) else losses
+
+    def first_loss(self, data: Any) -> str:
+        """The log loss where labels are known in part."""
+        return "log" if self.is_open(data) and "log" in self._possible_losses(data) else self.loss
+
+    def _possible_losses(self, data: Any) -> Any:
+        """The losses to add: no log loss where it takes much memory."""
+        tokens, oracle = data[0], self.oracle
+        pairs = oracle.n_labels if oracle.n_bigrams else 0
+        rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
+        if self.params.get("loss") != AUTO or self.is_trained or rows * oracle.stride > MOST_MOMENTS:
+            return (self.loss,)
+        return possible_losses(Settings(**self.params))
+
+    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
-        losses, model = self.losses_to_choose(data), self
-        if self.is_open(data) and not is_log(losses[0]):
+        model = self
+        if self.is_open(data) and not is_log(self.loss):
             model = self.again()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
             tokens, label_ids, model.origin = fragments(data[0], data[1], len(self.labels))
             data = tokens, label_ids
             sample_weight = None if sample_weight is None else sample_weight[model.origin]
-        if len(losses) < 2:
-            return Search(model, data, sample_weight, solver)
-        searches = []
-        for loss in losses:
-            search = PartSearch(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
-            if is_log(loss):
-                search.lowest, search.patience = LOWEST_OF_LOG, 1
-            searches.append(search)
-        return SumSearch(searches)
-
-    def losses_to_choose(self, data: Any) -> Any:
-        """The losses to add: no log loss where it takes much memory, that alone where labels are known in part."""
-        if self.params.get("loss") != AUTO or self.is_trained:
-            return (self.loss,)
-        tokens, oracle = data[0], self.oracle
-        pairs = oracle.n_labels if oracle.n_bigrams else 0
-        rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
-        losses = (
-            possible_losses(SimpleNamespace(**self.params)) if rows * oracle.stride <= MOST_MOMENTS else (self.loss,)
-        )
-        return ("log" if "log" in losses else self.loss,) if self.is_open(data) else losses
-
-    def _adopt_part(self, part: Any) -> Any:
-        self.oracle = part.model.oracle
-        return super()._adopt_part(part)
+        return PartSearch(model, data, sample_weight, solver)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""

@@ -14,6 +14,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
@@ -31,7 +32,7 @@ ARRAYS = {
 }
 
 
-class TaxonomyModel(Calibrated):
+class TaxonomyModel(Calibrated, ChoosingModel):
     """Taxonomy and labels. A subclass scores nodes, by weights or by a kernel.
 
     Attributes
