@@ -306,6 +306,15 @@ def test_the_loss_is_chosen_with_its_C():
     assert fixed.validation_["C"].tolist() == [0.3]
 
 
+def test_a_stream_that_goes_on_keeps_its_loss():
+    X, bags, _ = clusters(40)
+    model = AmbiguousClassifier(warm_start=True, random_state=0, max_iter=5).partial_fit(X, bags)
+    before = model.loss_
+    model.fit(X, bags)
+    assert model.loss_ == before == "pairwise"
+    assert "losses" not in model.validation_ and model.C_ in model.validation_["C"]
+
+
 def test_losses_that_the_solver_minimises():
     X, bags, _ = clusters(60)
     for solver, losses in (
