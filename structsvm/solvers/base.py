@@ -39,6 +39,9 @@ SLICE_SECONDS = 0.05
 ROUNDING = 1e-6
 
 
+# Passes at most where `tol` alone is to end training.
+MOST_PASSES = 1000
+
 # What a problem does not offer whose true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
 
@@ -313,6 +316,7 @@ class Solver(Parameters, ABC):
     """
 
     needs: frozenset[str] = frozenset()
+    usual_passes: int  # without `max_iter` and `tol`, where these may be left open
 
     _constraints = {
         "max_iter": Interval(Integral, 1),
@@ -337,7 +341,9 @@ class Solver(Parameters, ABC):
     @property
     def n_passes(self) -> Any:
         """Passes that `solve` does at most."""
-        return self.max_iter
+        if self.max_iter is not None:
+            return self.max_iter
+        return self.usual_passes if self.tol is None else MOST_PASSES
 
     def is_settled(self, run: Run) -> bool:
         """Whether more passes would not help, where nothing else says how many there are to be."""
