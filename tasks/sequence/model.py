@@ -137,7 +137,7 @@ class SequenceModel(LossModel, CalibratedStructures):
         return run
 
     def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
-        self.bind(data, solver, sample_weight)  # whose errors name sequences of the whole
+        self._checked(*data)  # whose errors name sequences of the whole
         return super()._choose(data, solver, sample_weight, monitor)
 
     def losses_to_compare(self, data: Any) -> Any:
@@ -170,20 +170,23 @@ class SequenceModel(LossModel, CalibratedStructures):
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
-        tokens, label_ids = data
-        oracle, known = self.oracle, self.known(label_ids)
-        if self.params.get("broken") == "predict":
-            oracle = oracle.without_masks()
-        elif known is not label_ids:
-            self._check_known(tokens, known)
-            if self.is_greedy:
-                oracle = oracle.without_masks()  # from left to right, completions might find no way through them
-        else:
-            self._check_constraints(tokens, label_ids)
-        problem = oracle.bind(tokens, known, **solver.formulation())
+        oracle, known = self._checked(*data)
+        problem = oracle.bind(data[0], known, **solver.formulation())
         if sample_weight is not None and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
         return problem, sample_weight
+
+    def _checked(self, tokens: Any, label_ids: Any) -> tuple[Any, Any]:
+        """The oracle that trains, and what is known of the labels; ValueError if the constraints do not allow these."""
+        known = self.known(label_ids)
+        if self.params.get("broken") == "predict":
+            return self.oracle.without_masks(), known
+        if known is label_ids:
+            self._check_constraints(tokens, label_ids)
+            return self.oracle, known
+        self._check_known(tokens, known)
+        # From left to right, completions might find no way through the masks.
+        return self.oracle.without_masks() if self.is_greedy else self.oracle, known
 
     def known(self, label_ids: Any) -> Any:
         """What label ids tell, as oracles take it."""
