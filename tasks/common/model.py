@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import check_state, resumed
-from structsvm.model_file import ModelFileError, read_model, unsound, write_model
+from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound, write_model
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
@@ -231,6 +231,23 @@ class TaskModel(ABC):
         """The parameters that a file stored, as the estimator takes them."""
         return params
 
+    def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and arrays of the last training."""
+        result = None if self.result is None else self.result.to_dict()
+        header = {"fingerprint": self.fingerprint, "C": self.C, "result": result}
+        return header, result_arrays(self.result, self.state)
+
+    def set_training(self, file: ModelFile) -> None:
+        """Set what `training_to_file` returned."""
+        self.C = stored_positive(file.meta, "C", int, float)
+        if file.meta["result"] is None:
+            self.state = file.under("state.") or None
+        else:
+            self.result, self.state = read_result(file)
+        if self.state is not None:
+            check_state(self.state, **self.state_sizes())
+            self.fingerprint = stored_count({"fingerprint": 0} | file.meta, "fingerprint", -(2**63), 2**64 - 1)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file; see `structsvm.model_file`.
 
@@ -247,13 +264,11 @@ class TaskModel(ABC):
             "params": params,
             **own,
             "feature_names": None if names is None else [str(name) for name in names],
-            "fingerprint": self.fingerprint,
-            "C": self.C,
             "choice": None if self.choice is None else self.choice.to_json(),
-            "result": None if self.result is None else self.result.to_dict(),
             "temperature": self.temperature,
         }
-        write_model(path, self.kind, header, arrays | matrices | result_arrays(self.result, self.state))
+        training, of_training = self.training_to_file()
+        write_model(path, self.kind, header | training, arrays | matrices | of_training)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
@@ -277,15 +292,8 @@ class TaskModel(ABC):
                 model.columns["feature_names_in_"] = np.array(names, dtype=object)
             choice = header.get("choice")  # absent from files of 0.1.0, like the others
             model.choice = None if choice is None else Choice.from_json(choice)
-            model.C = stored_positive(header, "C", int, float)
             model.temperature = stored_positive(header, "temperature", float)
-            if header["result"] is None:
-                model.state = file.under("state.") or None
-            else:
-                model.result, model.state = read_result(file)
-            if model.state is not None:
-                check_state(model.state, **model.state_sizes())
-                model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
+            model.set_training(file)
             model.check()
         return model
 

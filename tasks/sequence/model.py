@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.checkpoint import check_state
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
@@ -27,7 +26,6 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.result import read_result, result_arrays
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
@@ -260,6 +258,26 @@ class SequenceModel(LossModel, CalibratedStructures):
             place += 1
         return found
 
+    def predict_kbest(
+        self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
+    ) -> list[Any]:
+        """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
+        self.check_sums("predict_kbest")
+        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        tokens = self.encode(X, lengths)
+        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        for i, length in enumerate(tokens.lengths.tolist()):
+            if not length:
+                found.append([([], 1.0 if probabilities else 0.0)])
+                continue
+            mask = None if allowed is None else allowed[i]
+            paths, scores = decoder.kbest(weights, place, k, mask)
+            if probabilities:
+                scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
+            found.append([([self.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
+            place += 1
+        return found
+
     def incomplete(self, problem: Any) -> Any:
         return problem.incomplete
 
@@ -442,14 +460,9 @@ class SequenceModel(LossModel, CalibratedStructures):
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
         if self.margin is not None:
-            margin = self.margin
-            header["margin"] = {
-                "loss": margin.loss,
-                "C": margin.C,
-                "fingerprint": margin.fingerprint,
-                "result": margin.result.to_dict(),
-            }
-            arrays |= {f"margin.{name}": a for name, a in result_arrays(margin.result, margin.state).items()}
+            training, of_training = self.margin.training_to_file()
+            header["margin"] = {"loss": self.margin.loss, **training}
+            arrays |= {f"margin.{name}": array for name, array in of_training.items()}
         return header, arrays
 
     @classmethod
@@ -470,16 +483,10 @@ class SequenceModel(LossModel, CalibratedStructures):
         learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
         model = cls(encoder, labels, oracle, weights=learnt["weights"].ravel(), units=units)
         if header.get("margin") is not None:
-            model.margin = model._margin_from(header["margin"], under(arrays, "margin."))
-        return model
-
-    def _margin_from(self, header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-        """The part of a sum that a file describes; its weights are those of its state."""
-        model = self.with_loss(header["loss"])
-        model.C = float(header["C"])
-        model.result, model.state = read_result(ModelFile(self.kind, header, arrays))
-        check_state(model.state, **model.state_sizes())
-        model.fingerprint = stored_count(header, "fingerprint", -(2**63), 2**64 - 1)
+            model.margin = model.with_loss(header["margin"]["loss"])
+            model.margin.set_training(ModelFile(cls.kind, header["margin"], under(arrays, "margin.")))
+            if None in (model.margin.C, model.margin.result, model.margin.state):
+                raise ValueError("a part of a sum without its training")
         return model
 
     @staticmethod
