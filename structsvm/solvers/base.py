@@ -529,7 +529,7 @@ class DualSolver(Solver):
         return self.run_type
 
     def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
-        """The schedule of `schedule_on`, in threads if the solver was told that it need not be deterministic."""
+        """The schedule of `schedule_on`, in threads if the solver need not be deterministic."""
         threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
         if threads < 2:
             return self.schedule_on(state, rounds, C)

@@ -440,7 +440,7 @@ class LatentSVM(Solver):
     # ---- what a solver says of itself -------------------------------------------------------------
 
     def is_soft_on(self, problem: Any) -> bool:
-        """Whether training begins with a likelihood: told to, where something is unknown and can be summed over."""
+        """Whether training begins with a likelihood: asked to, where something is unknown and can be summed over."""
         is_open = "marginals" in problem.offers and "constraints" not in problem.offers
         return self.start_from == "soft" and is_open and self.inner.rescaling is not None
 

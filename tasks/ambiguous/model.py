@@ -192,9 +192,9 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         labels, n_features = labels_from_json(header["labels"], 2), stored_count(header, "n_features_in", 1)
         has_intercept = stored_flag(header["params"], "fit_intercept")
-        learnt = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
+        stored = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
         loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
-        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=learnt["weights"].ravel())
+        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=stored["weights"].ravel())
 
 
 def solver_of(params: Any, loss: str) -> Any:

@@ -136,8 +136,8 @@ class CalibratedModel(TaskModel):
     """Base of the models with probabilities: a temperature, fitted after training.
 
     Some examples are taken out of what was learnt, one more pass over the others lets these take their place, and the
-    scores of those that were taken out tell the temperature. Where there are no multipliers to set to 0, another model
-    is trained without them. Of a stream, each batch is scored before it is trained on.
+    scores of those that were taken out determine the temperature. Where there are no multipliers to set to 0, another
+    model is trained without them. Of a stream, each batch is scored before it is trained on.
 
     Attributes
     ----------

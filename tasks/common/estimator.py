@@ -61,7 +61,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         return self._constraints
 
     def _make_solver(self, before: Any = None) -> Any:
-        """The solver that the parameters ask for; `before` is the model to go on from, if there is one."""
+        """The solver that the parameters ask for; `before` is the model to resume, or None."""
         return make_solver(self)
 
     def _stream_solver(self, before: Any = None) -> Any:
@@ -99,7 +99,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         passes : int, optional
             So many over a batch of a stream; None: `fit`.
         metadata : dict, optional
-            What callbacks are told beside X and y.
+            What callbacks receive beside X and y.
         options : dict
             Further arguments of `_prepare`.
         """

@@ -146,7 +146,7 @@ class KernelSearch(Search):
         return self._choice()
 
     def _begin(self, samples: Any) -> None:
-        """Go on with other samples: pairs of examples to train on and to judge by."""
+        """Use other samples: pairs of examples to train on and to judge by."""
         self.samples, self.table = samples, {}
         self.machines: dict[int, list[KernelPart]] = {}
         self.bound: set[tuple[int, int]] = set()

@@ -114,7 +114,7 @@ class TaskModel(ABC):
         sample_weight : ndarray of shape (n_samples,), optional
         monitor : see `Solver.solve`
         resume : bool
-            Go on from what was learnt: the same run on the same data, the problem around the present weights w0
+            Resume what was learnt: the same run on the same data, the problem around the present weights w0
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
             So many over a batch of a stream, around the present weights.
@@ -423,7 +423,7 @@ WIDE_GAP = 0.5
 
 
 def warn_of_gap(run: Any, solver: Any) -> None:
-    """Warn of a training that would have gone on, has ended far from the optimum, and was not told when to end."""
+    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
     gap = relative_gap(run.primal, run.dual)
     if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
         warn(

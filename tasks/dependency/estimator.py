@@ -46,7 +46,7 @@ class DependencyParser(StructureEstimator):
     subtypes : bool, default=True
         Whether labels keep what follows a colon: ``acl:relcl`` or ``acl``.
     arc_templates, label_templates : str or sequence of str, optional
-        Templates of features, one a line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
+        Templates of features, one per line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
         upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
     arc_bits, row_bits : int, optional
         Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number

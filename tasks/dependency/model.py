@@ -192,14 +192,14 @@ class DependencyModel(CalibratedStructures):
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
         oracle = kind(len(labels), ArcTemplates(COLUMNS, *texts), **settings)
-        learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
+        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(
             labels,
             oracle,
             subtypes=stored_flag(header, "subtypes"),
             max_length=stored_count(header, "max_length", 1),
             n_crossing=stored_count(header, "n_crossing"),
-            weights=learnt["weights"],
+            weights=weights,
         )
 
 
@@ -289,7 +289,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     params : object with `DependencyParser`'s parameters as attributes
     X, y : sentences and their arcs, or trees
     before : DependencyModel, optional
-        The model to go on from; ValueError if the parameters ask for other features or trees.
+        The model to resume; ValueError if the parameters ask for other features or trees.
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
     """

@@ -289,12 +289,12 @@ class GrammarModel(CalibratedStructures):
         settings = {"h": stored["h"], "max_unary": stored["max_unary"]}
         settings |= {name: stored_names(stored, name) for name in ("start", "uncounted")}
         oracle = CKYOracle(Grammar(rules, **settings), **header["oracle"])
-        learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
+        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         kind = header["terminals"]["kind"]
         if kind not in ("tags", "words"):
             raise ValueError(f"terminals of a kind that this version does not know, {kind!r:.80}")
         terminals = Terminals(kind, stored_names(header["terminals"], "known"))
-        return cls(terminals, oracle, stored_count(header, "v", 1), **learnt)
+        return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
 
 
 def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:
@@ -412,7 +412,7 @@ def encode_trees(terminals: Any, v: Any, trees: Any, grammar: Any = None) -> Any
 def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     """Return ``(model, encoded)``: a model as parameters ask for it, and the trees encoded.
 
-    Its grammar is that of the trees. `before` is a model to go on from, whose grammar stays: ValueError, naming the
+    Its grammar is that of the trees. `before` is a model to resume, whose grammar stays: ValueError, naming the
     parameter, if another one is asked for.
     """
     if before is not None:

@@ -74,7 +74,7 @@ class SemanticParser(StructureEstimator):
     abstain_below : float, optional
         Of hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
     executor : callable, optional
-        Of hybrid trees: tells of a meaning's text whether it can be run; others are not predicted. Not in model files.
+        Of hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model files.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".

@@ -187,7 +187,7 @@ class SequenceModel(LossModel, CalibratedStructures):
         return self.oracle.without_masks() if self.is_greedy else self.oracle, known
 
     def known(self, label_ids: Any) -> Any:
-        """What label ids tell, as oracles take it."""
+        """What is known of labels, as oracles take it."""
         return KnownLabels(label_ids, self.sets) if self.is_open((None, label_ids)) else label_ids
 
     def is_open(self, data: Any) -> bool:
@@ -480,8 +480,8 @@ class SequenceModel(LossModel, CalibratedStructures):
         ]:
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        model = cls(encoder, labels, oracle, weights=learnt["weights"].ravel(), units=units)
+        stored = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
+        model = cls(encoder, labels, oracle, weights=stored["weights"].ravel(), units=units)
         if header.get("margin") is not None:
             model.margin = model.with_loss(header["margin"]["loss"])
             model.margin.set_training(ModelFile(cls.kind, header["margin"], under(arrays, "margin.")))
@@ -515,7 +515,7 @@ def prepare(
     params : object with `SequenceLabeler`'s parameters as attributes
     X, y : sequences and their labels; see `FeatureEncoder` and `encode_known`
     before : SequenceModel, optional
-        The model to go on from; ValueError if the parameters ask for other features or another structure.
+        The model to resume; ValueError if the parameters ask for other features or another structure.
     lengths : see `FeatureEncoder.fit_transform`
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.

@@ -33,7 +33,7 @@ def possible_losses(params: Any) -> tuple[str, ...]:
 
 
 def loss_of(params: Any, before: Any = None) -> str:
-    """The loss that training begins with: with "auto" that of the model to go on from, and else the usual one."""
+    """The loss that training begins with: with "auto" that of the model to resume, and else the usual one."""
     losses = possible_losses(params)
     if before is not None and before.loss in losses:
         return before.loss

@@ -79,7 +79,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         classes : array-like, optional
             All labels. None: those of y.
         before : LinearTaxonomyModel, optional
-            The model to go on from; ValueError if the parameters ask for another structure.
+            The model to resume; ValueError if the parameters ask for another structure.
         weight : ndarray of shape (n_documents,), optional
         """
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
@@ -222,7 +222,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         return header | {"n_rows": rows.n_rows}, arrays
 
     @classmethod
-    def with_learnt(
+    def from_parts(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
         n_rows = stored_count(header, "n_rows")

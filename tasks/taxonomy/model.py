@@ -274,7 +274,7 @@ class TaxonomyModel(Calibrated, ChoosingModel):
             value = header["structure"][name]
             structure[name] = stored[f"structure.{name}"] if value is None else value
         kind = KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
-        model = kind.with_learnt(taxonomy, labels, structure, header, arrays)
+        model = kind.from_parts(taxonomy, labels, structure, header, arrays)
         n_features = stored_count(header, "n_features", 1)
         if n_features != model.n_input_features:
             raise ValueError(f"{n_features!r:.80} features, and the model is of {model.n_input_features}")
@@ -288,10 +288,10 @@ class TaxonomyModel(Calibrated, ChoosingModel):
 
     @classmethod
     @abstractmethod
-    def with_learnt(
+    def from_parts(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
-        """A model with what a file holds of its scores; ValueError or TypeError for what it cannot have."""
+        """A model whose scores are in `header` and `arrays`; ValueError or TypeError if these do not fit."""
 
 
 def unfitted(vectorizer: Any) -> Any:
