@@ -20,7 +20,7 @@ from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound,
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
-from structsvm.solvers import LatentSVM
+from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.base import DualRun
 from structsvm.solvers.latent import LatentRun
 from structsvm.stored_values import stored_count, stored_names, stored_positive
@@ -59,6 +59,7 @@ class TaskModel(ABC):
     """
 
     kind: ClassVar[str]
+    sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
     estimator: str
 
     weights: Any
@@ -162,7 +163,8 @@ class TaskModel(ABC):
 
     def completing(self, solver: Any, data: Any) -> Any:
         """The solver, in a `LatentSVM` if some outputs in encoded data are known in part."""
-        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, LatentSVM) else solver
+        needs_none = (LatentSVM, ConditionalLikelihood) if self.sums_over_known else LatentSVM
+        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, needs_none) else solver
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
         """Learn what does not come from the run itself, such as a temperature.

@@ -2,7 +2,7 @@
 
 C grows along a path: 1 and 3 times powers of ten, each training starting from the dual point of the last, which is
 feasible at any greater C. So a value costs a few passes, and the whole path about as much as one training. It begins
-where C is so small that hardly an example holds a margin (see `TaskModel.scale`), and ends once larger values have
+where C is so small that hardly an example holds a margin (see `ChoosingModel.scale`), and ends once larger values have
 predicted the held-out examples no better; if the first one is clearly the best, smaller ones follow. What training
 starts from (see `TaskModel.prior`) is judged too, as a C so small that nothing is learnt: learnt weights that predict
 held-out examples worse are not preferred to it. A fifth of the examples is held out; where there are few, each third in

@@ -24,9 +24,9 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.parameters import described
+from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import Held, Search, first_scale
-from structsvm.tasks.dependency.parameters import check_unchanged, make_templates
+from structsvm.tasks.dependency.parameters import SETTLED, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
@@ -297,7 +297,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     codes, offsets = encoded(X)
     check_lengths(offsets, params.max_length)
     if before is not None:
-        check_unchanged(params, before)
+        check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
     if classes is None:

@@ -17,7 +17,6 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.known_trees import is_partial, known_rules
@@ -31,9 +30,9 @@ from structsvm.structures.trees import (
     parse_tree,
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.parameters import described
+from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import Held, first_scale
-from structsvm.tasks.grammar.parameters import check_unchanged
+from structsvm.tasks.grammar.parameters import SETTLED
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
 
@@ -64,6 +63,7 @@ class GrammarModel(CalibratedStructures):
 
     kind = "grammar"
     estimator = "GrammarParser"
+    sums_over_known = True
 
     def __init__(self, terminals: Any, oracle: Any, v: Any, *, weights: Any = None) -> None:
         super().__init__()
@@ -86,10 +86,6 @@ class GrammarModel(CalibratedStructures):
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
         chosen = [i for i, tree in enumerate(data) if not is_partial(tree)]
         return [data[i] for i in chosen], None if sample_weight is None else sample_weight[chosen]
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The likelihood of what is known needs no completions."""
-        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
 
     def learnable(self, data: Any, on_no_parse: Any) -> list[int]:
         """The indices of the trees but those known in part with which no tree of the grammar agrees; warns of these.
@@ -416,7 +412,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     parameter, if another one is asked for.
     """
     if before is not None:
-        check_unchanged(params, before)
+        check_unchanged(params, before, SETTLED)
         return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
     encoded = encode_trees(terminals, params.v, trees)

@@ -26,7 +26,6 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
@@ -78,6 +77,7 @@ class SequenceModel(LossModel, CalibratedStructures):
     kind = "sequence"
     estimator = "SequenceLabeler"
     compared = SumSearch
+    sums_over_known = True
 
     def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None, units: Any = None) -> None:
         super().__init__()
@@ -192,10 +192,6 @@ class SequenceModel(LossModel, CalibratedStructures):
 
     def is_open(self, data: Any) -> bool:
         return bool(len(self.sets) and (data[1] >= len(self.labels)).any())
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The likelihood of what is known needs no completions."""
-        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
 
     def _check_known(self, tokens: Any, known: Any) -> None:
         """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
