@@ -5,8 +5,8 @@ features of the tokens that carry it, the transitions between neighbouring label
 last label, and for order 2 the triples of labels. As an array, w is rows of `stride` float32, labels
 along a row (padded to whole vectors; the padding stays zero):
 
-    rows 0 .. F-1                emission, one row a feature
-    rows F .. F+K-1              transition, one row a label that comes before
+    rows 0 .. F-1                emission, one row per feature
+    rows F .. F+K-1              transition, one row per label that comes before
     rows F+K, F+K+1              first label, last label
     (order 2) then (K+1) K rows  triples: row a K + b for labels a, b before (a = K: none)
     then K rows a bigram         attributes of a token that are conjoined with its label and the one before, by that

@@ -177,6 +177,10 @@ class AmbiguousOracle(Oracle):
         if self.n_features >= 2**31:
             raise ValueError(f"{n_labels} labels x {n_input_features} features are more than 2**31 - 1 weights")
 
+    def with_loss(self, bag_loss: str) -> AmbiguousOracle:
+        """The same oracle with another loss."""
+        return AmbiguousOracle(self.n_labels, self.n_input_features, bag_loss)
+
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
     ) -> AmbiguousProblem:

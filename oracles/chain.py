@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens
-from structsvm.protocol import Oracle, UnsupportedFormulation
+from structsvm.protocol import Oracle, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder
 
 
@@ -279,10 +279,7 @@ class LabelChain(Oracle):
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features values; raises ValueError."""
-        weights = np.ascontiguousarray(w, dtype=np.float32)
-        if weights.shape != (self.n_features,):
-            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
-        return weights
+        return checked_weights(w, self.n_features, np.float32)
 
     def allowed_rows(self, allowed: ArrayLike, length: int, i: int) -> NDArray[np.float32]:
         """Rows of 0 and -inf (length, stride) from a boolean array of the labels allowed at each token."""

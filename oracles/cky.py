@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.kbest import derivations, fragments
 from structsvm.parameters import Interval, Options
-from structsvm.protocol import Oracle, Penalty, Rescaling
+from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
 from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
 from structsvm.structures.trees import Tree
@@ -279,12 +279,7 @@ class CKYOracle(Oracle):
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float64]:
         """Return the weights as a float64 array of n_features finite values; raises ValueError."""
-        weights = np.ascontiguousarray(w, dtype=np.float64)
-        if weights.shape != (self.n_features,):
-            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
-        if not np.isfinite(weights).all():
-            raise ValueError("w has values that are not finite")
-        return weights
+        return checked_weights(w, self.n_features, np.float64, finite=True)
 
 
 def _joined(arrays: list[NDArray[np.int32]], empty: tuple[int, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.features.arc_templates import LANES, ArcTemplates
 from structsvm.oracles._dependency import ArcDecoder, DependencyProblem
 from structsvm.parameters import Interval, Options
-from structsvm.protocol import Oracle, Penalty, Rescaling
+from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
 MOST_BITS = 28
 
@@ -214,12 +214,7 @@ class DependencyOracle(Oracle):
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features finite values; raises ValueError."""
-        weights = np.ascontiguousarray(w, dtype=np.float32)
-        if weights.shape != (self.n_features,):
-            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
-        if not np.isfinite(weights).all():
-            raise ValueError("w has values that are not finite")
-        return weights
+        return checked_weights(w, self.n_features, np.float32, finite=True)
 
 
 def what_is_no_tree(heads: list[int]) -> str | None:

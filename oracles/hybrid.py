@@ -393,7 +393,7 @@ class HybridTrees:
         considered : int, optional
             Distinct meanings that are looked for, by default k; fewer where no other can be one of the k.
         accepts : callable, optional
-            Tells of a meaning whether it may be returned.
+            Returns whether a meaning may be predicted.
         most, least
             As for `derivations`.
         """

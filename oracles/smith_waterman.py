@@ -17,7 +17,7 @@ from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyPr
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
 from structsvm.oracles.suboptimal import alignments_by_score
 from structsvm.parameters import Interval
-from structsvm.protocol import Oracle, Penalty, Rescaling
+from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
 # The table of scores of all pairs of symbols is filled anew for each example.
 MAX_SYMBOLS = 1024
@@ -227,12 +227,7 @@ class SmithWatermanOracle(Oracle):
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float64]:
         """Return the weights as a float64 array of n_features finite values; raises ValueError."""
-        weights = np.ascontiguousarray(w, dtype=np.float64)
-        if weights.shape != (self.n_features,):
-            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
-        if not np.isfinite(weights).all():
-            raise ValueError("w has values that are not finite")
-        return weights
+        return checked_weights(w, self.n_features, np.float64, finite=True)
 
     # ---- the protocol ---------------------------------------------------------------------------
 

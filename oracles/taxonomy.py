@@ -14,7 +14,7 @@ from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import encode_rows, is_sparse
 from structsvm.features.tokens import Tokens
 from structsvm.oracles._taxonomy import DenseDecoder, OutputAttributes, TaxonomyDecoder, TaxonomyProblem
-from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
+from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._lattice import NODE_LOSSES
 from structsvm.structures.taxonomy import Taxonomy
 
@@ -366,10 +366,7 @@ class TaxonomyOracle(Oracle):
 
     def check_weights(self, w: ArrayLike) -> NDArray[np.float32]:
         """Return the weights as a float32 array of n_features values; raises ValueError."""
-        weights = np.ascontiguousarray(w, dtype=np.float32)
-        if weights.shape != (self.n_features,):
-            raise ValueError(f"w has shape {weights.shape}, expected ({self.n_features},)")
-        return weights
+        return checked_weights(w, self.n_features, np.float32)
 
 
 def as_documents(X: Any) -> Any:

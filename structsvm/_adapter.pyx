@@ -304,6 +304,10 @@ cdef class PythonProblem(Problem):
         return 0
 
     @property
+    def owner(self):
+        return type(self.oracle).__name__
+
+    @property
     def offers(self):
         has = {"expectations": self.oracle.has_expect, "completions": self.oracle.has_complete}
         return frozenset({"constraints"} | {name for name, there in has.items() if there})

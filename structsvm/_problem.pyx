@@ -107,6 +107,11 @@ cdef class BoundProblem:
     def __reduce__(self):
         return restored, (type(self), self.n_samples, self.n_features, self.is_exact), vars(self)
 
+    @property
+    def owner(self):
+        """The name of the class that errors are about: the user's oracle, where there is one."""
+        return type(self).__name__
+
     def structure_fingerprint(self):
         """A checksum that tells losses and kernels, whatever the data, from others; 0 where it is not known."""
         return 0

@@ -136,7 +136,7 @@ class StructuredSVM(TaskEstimator):
         check_no_classes(classes, "the oracle knows its outputs")
         return self._train(X, y, sample_weight, passes=1)
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         if not isinstance(self.oracle, Oracle):
             raise ValueError(
                 "The 'oracle' parameter of StructuredSVM must be an instance of a subclass of structsvm.Oracle. "

@@ -147,3 +147,13 @@ class Oracle(ABC):
                 f"penalty={penalty!r} needs inference that {name} does not declare "
                 f"(its 'penalties' are {self.penalties})"
             )
+
+
+def checked_weights(w: Any, n_features: int, dtype: Any, *, finite: bool = False) -> NDArray[Any]:
+    """Return weights as a contiguous array; raises ValueError unless there are `n_features`, finite if they must be."""
+    weights = np.ascontiguousarray(w, dtype=dtype)
+    if weights.shape != (n_features,):
+        raise ValueError(f"w has shape {weights.shape}, expected ({n_features},)")
+    if finite and not np.isfinite(weights).all():
+        raise ValueError("w has values that are not finite")
+    return weights

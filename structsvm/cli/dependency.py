@@ -93,7 +93,7 @@ def demo(seed: int) -> Any:
 )
 @flag("--probability", "Fit what predict --confidence needs, on trees held out.")
 @click.option("--subtypes/--no-subtypes", default=True, show_default=True, help="Keep what follows a colon in labels.")
-@click.option("--arc-templates", type=out.Input(), help="File of the templates of arcs, one a line.")
+@click.option("--arc-templates", type=out.Input(), help="File of the templates of arcs, one per line.")
 @click.option("--label-templates", type=out.Input(), help="File of the templates of labels.")
 @click.option(
     "--arc-bits", type=click.IntRange(1, 28), help="Hash features of arcs to 2**BITS.  [default: by the words]"

@@ -16,10 +16,11 @@ from structsvm.features.columns import Columns, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
+from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import loss_of, solver_of
+from structsvm.tasks.sequence.parameters import loss_of
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
@@ -36,15 +37,10 @@ def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
         return
     if model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
-    chain = model.oracle.chain(model.encode(X))
-    weights = model.probable_weights("--confidence") if wanted.confidence else model.weights
-    for i, tokens in enumerate(lines):
-        paths, scores = chain.kbest(weights, i, wanted.kbest)
-        if wanted.confidence:
-            scores = np.exp(np.minimum(scores - chain.expect(weights, i)[0], 0.0))
-        for rank, (label_ids, score) in enumerate(zip(paths, scores), start=1):
+    for tokens, ranked in zip(lines, model.predict_kbest(X, wanted.kbest, probabilities=wanted.confidence)):
+        for rank, (labels, score) in enumerate(ranked, start=1):
             yield f"# {rank} {score:.6f}\n"
-            yield "".join(f"{token}\t{model.labels[c]}\n" for token, c in zip(tokens, label_ids)) + "\n"
+            yield "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:

@@ -180,8 +180,8 @@ class Training:
         bar = Bar(solver.n_passes, disable=True if self.quiet else None)
         resume = self.warm_start is not None
         with self.warnings():
-            choose = is_to_choose(Settings(**params), solver)
-            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, choose=choose)
+            choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
+            run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
         return self.end(model, run.progress if run.status == "interrupted" else None, **options)
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +24,7 @@ CACHED_STEPS = 10
 CACHED_SHARE = 0.2
 
 
-class RoundSchedule:
+class RoundSchedule(ABC):
     """Rounds, with the interface of `structsvm.dual._schedules.Schedule`; a subclass says what one is."""
 
     def __init__(self, solver: Any, state: Any, rounds: Any) -> None:
@@ -64,13 +65,13 @@ class RoundSchedule:
         self.next = self.n_samples
         return True
 
+    @abstractmethod
     def question(self) -> Any:
         """The violations at the present weights, and the constraints as `round` takes them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def round(self) -> Any:
         """Do a round; returns how many constraints joined."""
-        raise NotImplementedError
 
     def ask(self) -> None:
         """Put a round's question, once: afterwards `primal` and `gap` are known, if the oracle is exact."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any
 
@@ -37,6 +38,9 @@ SLICE_SECONDS = 0.05
 # Rounding may put a dual above its primal by this fraction of the larger of them; more is an error.
 ROUNDING = 1e-6
 
+
+# Passes at most where `tol` alone is to end training.
+MOST_PASSES = 1000
 
 # What a problem does not offer whose true outputs are known in part, and not completed.
 UNCOMPLETED = frozenset({"constraints"})
@@ -120,9 +124,9 @@ class Run:
     def contradiction(self, what: str) -> Exception:
         """The error for two objectives that cannot both be true, with the likely causes."""
         return OracleError(
-            f"{type(getattr(self.problem, 'oracle', self.problem)).__name__}: {what}, which no oracle that keeps the "
-            f"protocol leads to. Likely causes: {self.causes}. structsvm.testing.check_oracle finds which. Or training "
-            "went on from a checkpoint or model file that was changed"
+            f"{self.problem.owner}: {what}, which no oracle that keeps the protocol leads to. Likely causes: "
+            f"{self.causes}. structsvm.testing.check_oracle finds which. Or training went on from a checkpoint or "
+            "model file that was changed"
         )
 
     @property
@@ -186,11 +190,14 @@ class Run:
         """1/2 |w|^2 at the weights returned and at the dual point; NaN where it is not known."""
         return np.nan, np.nan
 
+    def schedule_arrays(self) -> dict[str, NDArray[Any]]:
+        """What `get_state` has of the schedule."""
+        return {"schedule": self.schedule.get_state()}
+
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return the run between two passes as a dict of arrays; resuming from it gives bit-identical results."""
-        arrays = dict(self.state.get_state())
+        arrays = dict(self.state.get_state()) | self.schedule_arrays()
         arrays["kind"] = as_array(self.state.kind)
-        arrays["schedule"] = self.schedule.get_state()
         arrays["run"] = np.array([self.n_iter, self.seconds, self.primal, self.dual], dtype=np.float64)
         arrays["formulation"] = formulation_array(self.problem)
         arrays["structure"] = np.array([self.problem.structure_fingerprint()], dtype=np.int64)
@@ -297,7 +304,7 @@ class DualRun(WeightRun):
         return super().norms()[0], half_norm(self.state.weights)
 
 
-class Solver(Parameters):
+class Solver(Parameters, ABC):
     """Base of the solvers.
 
     A subclass says what state it works on and which schedule drives it (`start`); `solve` does the rest.
@@ -309,6 +316,7 @@ class Solver(Parameters):
     """
 
     needs: frozenset[str] = frozenset()
+    usual_passes: int  # without `max_iter` and `tol`, where these may be left open
 
     _constraints = {
         "max_iter": Interval(Integral, 1),
@@ -333,12 +341,15 @@ class Solver(Parameters):
     @property
     def n_passes(self) -> Any:
         """Passes that `solve` does at most."""
-        return self.max_iter
+        if self.max_iter is not None:
+            return self.max_iter
+        return self.usual_passes if self.tol is None else MOST_PASSES
 
     def is_settled(self, run: Run) -> bool:
         """Whether more passes would not help, where nothing else says how many there are to be."""
         return False
 
+    @abstractmethod
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         """Return a fresh `Run` on a bound problem.
 
@@ -350,11 +361,10 @@ class Solver(Parameters):
         base : ndarray of shape (n_features,), optional
             Weights to start from.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def formulation(self) -> dict[str, Any]:
         """The arguments for `Oracle.bind` that this solver needs."""
-        raise NotImplementedError
 
     def check(self, problem: BoundProblem) -> None:
         """Raise TypeError or ValueError, naming what is missing, unless the problem offers what the solver needs."""
@@ -519,7 +529,7 @@ class DualSolver(Solver):
         return self.run_type
 
     def schedule_of(self, state: Any, rounds: Any, C: Any) -> Any:
-        """The schedule of `schedule_on`, in threads if the solver was told that it need not be deterministic."""
+        """The schedule of `schedule_on`, in threads if the solver need not be deterministic."""
         threads = 1 if self.deterministic else min(n_threads(self.n_jobs), state.n_samples)
         if threads < 2:
             return self.schedule_on(state, rounds, C)
@@ -535,6 +545,6 @@ class DualSolver(Solver):
             base=base,
         )
 
+    @abstractmethod
     def schedule_on(self, state: Any, rounds: Any, C: Any) -> Any:
         """The schedule that drives it."""
-        raise NotImplementedError

@@ -133,12 +133,6 @@ class ConditionalLikelihood(DualSolver):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
-    @property
-    def n_passes(self) -> int:
-        if self.max_iter is not None:
-            return self.max_iter
-        return self.usual_passes if self.tol is None else 1000
-
     def run_type_on(self, problem: Any) -> type[DualRun]:
         return self.marginal_type if "marginals" in problem.offers else self.run_type
 

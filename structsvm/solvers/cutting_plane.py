@@ -48,8 +48,8 @@ class CuttingPlaneRun(DualRun):
         self.state.count_argmax(self.rounds.problem.n_samples)
         return self.state.primal(w, np.array([self.C @ np.maximum(self.rounds.violations(w), 0.0)]))
 
-    def get_state(self) -> Any:
-        return super().get_state() | self.schedule.get_arrays()
+    def schedule_arrays(self) -> dict[str, NDArray[Any]]:
+        return super().schedule_arrays() | self.schedule.get_arrays()
 
     def set_state(self, arrays: dict[str, NDArray[Any]], *, adapt: bool = False) -> None:
         before = self.schedule.get_arrays()

@@ -13,8 +13,8 @@ from structsvm.parameters import FLAG, N_REPROCESS, Interval, Options
 from structsvm.solvers.base import DualSolver
 
 # Without `max_iter` and `tol`: training ends with the pass that raises the dual by no more than this share of it, or
-# after so many passes.
-LEAST_GAIN, MOST_PASSES = 0.02, 20
+# after `usual_passes`.
+LEAST_GAIN = 0.02
 
 
 class LaRank(DualSolver):
@@ -62,6 +62,8 @@ class LaRank(DualSolver):
         Passes between two of them.
     """
 
+    usual_passes = 20
+
     _constraints = DualSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": Options("decode-once", "fixed", "adaptive", "adaptive-clock"),
@@ -101,12 +103,6 @@ class LaRank(DualSolver):
         self.deterministic = deterministic
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
-
-    @property
-    def n_passes(self) -> int:
-        if self.max_iter is not None:
-            return self.max_iter
-        return MOST_PASSES if self.tol is None else 1000
 
     def is_settled(self, run: Any) -> bool:
         is_open = self.max_iter is None and self.tol is None and run.n_iter >= self.least_passes

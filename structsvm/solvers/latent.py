@@ -226,8 +226,7 @@ class LatentRun(DualRun):
             inner.state.count_argmax(self.state.n_argmax)
             self.is_soft = False
         else:
-            arrays = self.inner.get_state() | self.state.without(others) | {"schedule": inner.schedule.get_state()}
-            arrays |= getattr(inner.schedule, "get_arrays", dict)()
+            arrays = self.inner.get_state() | self.state.without(others) | inner.schedule_arrays()
             inner.set_state(arrays, adapt=True)
         inner.state.count_argmax(problem.n_samples)
         self.inner, self.first = inner, inner.n_iter
@@ -441,7 +440,7 @@ class LatentSVM(Solver):
     # ---- what a solver says of itself -------------------------------------------------------------
 
     def is_soft_on(self, problem: Any) -> bool:
-        """Whether training begins with a likelihood: told to, where something is unknown and can be summed over."""
+        """Whether training begins with a likelihood: asked to, where something is unknown and can be summed over."""
         is_open = "marginals" in problem.offers and "constraints" not in problem.offers
         return self.start_from == "soft" and is_open and self.inner.rescaling is not None
 
@@ -456,10 +455,9 @@ class LatentSVM(Solver):
     def check(self, problem: BoundProblem) -> None:
         """As `Solver.check`; NotImplementedError, naming oracle and verb, where the problem offers no completions."""
         if isinstance(problem, BoundProblem) and "completions" not in problem.offers:
-            owner = next((getattr(problem, n) for n in ("oracle", "structure") if hasattr(problem, n)), problem)
             raise NotImplementedError(
-                f"{type(owner).__name__} does not implement complete, the verb for outputs that are known in part, "
-                "which LatentSVM needs"
+                f"{problem.owner} does not implement complete, the verb for outputs that are known in part, which "
+                "LatentSVM needs"
             )
         super().check(problem)
         if self.start_from == "soft" and not self.is_soft_on(problem) and "constraints" not in problem.offers:

@@ -19,10 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from structsvm.checkpoint import Checkpoint, describe
+from structsvm.features.columns import Columns
+from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFileError, read_model
 from structsvm.new_file import check_new_file
 from structsvm.parameters import CHECKPOINT, FLAG, POSITIVE, RANDOM_STATE, Interval, plain, validate
@@ -252,10 +255,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
 
 
 def part(data: Any, indices: Any) -> Any:
-    """Some examples of a list, an array, or `Columns`."""
-    if hasattr(data, "take") and not isinstance(data, np.ndarray):
-        return data.take(indices)
-    return [data[i] for i in indices]
+    """Some examples of a list, an array, a data frame, `Columns` or `Tokens`."""
+    return data.take(indices) if isinstance(data, (Columns, Tokens)) else _safe_indexing(data, indices)
 
 
 # ---- its checkpoint -------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ class DependencyTree:
         return "\n".join(lines) + "\n\n"
 
     def pretty(self) -> str:
-        """The tree as text: a word a line, its arc drawn to its head, and its label."""
+        """The tree as text: one word per line, its arc drawn to its head, and its label."""
         return "\n".join(_drawn(self))
 
 

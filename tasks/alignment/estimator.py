@@ -239,7 +239,7 @@ class SequenceAligner(StructureEstimator):
         check_no_classes(classes, "alignments have no classes")
         return self._train(X, y, sample_weight, passes=1, metadata={"decoys": decoys}, decoys=decoys)
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_solver(self, DEFAULT_C)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, decoys: Any = None) -> tuple[Any, Any, Any]:

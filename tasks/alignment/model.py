@@ -26,7 +26,7 @@ from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
 from structsvm.tasks.common.calibration import fit_temperature
-from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled, described
 
 DEFAULT_C = 0.001
@@ -42,7 +42,7 @@ NOTHING = Alignment(0, 0, b"")
 STRUCTURE = ("mode", "gaps", "symmetric", "letter_gaps", "window")
 
 
-class AlignmentModel(TaskModel):
+class AlignmentModel(ChoosingModel):
     """Letters, oracle and weights.
 
     Attributes
@@ -193,7 +193,7 @@ class AlignmentModel(TaskModel):
         return self.weights if self.weights.any() else None
 
     def train(self, data: Any, solver: Any, **options: Any) -> Any:
-        """Fit to `References`; see `TaskModel.train`. Warns of gaps that are rewarded in local mode.
+        """Fit to `References`; see `ChoosingModel.train`. Warns of gaps that are rewarded in local mode.
 
         Columns that are not assessed are aligned once, before training, as the costs that it starts from align them
         best: the problem that is solved, and certified, is the convex one with these alignments. An alignment with

@@ -179,14 +179,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         """
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self) -> Any:
-        return self._solver_of(self._model if self.warm_start else None)
-
-    def _stream_solver(self) -> Any:
-        return self._solver_of(self._model)
-
-    def _solver_of(self, before: Any) -> Any:
-        """The solver of the loss, where "auto" is that of the model to go on from."""
+    def _make_solver(self, before: Any = None) -> Any:
         params = self.get_params(deep=False)
         if self.loss != "auto":
             return solver_of(params, self.loss)
@@ -194,7 +187,7 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
 
     def _most_passes(self, solver: Any) -> int:
         if self.loss != "auto":
-            return patient(solver).n_passes
+            return super()._most_passes(solver)
         params = self.get_params(deep=False)
         solvers = {loss: patient(solver_of(params, loss)) for loss in possible_losses(params)}
         if "max" in solvers:

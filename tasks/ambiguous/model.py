@@ -15,7 +15,6 @@ from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
-from structsvm.progress import Monitor
 from structsvm.result import relative_gap
 from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
@@ -23,9 +22,11 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.losses import LossModel
+from structsvm.tasks.common.losses import solver_of as solver_of_loss
 from structsvm.tasks.common.reordered import ReorderedModel
-from structsvm.tasks.common.selection import Held, LossSearch, Search, total_variance
-from structsvm.tasks.common.solver import Settings, is_to_choose, make_solver
+from structsvm.tasks.common.selection import Held, Search, total_variance
+from structsvm.tasks.common.solver import AUTO, Settings, is_to_choose
 
 ARRAYS = {"weights": Array("f8", ("n_rows", "n_labels"))}
 
@@ -72,7 +73,7 @@ class PatientMarginal(_Patient, MarginalRun):
     """Where rows have several."""
 
 
-class AmbiguousModel(Calibrated, ReorderedModel):
+class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     """Labels and a weight for each feature and label, those of an intercept last.
 
     Attributes
@@ -86,6 +87,7 @@ class AmbiguousModel(Calibrated, ReorderedModel):
 
     kind = "ambiguous"
     estimator = "AmbiguousClassifier"
+    compares_always = True
 
     def __init__(
         self, labels: Any, n_features: int, *, has_intercept: Any, loss: str = LOSSES[0], weights: Any = None
@@ -104,12 +106,6 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     def resumes(self) -> bool:  # type: ignore[override]
         return self.loss not in ("log", "max")  # one pass does not undo what the examples that are taken out have done
 
-    def with_loss(self, loss: Any) -> Any:
-        """The same model, to be trained with another loss."""
-        model = self.again()
-        model.oracle = AmbiguousOracle(self.oracle.n_labels, self.oracle.n_input_features, loss)
-        return model
-
     @property
     def table(self) -> Any:
         """The weights by feature and label: array (n_features + has_intercept, n_labels)."""
@@ -126,44 +122,31 @@ class AmbiguousModel(Calibrated, ReorderedModel):
         indptr, labels = problem.bags[:2]
         return problem.rows.take(chosen), membership(indptr, labels, len(self.labels))[chosen]
 
-    # ---- training, and choosing the loss ----------------------------------------------------------
+    # ---- training, and choosing loss and C --------------------------------------------------------
 
-    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
-        """As `TaskModel.train`; where the loss is to be chosen, a first `fit` chooses it with C."""
-        if self.params.get("loss") == "auto":
-            solver = copy.copy(solver)
-            if passes is None and not (resume and self.is_trained):
-                if self.choice is None:
-                    monitor = options.get("monitor") or Monitor()
-                    partial = self._choose(data, solver, options.get("sample_weight"), monitor)
-                    if partial is not None:
-                        return partial
-                if self.choice is not None:
-                    self.oracle, options["choose"] = self.with_loss(self.choice.loss).oracle, True
-            checkpoint, solver = solver.checkpoint, copy.copy(solver_of(self.params, self.loss))
-            solver.checkpoint = checkpoint
-        return super().train(data, patient(solver), passes=passes, resume=resume, **options)
+    def solver_of_loss(self, loss: str) -> Any:
+        return solver_of(self.params, loss)
+
+    def losses_to_compare(self, data: Any) -> Any:
+        if self.params.get("loss") != AUTO or self.is_trained:
+            return ()
+        return possible_losses(self.params, weighted=is_weighted(data[1]))
+
+    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
+        values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
+        search = Search(self, data, sample_weight, solver, values)
+        search.longest = LONGEST
+        if self.loss == "mean":
+            search.patience = PATIENCE
+        search.solver = self.completing(search.solver, data)
+        return search
 
     def is_open(self, data: Any) -> bool:
         """Whether bags are to be completed; the steps of "log" do that, and the other losses are of the whole bag."""
         return self.loss == "max" and any(len(bag) > 1 for bag in data[1])
 
     def completing(self, solver: Any, data: Any) -> Any:
-        return softly(solver) if self.is_open(data) else solver
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        if self.params.get("loss") != "auto" or self.choice is not None:
-            return search_of(self, data, sample_weight, solver)
-        searches = []
-        for loss in possible_losses(self.params, weighted=is_weighted(data[1])):
-            solver = solver_of(self.params, loss)
-            values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
-            searches.append(search_of(self.with_loss(loss), data, sample_weight, solver, values))
-        return LossSearch(searches)
-
-    def _adopt_part(self, part: Any) -> Any:
-        self.oracle = part.model.oracle
-        return super()._adopt_part(part)
+        return softly(solver) if self.is_open(data) else patient(solver)
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         rows, bags = data
@@ -209,24 +192,14 @@ class AmbiguousModel(Calibrated, ReorderedModel):
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         labels, n_features = labels_from_json(header["labels"], 2), stored_count(header, "n_features_in", 1)
         has_intercept = stored_flag(header["params"], "fit_intercept")
-        learnt = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
+        stored = checked_arrays(arrays, ARRAYS, n_rows=n_features + has_intercept, n_labels=len(labels))
         loss = header.get("loss", "pairwise")  # which those of 0.1.0 have
-        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=learnt["weights"].ravel())
-
-
-def search_of(model: Any, data: Any, weight: Any, solver: Any, values: Any = None) -> Search:
-    """The choice of C for one loss."""
-    search = Search(model, data, weight, solver, values)
-    search.longest = LONGEST
-    if model.loss == "mean":
-        search.patience = PATIENCE
-    search.solver = model.completing(patient(search.solver), data)
-    return search
+        return cls(labels, n_features, has_intercept=has_intercept, loss=loss, weights=stored["weights"].ravel())
 
 
 def solver_of(params: Any, loss: str) -> Any:
     """The solver that an estimator's parameters ask for, for a loss; ValueError if it is none for that."""
-    solver = make_solver(Settings(**dict(params) | {"loss": loss}))
+    solver = solver_of_loss(params, loss)
     if isinstance(solver, LatentSVM) and loss != "max":
         raise ValueError(
             f"LatentSVM completes sets of candidates, and loss={loss!r} needs no completions: loss='max' does"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -131,12 +132,12 @@ def held_out(n_samples: int, n_classes: int) -> Iterator[NDArray[np.intp]]:
         yield np.sort(order[: max(min(n_samples // FOLDS, LARGEST, VALUES // n_classes), FEW // FOLDS)])
 
 
-class Calibrated(TaskModel):
-    """Base of the models of classifiers: a temperature, fitted after training.
+class CalibratedModel(TaskModel):
+    """Base of the models with probabilities: a temperature, fitted after training.
 
     Some examples are taken out of what was learnt, one more pass over the others lets these take their place, and the
-    scores of those that were taken out tell the temperature. Where there are no multipliers to set to 0, another model
-    is trained without them. Of a stream, each batch is scored before it is trained on.
+    scores of those that were taken out determine the temperature. Where there are no multipliers to set to 0, another
+    model is trained without them. Of a stream, each batch is scored before it is trained on.
 
     Attributes
     ----------
@@ -148,15 +149,14 @@ class Calibrated(TaskModel):
 
     calibrates: bool = True
     resumes: bool = True
-    labels: Any
 
-    def class_scores(self, X: Any) -> Any:
-        """Scores of all labels for encoded examples: array (n_samples, n_labels)."""
-        raise NotImplementedError
+    @abstractmethod
+    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+        """The temperature of least loss over turns, each a model and the examples that it has not met."""
 
-    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
-        """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
-        raise NotImplementedError
+    @abstractmethod
+    def held_out(self, problem: Any) -> Iterator[Any]:
+        """The examples of a problem to hold out, by their indices, in one part or in several turns."""
 
     def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
         if not self.params.get("probability", self.calibrates) or run.status == "interrupted":
@@ -181,20 +181,6 @@ class Calibrated(TaskModel):
             temperature = math.exp(share * math.log(temperature) + (1.0 - share) * math.log(before.temperature))
         self.temperature = temperature
 
-    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
-        """The temperature of least loss over turns, each a model and the examples that it has not met."""
-        found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
-        scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return fit_temperature(softmax_loss(scores, known, weights)) if weights.any() else None
-
-    def held_out(self, problem: Any) -> Iterator[Any]:
-        first = problem.n_before
-        return (first + chosen for chosen in held_out(problem.n_samples - first, len(self.labels)))
-
-    def _scored(self, model: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:
-        X, known = self.examples_of(problem, chosen)
-        return model.class_scores(X), known, np.ones(len(chosen)) if weight is None else weight[chosen]
-
     def without(self, chosen: Any, solver: Any, run: Any, weight: Any) -> Any:
         """The model as it were had it not been trained on some examples."""
         weight = np.ones(run.problem.n_samples) if weight is None else np.array(weight)
@@ -213,6 +199,38 @@ class Calibrated(TaskModel):
     def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
         """A fresh run of a solver on a problem in which some examples weigh nothing."""
         return solver.start(problem, sample_weight=weight)
+
+
+class Calibrated(CalibratedModel):
+    """Base of the models of classifiers.
+
+    Attributes
+    ----------
+    labels : sequence
+    """
+
+    labels: Any
+
+    @abstractmethod
+    def class_scores(self, X: Any) -> Any:
+        """Scores of all labels for encoded examples: array (n_samples, n_labels)."""
+
+    @abstractmethod
+    def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
+        """Some examples of a problem, by their indices: encoded, and as bool array which labels each may have."""
+
+    def temperature_of(self, turns: Any, problem: Any, weight: Any) -> float | None:
+        found = [self._scored(model, problem, chosen, weight) for model, chosen in turns]
+        scores, known, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return fit_temperature(softmax_loss(scores, known, weights)) if weights.any() else None
+
+    def held_out(self, problem: Any) -> Iterator[Any]:
+        first = problem.n_before
+        return (first + chosen for chosen in held_out(problem.n_samples - first, len(self.labels)))
+
+    def _scored(self, model: Any, problem: Any, chosen: Any, weight: Any) -> tuple[Any, Any, Any]:
+        X, known = self.examples_of(problem, chosen)
+        return model.class_scores(X), known, np.ones(len(chosen)) if weight is None else weight[chosen]
 
     def proba(self, scores: Any) -> NDArray[np.float64]:
         """Probabilities of labels from their scores; ValueError if there is no temperature."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -42,15 +43,15 @@ class Classifier(ClassifierMixin, TaskEstimator):
     class_weight: Any = None
     probability: bool
 
+    @abstractmethod
     def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
         """Return ``(model, X)``: a new model, or `before` if there is one, and X as it trains on it."""
-        raise NotImplementedError
 
     def _allowed(self) -> dict[str, Any]:
         allowed = {"probability": FLAG} | self._constraints | self._solver_class._constraints
         return allowed | ({"C": (POSITIVE, Options(AUTO))} if self._may_choose else {})
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         """The solver with those of its parameters that the classifier has; its own C where that is to be chosen."""
         names = self.get_params(deep=False).keys() & self._solver_class().get_params().keys()
         given = {name: getattr(self, name) for name in sorted(names)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import os
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from structsvm.tasks.common.solver import Usual, is_to_choose, make_solver
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
+class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators.
 
     A subclass names the class of its model and the constraints of its parameters, and implements `_prepare`. `fit` and
@@ -40,6 +41,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
     _constraints: dict[str, Any]
     model_: Any
 
+    @abstractmethod
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *args: Any, **options: Any
     ) -> tuple[Any, Any, Any]:
@@ -48,7 +50,6 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
         `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure are not
         what X, y and the parameters ask for.
         """
-        raise NotImplementedError
 
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that its constraint does not accept."""
@@ -59,13 +60,13 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
         """The constraints of the parameters, and of some that the estimator may not have."""
         return self._constraints
 
-    def _make_solver(self) -> Any:
-        """The solver that the parameters ask for."""
+    def _make_solver(self, before: Any = None) -> Any:
+        """The solver that the parameters ask for; `before` is the model to resume, or None."""
         return make_solver(self)
 
-    def _stream_solver(self) -> Any:
+    def _stream_solver(self, before: Any = None) -> Any:
         """The solver of one batch of a stream."""
-        return self._make_solver()
+        return self._make_solver(before)
 
     def _most_passes(self, solver: Any) -> int:
         """Passes that `fit` does at most."""
@@ -98,7 +99,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
         passes : int, optional
             So many over a batch of a stream; None: `fit`.
         metadata : dict, optional
-            What callbacks are told beside X and y.
+            What callbacks receive beside X and y.
         options : dict
             Further arguments of `_prepare`.
         """
@@ -107,7 +108,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         resumes = passes is not None or self.warm_start
         before = self._model.again() if resumes and self._model is not None else None
-        solver = self._make_solver() if passes is None else self._stream_solver()
+        solver = self._make_solver(before) if passes is None else self._stream_solver(before)
         solver.validate()
         model, data, weight = self._prepare(X, y, sample_weight, before, **options)
         choose, solver = is_to_choose(self, solver), model.completing(solver, data)
@@ -125,7 +126,7 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator):
             monitor=monitor,
             resume=before is not None,
             passes=passes,
-            choose=choose,
+            **({"choose": True} if choose else {}),
         )
 
     def _calibrated(self, *data: Any, **options: Any) -> Self:

@@ -146,7 +146,7 @@ class KernelMachine:
             self.vectors = precise(self.kernel, part.X)[self.support]
 
     def widen(self, gamma: float | None) -> None:
-        """Take another gamma, if one was chosen."""
+        """Set gamma, if one was chosen."""
         if gamma is not None:
             self.kernel = Kernel(self.kernel.name, gamma=gamma, degree=self.kernel.degree, coef0=self.kernel.coef0)
 

@@ -18,6 +18,7 @@ from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import Calibrated, one_hot
 from structsvm.tasks.common.kernel_machine import precise
+from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.selection import Choice, Part, Row, Search, half_decades, ranking, round_value
 from structsvm.tasks.common.solver import Settings, leaves_C, leaves_gamma
 
@@ -36,14 +37,12 @@ class KernelPart(Part):
     """A training on a sample, with all of its kernel values at hand."""
 
     def __init__(self, search: Any, kernel: Any, train: Any, test: Any) -> None:
-        (X, label_ids), weight = search.data, search.weight
-        self.kernel, self.X, self.rows, self.run, self.base = kernel, X, train, None, None
-        of_train, of_test = values_of(kernel, X, train, test)
-        self.model = search.model.again()
+        self.kernel, self.X, self.rows, self.run, self.base = kernel, search.data[0], train, None, None
+        self.model, weight = search.model.again(), search.weight
+        self.model.machine.kernel = kernel
+        data, self.others = self.model.divide(search.data, train, test)
         self.model.machine.kernel = Kernel("precomputed")
-        of_each = None if weight is None else weight[train]
-        self.problem, self.weight = self.model.bind((of_train, label_ids[train]), search.solver, of_each)
-        self.others = of_test, label_ids[test]
+        self.problem, self.weight = self.model.bind(data, search.solver, None if weight is None else weight[train])
         self.weight_of_others = 1.0 if weight is None else weight[test]
         search.solver.check(self.problem)
 
@@ -58,7 +57,7 @@ class KernelPart(Part):
         return bool((np.abs(vectors.beta) > 0.5 * self.run.C[vectors.members][vectors.slots]).any())
 
 
-class MachineModel(Calibrated):
+class MachineModel(Calibrated, ChoosingModel):
     """Base of the models that score labels by a `KernelMachine`, trained on ``(X, label_ids)``."""
 
     machine: Any
@@ -82,6 +81,12 @@ class MachineModel(Calibrated):
 
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
         return self.machine.merged(data, sample_weight)
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        """For the kernel "precomputed"."""
+        X, label_ids = data
+        of_train, of_test = values_of(self.machine.kernel, X, train, test)
+        return (of_train, label_ids[train]), (of_test, label_ids[test])
 
     def adopt(self, part: Any) -> None:
         self.machine.adopt(part)
@@ -141,7 +146,7 @@ class KernelSearch(Search):
         return self._choice()
 
     def _begin(self, samples: Any) -> None:
-        """Go on with other samples: pairs of examples to train on and to judge by."""
+        """Use other samples: pairs of examples to train on and to judge by."""
         self.samples, self.table = samples, {}
         self.machines: dict[int, list[KernelPart]] = {}
         self.bound: set[tuple[int, int]] = set()

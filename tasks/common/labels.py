@@ -59,7 +59,7 @@ def sort_labels(labels: Any) -> Any:
 
 
 def from_text(name: str) -> Any:
-    r"""What a name in a column tells of a label: ``_`` nothing, ``A|B`` that it is one of these.
+    r"""What a name in a column says of a label: ``_`` nothing, ``A|B`` that it is one of these.
 
     A backslash makes part of a label what comes after it: the labels ``_`` and ``A|B`` are ``\_`` and ``A\|B``.
     """

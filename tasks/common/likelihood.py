@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from structsvm.dual._rounds import log_losses
-from structsvm.tasks.common.calibration import Calibrated, fit_temperature, held_out
+from structsvm.tasks.common.calibration import CalibratedModel, fit_temperature, held_out
+from structsvm.tasks.common.model import ChoosingModel
 
 # Examples that a temperature is fitted on at once, and the bounds of it.
 HELD_OUT, LARGEST = 500, 64.0
 
 
-class CalibratedStructures(Calibrated):
+class CalibratedStructures(CalibratedModel, ChoosingModel):
     """Base of the models of structures.
 
     Attributes

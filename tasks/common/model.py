@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import check_state, resumed
-from structsvm.model_file import ModelFileError, read_model, unsound, write_model
+from structsvm.model_file import ModelFile, ModelFileError, read_model, unsound, write_model
 from structsvm.new_file import check_new_file
 from structsvm.progress import Monitor
 from structsvm.result import ConvergenceWarning, read_result, relative_gap, result_arrays
-from structsvm.solvers import LatentSVM
+from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.base import DualRun
 from structsvm.solvers.latent import LatentRun
 from structsvm.stored_values import stored_count, stored_names, stored_positive
@@ -33,7 +33,7 @@ class TaskModel(ABC):
     """Base of the models.
 
     A subclass names its `kind` and its usual `estimator`, and implements `bind`, `to_file` and `from_file`; `learn` and
-    `around` too if what it learns is not one vector of weights; and for ``C="auto"`` what stands under "choosing C".
+    `around` too if what it learns is not one vector of weights.
 
     Attributes
     ----------
@@ -59,6 +59,7 @@ class TaskModel(ABC):
     """
 
     kind: ClassVar[str]
+    sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
     estimator: str
 
     weights: Any
@@ -103,7 +104,6 @@ class TaskModel(ABC):
         monitor: Any = None,
         resume: bool = False,
         passes: int | None = None,
-        choose: bool = False,
     ) -> Any:
         """Fit to encoded data.
 
@@ -115,13 +115,10 @@ class TaskModel(ABC):
         sample_weight : ndarray of shape (n_samples,), optional
         monitor : see `Solver.solve`
         resume : bool
-            Go on from what was learnt: the same run on the same data, the problem around the present weights w0
+            Resume what was learnt: the same run on the same data, the problem around the present weights w0
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
             So many over a batch of a stream, around the present weights.
-        choose : bool
-            Whether the solver's C is but the default: the C of an earlier choice takes its place, and without one, if
-            this is no batch of a stream and the examples are not too few, one that is chosen now.
 
         Returns
         -------
@@ -135,16 +132,6 @@ class TaskModel(ABC):
         """
         solver = self.completing(solver, data)
         solver.validate()
-        if choose:
-            if self.choice is None and passes is None:
-                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
-                if partial is not None:
-                    return partial
-            if self.choice is not None:
-                solver.set_params(C=self.choice.C)
-                self.apply_choice(self.choice)
-        else:
-            self.choice = None
         problem, weight = self.bind(data, solver, sample_weight)
         self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
@@ -176,7 +163,8 @@ class TaskModel(ABC):
 
     def completing(self, solver: Any, data: Any) -> Any:
         """The solver, in a `LatentSVM` if some outputs in encoded data are known in part."""
-        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, LatentSVM) else solver
+        needs_none = (LatentSVM, ConditionalLikelihood) if self.sums_over_known else LatentSVM
+        return LatentSVM(solver) if self.is_open(data) and not isinstance(solver, needs_none) else solver
 
     def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
         """Learn what does not come from the run itself, such as a temperature.
@@ -190,7 +178,163 @@ class TaskModel(ABC):
         """The stored training state, as a problem takes it."""
         return self.state
 
-    # ---- choosing C -----------------------------------------------------------------------------
+    def state_after(self, run: Any, passes: int | None) -> Any:
+        """The training state to store after a run, or after so many passes over a batch of a stream."""
+        return run.get_state() if passes is None else None
+
+    def prior(self) -> Any:
+        """The weights that a first training starts from and stays close to; None: 0."""
+        return
+
+    def again(self) -> Any:
+        """Another model with what this one has learnt, to be trained on while this one still predicts."""
+        return copy.copy(self)
+
+    def so_far(self, run: Any) -> Any:
+        """A model with what a run has learnt until now, for prediction."""
+        model = self.again()
+        model.learn(run)
+        return model
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return ``(header, arrays)`` of what was learnt; TypeError for what a file cannot hold."""
+
+    @classmethod
+    @abstractmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
+
+    def check(self) -> None:
+        """Raise ValueError if what a file holds, training state and all, does not fit together."""
+        return
+
+    def state_sizes(self) -> dict[str, int]:
+        """Sizes of the model by the names that the tables of its training states have for them."""
+        return {}
+
+    @staticmethod
+    def params_header(header: dict[str, Any]) -> Any:
+        """The part of a file's header that `params_to_json` made."""
+        return header["params"]
+
+    def stored_params(self) -> Any:
+        """The parameters as a file is to store them."""
+        return self.params
+
+    @staticmethod
+    def suspicion(header: dict[str, Any]) -> str | None:
+        """What a file's header asks for that only the file of a trusted author may: something to run or to open."""
+        return None
+
+    def restored_params(self, params: Any) -> Any:
+        """The parameters that a file stored, as the estimator takes them."""
+        return params
+
+    def training_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and arrays of the last training."""
+        result = None if self.result is None else self.result.to_dict()
+        header = {"fingerprint": self.fingerprint, "C": self.C, "result": result}
+        return header, result_arrays(self.result, self.state)
+
+    def set_training(self, file: ModelFile) -> None:
+        """Set what `training_to_file` returned."""
+        self.C = stored_positive(file.meta, "C", int, float)
+        if file.meta["result"] is None:
+            self.state = file.under("state.") or None
+        else:
+            self.result, self.state = read_result(file)
+        if self.state is not None:
+            check_state(self.state, **self.state_sizes())
+            self.fingerprint = stored_count({"fingerprint": 0} | file.meta, "fingerprint", -(2**63), 2**64 - 1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file; see `structsvm.model_file`.
+
+        Raises
+        ------
+        TypeError
+            For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
+        """
+        own, arrays = self.to_file()
+        params, matrices = params_to_json(self.stored_params())
+        names = self.columns.get("feature_names_in_")
+        header = {
+            "estimator": self.estimator,
+            "params": params,
+            **own,
+            "feature_names": None if names is None else [str(name) for name in names],
+            "choice": None if self.choice is None else self.choice.to_json(),
+            "temperature": self.temperature,
+        }
+        training, of_training = self.training_to_file()
+        write_model(path, self.kind, header | training, arrays | matrices | of_training)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
+        """Read a model file; ModelFileError if it is not a whole, sound model of this kind.
+
+        `trusted`: see `structsvm.load`.
+        """
+        file = read_model(path, kind=cls.kind, mmap=mmap)
+        with unsound(path, cls.kind):
+            header = file.meta
+            suspicion = None if trusted else cls.suspicion(header)
+            if suspicion is not None:
+                raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
+            model = cls.from_file(header, file.arrays)
+            model.estimator = header.get("estimator", cls.estimator)  # files of 0.1.0 have it where kinds are shared
+            model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
+            if header.get("feature_names") is not None:
+                names = stored_names(header, "feature_names")
+                if len(names) != model.columns.get("n_features_in_"):
+                    raise ValueError(f"{len(names)} names of features")
+                model.columns["feature_names_in_"] = np.array(names, dtype=object)
+            choice = header.get("choice")  # absent from files of 0.1.0, like the others
+            model.choice = None if choice is None else Choice.from_json(choice)
+            model.temperature = stored_positive(header, "temperature", float)
+            model.set_training(file)
+            model.check()
+        return model
+
+
+class ChoosingModel(TaskModel):
+    """Base of the models that choose C on held-out examples."""
+
+    def train(
+        self,
+        data: Any,
+        solver: Any,
+        *,
+        sample_weight: Any = None,
+        monitor: Any = None,
+        passes: int | None = None,
+        choose: bool = False,
+        **options: Any,
+    ) -> Any:
+        """As `TaskModel.train`.
+
+        Parameters
+        ----------
+        choose : bool
+            Whether the solver's C is but the default: the C of an earlier choice takes its place, and without one, if
+            this is no batch of a stream and the examples are not too few, one that is chosen now.
+        """
+        if choose:
+            solver = self.completing(solver, data)
+            solver.validate()
+            if self.choice is None and passes is None:
+                partial = self._choose(data, solver, sample_weight, Monitor() if monitor is None else monitor)
+                if partial is not None:
+                    return partial
+            if self.choice is not None:
+                solver.set_params(C=self.choice.C)
+                self.apply_choice(self.choice)
+        else:
+            self.choice = None
+        return super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes, **options)
 
     def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
         """Set `choice`, or read it from the solver's checkpoint; returns a run that was interrupted meanwhile, or None.
@@ -263,130 +407,17 @@ class TaskModel(ABC):
         """Label ids of the examples, each of which is to keep its share; None: they have no one label."""
         return
 
+    @abstractmethod
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         """Encoded data of two sets of examples, given by their indices."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judged(self, data: Any) -> tuple[str, Any, Any]:
         """How well encoded data are predicted by the task's own metric: what `Held` has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scale(self, data: Any) -> float:
         """What 1 / C is to be compared with: the size of ``|dPsi|^2 / loss``, roughly."""
-        raise NotImplementedError
-
-    def state_after(self, run: Any, passes: int | None) -> Any:
-        """The training state to store after a run, or after so many passes over a batch of a stream."""
-        return run.get_state() if passes is None else None
-
-    def prior(self) -> Any:
-        """The weights that a first training starts from and stays close to; None: 0."""
-        return
-
-    def again(self) -> Any:
-        """Another model with what this one has learnt, to be trained on while this one still predicts."""
-        return copy.copy(self)
-
-    def so_far(self, run: Any) -> Any:
-        """A model with what a run has learnt until now, for prediction."""
-        model = self.again()
-        model.learn(run)
-        return model
-
-    # ---- model files ----------------------------------------------------------------------------
-
-    @abstractmethod
-    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return ``(header, arrays)`` of what was learnt; TypeError for what a file cannot hold."""
-
-    @classmethod
-    @abstractmethod
-    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """The inverse of `to_file`: a model without its training. Any exception of `unsound` for what is not sound."""
-
-    def check(self) -> None:
-        """Raise ValueError if what a file holds, training state and all, does not fit together."""
-        return
-
-    def state_sizes(self) -> dict[str, int]:
-        """Sizes of the model by the names that the tables of its training states have for them."""
-        return {}
-
-    @staticmethod
-    def params_header(header: dict[str, Any]) -> Any:
-        """The part of a file's header that `params_to_json` made."""
-        return header["params"]
-
-    def stored_params(self) -> Any:
-        """The parameters as a file is to store them."""
-        return self.params
-
-    @staticmethod
-    def suspicion(header: dict[str, Any]) -> str | None:
-        """What a file's header asks for that only the file of a trusted author may: something to run or to open."""
-        return None
-
-    def restored_params(self, params: Any) -> Any:
-        """The parameters that a file stored, as the estimator takes them."""
-        return params
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file; see `structsvm.model_file`.
-
-        Raises
-        ------
-        TypeError
-            For what a file cannot hold, such as labels that are no strings, numbers or tuples. No file is touched.
-        """
-        own, arrays = self.to_file()
-        params, matrices = params_to_json(self.stored_params())
-        names = self.columns.get("feature_names_in_")
-        header = {
-            "estimator": self.estimator,
-            "params": params,
-            **own,
-            "feature_names": None if names is None else [str(name) for name in names],
-            "fingerprint": self.fingerprint,
-            "C": self.C,
-            "choice": None if self.choice is None else self.choice.to_json(),
-            "result": None if self.result is None else self.result.to_dict(),
-            "temperature": self.temperature,
-        }
-        write_model(path, self.kind, header, arrays | matrices | result_arrays(self.result, self.state))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mmap: bool = False, trusted: bool = False) -> Self:
-        """Read a model file; ModelFileError if it is not a whole, sound model of this kind.
-
-        `trusted`: see `structsvm.load`.
-        """
-        file = read_model(path, kind=cls.kind, mmap=mmap)
-        with unsound(path, cls.kind):
-            header = file.meta
-            suspicion = None if trusted else cls.suspicion(header)
-            if suspicion is not None:
-                raise ModelFileError(f"{path}: {suspicion}; if you trust the file's author, load it with trusted=True")
-            model = cls.from_file(header, file.arrays)
-            model.estimator = header.get("estimator", cls.estimator)  # files of 0.1.0 have it where kinds are shared
-            model.params = model.restored_params(params_from_json(cls.params_header(header), file.under("params.")))
-            if header.get("feature_names") is not None:
-                names = stored_names(header, "feature_names")
-                if len(names) != model.columns.get("n_features_in_"):
-                    raise ValueError(f"{len(names)} names of features")
-                model.columns["feature_names_in_"] = np.array(names, dtype=object)
-            choice = header.get("choice")  # absent from files of 0.1.0, like the others
-            model.choice = None if choice is None else Choice.from_json(choice)
-            model.C = stored_positive(header, "C", int, float)
-            model.temperature = stored_positive(header, "temperature", float)
-            if header["result"] is None:
-                model.state = file.under("state.") or None
-            else:
-                model.result, model.state = read_result(file)
-            if model.state is not None:
-                check_state(model.state, **model.state_sizes())
-                model.fingerprint = stored_count({"fingerprint": 0} | header, "fingerprint", -(2**63), 2**64 - 1)
-            model.check()
-        return model
 
 
 # A relative gap at which a training has hardly begun.
@@ -394,7 +425,7 @@ WIDE_GAP = 0.5
 
 
 def warn_of_gap(run: Any, solver: Any) -> None:
-    """Warn of a training that would have gone on, has ended far from the optimum, and was not told when to end."""
+    """Warn of a training without `max_iter` and `tol` that has ended far from the optimum."""
     gap = relative_gap(run.primal, run.dual)
     if gap > WIDE_GAP and solver.tol is None and solver.max_iter is None:
         warn(

@@ -69,6 +69,11 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
             )
 
 
+def check_unchanged(params: Any, model: Any, settled: Iterable[str]) -> None:
+    """Raise ValueError for the first of the settled parameters that a model was trained with otherwise."""
+    check_settled((name, getattr(params, name), model.params[name]) for name in settled)
+
+
 def is_same(a: Any, b: Any) -> bool:
     """Whether two parameters are the same: sequences, arrays and matrices by their values."""
     a, b = (value.toarray() if is_sparse(value) else value for value in (a, b))

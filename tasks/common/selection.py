@@ -1,11 +1,12 @@
 """C chosen on held-out examples, for all tasks: ``C="auto"``.
 
-C grows along a path: 1 and 3 times powers of ten, each training going on from the last, whose point of the dual is one
-at any greater C too. So a value costs a few passes, and the whole path about as much as one training. It begins where
-C is so small that hardly an example holds a margin (see `TaskModel.scale`), and ends once larger values have predicted
-the held-out examples no better; if the first one is clearly the best, smaller ones follow. What training starts from
-(see `TaskModel.prior`) is judged too, as a C so small that nothing is learnt: learnt weights that predict held-out
-examples worse are not preferred to it. A fifth of the examples is held out; where there are few, each third in turn.
+C grows along a path: 1 and 3 times powers of ten, each training starting from the dual point of the last, which is
+feasible at any greater C. So a value costs a few passes, and the whole path about as much as one training. It begins
+where C is so small that hardly an example holds a margin (see `ChoosingModel.scale`), and ends once larger values have
+predicted the held-out examples no better; if the first one is clearly the best, smaller ones follow. What training
+starts from (see `TaskModel.prior`) is judged too, as a C so small that nothing is learnt: learnt weights that predict
+held-out examples worse are not preferred to it. A fifth of the examples is held out; where there are few, each third in
+turn.
 
 Every metric is a ratio of two sums over examples, ``r = sum_i a_i / sum_i b_i``, of variance
 
@@ -230,7 +231,7 @@ class Part:
         solver.check(self.problem)
 
     def train(self, solver: Any, monitor: Any) -> int:
-        """Go on with another C until a pass gains little; returns the number of passes."""
+        """Train with another C, from the present point, until a pass gains little; returns the number of passes."""
         run, is_first = solver.start(self.problem, sample_weight=self.weight, base=self.base), self.run is None
         if not is_first and run.carries:
             run.set_state(self.run.get_state(), adapt=True)

@@ -38,7 +38,7 @@ WITH_GAMMA = ("rbf", "poly", "sigmoid")
 
 
 class Usual:
-    """Parameters that some estimators lack, and what these do as if it were given."""
+    """The values of parameters that some estimators do not have."""
 
     C: Any = None
     gamma: Any = None
@@ -59,7 +59,7 @@ def is_auto(C: Any) -> bool:
 
 
 def given_to_solver(params: Any) -> dict[str, Any]:
-    """The parameters for solvers that were given; C is not where it is to be chosen."""
+    """The given parameters of solvers, without C where it is to be chosen."""
     given = {name: getattr(params, name) for name in ("C", "max_iter", "tol", "random_state", "checkpoint")}
     return {name: value for name, value in given.items() if value is not None and not is_auto(value)}
 
@@ -70,12 +70,12 @@ def leaves_C(params: Any, solver: Any) -> bool:  # noqa: N802
 
 
 def leaves_gamma(params: Any) -> bool:
-    """Whether they leave a kernel's gamma to them."""
+    """Whether parameters leave a kernel's gamma to the training data."""
     return is_auto(params.gamma) and params.kernel in WITH_GAMMA
 
 
 def is_to_choose(params: Any, solver: Any) -> bool:
-    """Whether they leave something."""
+    """Whether parameters leave C or gamma to the training data."""
     return leaves_C(params, solver) or leaves_gamma(params)
 
 

@@ -46,7 +46,7 @@ class DependencyParser(StructureEstimator):
     subtypes : bool, default=True
         Whether labels keep what follows a colon: ``acl:relcl`` or ``acl``.
     arc_templates, label_templates : str or sequence of str, optional
-        Templates of features, one a line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
+        Templates of features, one per line; see `structsvm.features.arc_templates.ArcTemplates`. Columns: form, lemma,
         upos, xpos, feats, prefix, suffix, shape. None: those of `structsvm.tasks.dependency.templates`.
     arc_bits, row_bits : int, optional
         Features are hashed, to ``2**arc_bits`` numbers for arcs and ``2**row_bits`` rows of labels. None: by the number
@@ -206,7 +206,7 @@ class DependencyParser(StructureEstimator):
         """Fit `temperature_` to sentences that the model was not trained on, by the likelihood of their trees."""
         return self._calibrated(X, arcs_of(X, y))
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_dependency_solver(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, classes: Any = None) -> tuple[Any, Any, Any]:

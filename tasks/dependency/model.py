@@ -24,9 +24,9 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.parameters import described
+from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import Held, Search, first_scale
-from structsvm.tasks.dependency.parameters import check_unchanged, make_templates
+from structsvm.tasks.dependency.parameters import SETTLED, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded
 
 WEIGHTS = {"weights": Array("f4", ("n_features",))}
@@ -192,14 +192,14 @@ class DependencyModel(CalibratedStructures):
         kind = EisnerOracle if stored_flag(stored, "projective") else ArborescenceOracle
         settings = {name: stored[name] for name in ("arc_bits", "row_bits", "root_label", "loss")}
         oracle = kind(len(labels), ArcTemplates(COLUMNS, *texts), **settings)
-        learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
+        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         return cls(
             labels,
             oracle,
             subtypes=stored_flag(header, "subtypes"),
             max_length=stored_count(header, "max_length", 1),
             n_crossing=stored_count(header, "n_crossing"),
-            weights=learnt["weights"],
+            weights=weights,
         )
 
 
@@ -289,7 +289,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     params : object with `DependencyParser`'s parameters as attributes
     X, y : sentences and their arcs, or trees
     before : DependencyModel, optional
-        The model to go on from; ValueError if the parameters ask for other features or trees.
+        The model to resume; ValueError if the parameters ask for other features or trees.
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.
     """
@@ -297,7 +297,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     codes, offsets = encoded(X)
     check_lengths(offsets, params.max_length)
     if before is not None:
-        check_unchanged(params, before)
+        check_unchanged(params, before, SETTLED)
         check_classes(classes, before.labels)
         return before, (codes, offsets, outputs_of(arcs, offsets, before.labels, params.subtypes))
     if classes is None:

@@ -1,4 +1,4 @@
-"""What the parameters of `DependencyParser` ask for: solver, templates, and whether a model can be trained on."""
+"""What the parameters of `DependencyParser` ask for: solver, templates, and what a trained model keeps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.solvers import LaRank
-from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.dependency.templates import ARCS, LABELS, lines
 from structsvm.tasks.dependency.words import COLUMNS
@@ -33,8 +32,3 @@ def make_templates(params: Any) -> ArcTemplates:
         for own, default in ((params.arc_templates, ARCS), (params.label_templates, LABELS))
     ]
     return ArcTemplates(COLUMNS, *given)
-
-
-def check_unchanged(params: Any, model: Any) -> None:
-    """Raise ValueError, naming the parameter, if one that settles features, trees or loss differs from the model's."""
-    check_settled((name, getattr(params, name), model.params[name]) for name in SETTLED)

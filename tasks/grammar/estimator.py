@@ -265,13 +265,13 @@ class GrammarParser(StructureEstimator):
         self._adopt(model)
         return self
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_grammar_solver(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
         trees = trees_of(X, y, self)
         if before is not None and before.result is None:
-            before = None  # relative frequencies are no training to go on from
+            before = None  # relative frequencies are no training to resume
         weight = checked_sample_weight(sample_weight, len(trees))
         model, encoded = prepare(self, trees, before)
         chosen = model.learnable(encoded, self.on_no_parse)

@@ -17,7 +17,6 @@ from structsvm._warnings import AdviceWarning, warn
 from structsvm.dual.parallel import parallel_parts
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
 from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
 from structsvm.structures.known_trees import is_partial, known_rules
@@ -31,9 +30,9 @@ from structsvm.structures.trees import (
     parse_tree,
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.parameters import described
+from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import Held, first_scale
-from structsvm.tasks.grammar.parameters import check_unchanged
+from structsvm.tasks.grammar.parameters import SETTLED
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
 
@@ -64,6 +63,7 @@ class GrammarModel(CalibratedStructures):
 
     kind = "grammar"
     estimator = "GrammarParser"
+    sums_over_known = True
 
     def __init__(self, terminals: Any, oracle: Any, v: Any, *, weights: Any = None) -> None:
         super().__init__()
@@ -86,10 +86,6 @@ class GrammarModel(CalibratedStructures):
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
         chosen = [i for i, tree in enumerate(data) if not is_partial(tree)]
         return [data[i] for i in chosen], None if sample_weight is None else sample_weight[chosen]
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The likelihood of what is known needs no completions."""
-        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
 
     def learnable(self, data: Any, on_no_parse: Any) -> list[int]:
         """The indices of the trees but those known in part with which no tree of the grammar agrees; warns of these.
@@ -289,12 +285,12 @@ class GrammarModel(CalibratedStructures):
         settings = {"h": stored["h"], "max_unary": stored["max_unary"]}
         settings |= {name: stored_names(stored, name) for name in ("start", "uncounted")}
         oracle = CKYOracle(Grammar(rules, **settings), **header["oracle"])
-        learnt = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)
+        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         kind = header["terminals"]["kind"]
         if kind not in ("tags", "words"):
             raise ValueError(f"terminals of a kind that this version does not know, {kind!r:.80}")
         terminals = Terminals(kind, stored_names(header["terminals"], "known"))
-        return cls(terminals, oracle, stored_count(header, "v", 1), **learnt)
+        return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
 
 
 def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:
@@ -412,11 +408,11 @@ def encode_trees(terminals: Any, v: Any, trees: Any, grammar: Any = None) -> Any
 def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
     """Return ``(model, encoded)``: a model as parameters ask for it, and the trees encoded.
 
-    Its grammar is that of the trees. `before` is a model to go on from, whose grammar stays: ValueError, naming the
+    Its grammar is that of the trees. `before` is a model to resume, whose grammar stays: ValueError, naming the
     parameter, if another one is asked for.
     """
     if before is not None:
-        check_unchanged(params, before)
+        check_unchanged(params, before, SETTLED)
         return before, encode_trees(before.terminals, before.v, trees, before.oracle.grammar)
     terminals = Terminals.of_trees(params.terminals, trees, params.min_count)
     encoded = encode_trees(terminals, params.v, trees)

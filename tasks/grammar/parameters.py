@@ -1,11 +1,10 @@
-"""What the parameters of `GrammarParser` ask for: the solver, and whether a model can be trained on."""
+"""What the parameters of `GrammarParser` ask for: the solver, and what a trained model keeps."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
-from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.solver import make_solver
 
 DEFAULT_C = 1.0
@@ -43,8 +42,3 @@ def make_grammar_solver(params: Any) -> Any:
         raise ValueError("penalty='quadratic' is not for solver='frank_wolfe', which needs a linear one")
     known = solver.get_params()
     return solver.set_params(**{name: value for name, value in wanted.items() if name in known})
-
-
-def check_unchanged(params: Any, model: Any) -> None:
-    """Raise ValueError, naming the parameter, if one that settles grammar or loss differs from the model's."""
-    check_settled((name, getattr(params, name), model.params[name]) for name in SETTLED)

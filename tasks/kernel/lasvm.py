@@ -120,7 +120,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         self.probability = probability
         self.verbose = verbose
 
-    def _stream_solver(self) -> Any:
+    def _stream_solver(self, before: Any = None) -> Any:
         return super()._stream_solver().set_params(finishing=False)
 
     def _of_model(self, solver: Any, model: Any) -> Any:

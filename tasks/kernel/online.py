@@ -32,7 +32,7 @@ class OnlineKernelClassifier(KernelClassifier):
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)
 
-    def _stream_solver(self) -> Any:
+    def _stream_solver(self, before: Any = None) -> Any:
         """The solver of one batch of a stream."""
         solver = super()._make_solver()
         return solver.set_params(**{"tol": None} if "tol" in solver.get_params() else {})

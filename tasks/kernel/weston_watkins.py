@@ -90,7 +90,7 @@ class WestonWatkinsClassifier(KernelClassifier):
         self.probability = probability
         self.verbose = verbose
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return super()._make_solver().set_params(method=self.solver)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, **options: Any) -> tuple[Any, Any, Any]:

@@ -92,7 +92,7 @@ class LinearModel(Calibrated):
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         labels = labels_from_json(header["labels"], 2)
         model = cls(label_array(labels))
-        learnt = checked_arrays(arrays, ARRAYS, n_machines=1 if len(labels) == 2 else len(labels))
-        model.coef, model.intercept = learnt["coef"], learnt["intercept"]
+        stored = checked_arrays(arrays, ARRAYS, n_machines=1 if len(labels) == 2 else len(labels))
+        model.coef, model.intercept = stored["coef"], stored["intercept"]
         model.columns["n_features_in_"] = model.n_features
         return model

@@ -56,7 +56,7 @@ class SGDQNClassifier(Classifier):
 
     Notes
     -----
-    float32 data are trained in float32, about twice as fast. Dense rows are read once a pass, sparse ones where they
+    float32 data are trained in float32, about twice as fast. Dense rows are read once per pass, sparse ones where they
     are not zero; the regularisation comes every 16 visits, or 16 over the share of numbers that are not zero,
     and 16 times a pass at least. Large dense data are visited in runs of 16 rows: shuffle them if they are sorted.
 

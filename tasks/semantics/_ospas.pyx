@@ -462,7 +462,7 @@ cdef class OspasState(State):
         """Return the average of the weights over the words tried (the last weights if averaging is off)."""
         return np.concatenate([self.symbols.averaged.ravel(), self.roles.averaged.ravel()])
 
-    def learnt(self):
+    def to_arrays(self):
         """Return what `resume` goes on from as a dict of arrays."""
         names = AttributeVocabulary(list(self.encoder.index)).to_arrays()
         arrays = {"seed": np.array([self.seed], dtype=np.uint64)}
@@ -471,8 +471,9 @@ cdef class OspasState(State):
         return arrays
 
     def resume(self, arrays):
-        """Go on from the arrays of `learnt`, of this problem or of another whose features and labels are the first
-        of those here, with bit-identical results. Raises ValueError if they do not fit.
+        """Restore the arrays returned by `to_arrays`, with bit-identical results.
+
+        Raises ValueError if they are neither of this problem nor of one whose features and labels are the first here.
         """
         seed = checked_array(arrays, "seed", np.uint64, (1,))
         of_roles = under(arrays, "roles.")
@@ -489,7 +490,7 @@ cdef class OspasState(State):
 
     def get_state(self):
         """Return the state as a dict of arrays (see `set_state`)."""
-        return self.learnt() | {"counters": np.array([self.n_argmax, self.n_visits], dtype=np.int64)}
+        return self.to_arrays() | {"counters": np.array([self.n_argmax, self.n_visits], dtype=np.int64)}
 
     def set_state(self, state, *, adapt=False):
         """Restore the arrays returned by `get_state`; `adapt` makes no difference.

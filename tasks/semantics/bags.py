@@ -51,7 +51,7 @@ class BagModel(TaskModel):
         cls.methods[method] = cls
 
     def follow(self, params: Any) -> None:
-        """Take the settings from parameters; ValueError if what was learnt does not allow it."""
+        """Set the settings to those of parameters; ValueError if a trained model has others that must stay."""
         settings = SimpleNamespace(**{name: getattr(params, name) for name in self.followed})
         if self.result is not None:
             check_settled((name, getattr(settings, name), getattr(self.settings, name)) for name in self.fixed)

@@ -74,7 +74,7 @@ class SemanticParser(StructureEstimator):
     abstain_below : float, optional
         Of hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
     executor : callable, optional
-        Of hybrid trees: tells of a meaning's text whether it can be run; others are not predicted. Not in model files.
+        Of hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model files.
     lowercase : bool, default=True
     random_state : int, RandomState or None
         Seeds the strategy "random".
@@ -223,7 +223,7 @@ class SemanticParser(StructureEstimator):
         check_no_classes(classes, "the bags tell their symbols")
         return self._train(X, y, sample_weight, passes=1)
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         return make_likelihood(self) if self.method == "hybrid" else make_ospas(self)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:

@@ -182,7 +182,7 @@ class HybridModel(BagModel, method="hybrid"):
 
 
 def describe(derivation: Derivation, words: Sequence[str]) -> str:
-    """A drawing: a unit a line, indented below the one whose argument it is, with its words beside it."""
+    """A drawing: one unit per line, indented below the one whose argument it is, with its words beside it."""
     rows = [(f"{'  ' * depth}{name}", " ".join(words[t] for t in own)) for name, depth, own in derivation.nodes]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {own}".rstrip() for name, own in rows)

@@ -98,8 +98,8 @@ class SemanticModel(BagModel, method="ospas"):
         From a relation to the roles that an argument was seen in, and from these to their ids.
     nested : set of (Symbol, Symbol)
         A relation, and one that is its argument.
-    learnt : dict of ndarray
-        The state that training resumes: see `OspasState.learnt`.
+    tagger_arrays : dict of ndarray
+        The state that training resumes: see `OspasState.to_arrays`.
     empty_takes_ties : bool
         Whether a word with several best symbols, the empty one among them, means nothing: in files of 0.1.0.
     """
@@ -113,7 +113,7 @@ class SemanticModel(BagModel, method="ospas"):
         self.symbols, self.roles = Tagger([EMPTY]), Tagger([NO_ROLE])
         self.relation_roles: dict[Symbol, dict[tuple[int, ...], int]] = defaultdict(dict)
         self.nested: set[tuple[Symbol, Symbol]] = set()
-        self.learnt: dict[str, np.ndarray] = {}
+        self.tagger_arrays: dict[str, np.ndarray] = {}
         self.empty_takes_ties = False
 
     # ---- training -------------------------------------------------------------------------------
@@ -156,32 +156,21 @@ class SemanticModel(BagModel, method="ospas"):
         return SemanticProblem(self, *data), sample_weight
 
     def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
-        return problem, sample_weight, self.learnt
+        return problem, sample_weight, self.tagger_arrays
 
     def learn(self, run: Any) -> None:
         state = run.state
-        self.learnt, self.empty_takes_ties = state.learnt(), False
+        self.tagger_arrays, self.empty_takes_ties = state.to_arrays(), False
         self.symbols.weights, self.roles.weights = state.symbols.averaged, state.roles.averaged
         self.roles.encoder = Encoder(state.encoder.index)
 
-    def train(
-        self,
-        data: Any,
-        solver: Any,
-        *,
-        sample_weight: Any = None,
-        monitor: Any = None,
-        resume: bool = False,
-        passes: int | None = None,
-        choose: bool = False,
-    ) -> Any:
+    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
         """As `TaskModel.train`; later calls resume it bit for bit, and the result counts all of them.
 
         Once all that the bags hold is registered, it makes no difference in what portions sentences come.
         """
         before = self.result
-        passes = solver.n_passes if passes is None else passes
-        run = super().train(data, solver, sample_weight=sample_weight, monitor=monitor, passes=passes)
+        run = super().train(data, solver, passes=solver.n_passes if passes is None else passes, **options)
         if before is not None:
             counts = ("n_iter", "n_argmax", "seconds")
             result = run.result()
@@ -280,7 +269,7 @@ class SemanticModel(BagModel, method="ospas"):
             "empty_takes_ties": self.empty_takes_ties,
         }
         names = AttributeVocabulary(list(self.symbols.encoder.index)).to_arrays()
-        return header, {f"symbols.{name}": array for name, array in names.items()} | self.learnt
+        return header, {f"symbols.{name}": array for name, array in names.items()} | self.tagger_arrays
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -306,10 +295,10 @@ class SemanticModel(BagModel, method="ospas"):
                 raise ValueError(f"roles {list(known)!r:.80} of {name!r:.80}, which has {arity} arguments")
             model.relation_roles[Symbol(name, arity)] = known
         model.nested = {(Symbol(*pair[:2]), Symbol(*pair[2:])) for pair in header["nested"]}
-        model.learnt = {name: array for name, array in arrays.items() if name.startswith(("symbols.", "roles."))}
+        model.tagger_arrays = {name: array for name, array in arrays.items() if name.startswith(("symbols.", "roles."))}
         if "seed" not in arrays:  # files of 0.1.0 have it in their header
             arrays = arrays | {"seed": np.array([header["seed"]], dtype=np.uint64)}
-        model.learnt |= checked_arrays(arrays, SEED)
+        model.tagger_arrays |= checked_arrays(arrays, SEED)
         return model
 
 
@@ -323,8 +312,8 @@ def restored(labels: Any, empty: Any, arrays: dict[str, NDArray[Any]], average: 
     """The tagger of a model file; ValueError if its labels, attributes and weights do not fit one another."""
     if len(set(labels)) != len(labels) or labels[0] != empty:
         raise ValueError("labels that are missing or repeated")
-    learnt = checked_arrays(arrays, TAGGER, n_labels=len(labels))
-    weights, n_visits = learnt["weights"], int(learnt["counters"][0])
+    stored = checked_arrays(arrays, TAGGER, n_labels=len(labels))
+    weights, n_visits = stored["weights"], int(stored["counters"][0])
     if average and n_visits > 0:
-        weights = weights - learnt["average_sum"] / n_visits
+        weights = weights - stored["average_sum"] / n_visits
     return Tagger(labels, AttributeVocabulary.from_arrays(arrays, len(weights)).names, weights)

@@ -46,7 +46,7 @@ class OspasRun(WeightRun):
     def start_pass(self) -> None:
         if self.turn < self.solver.refine and self.n_iter >= self.turn_end:
             begin = time.perf_counter()
-            self.chosen, self.whole = self.problem.best_meanings(self.state.symbols.averaged), self.state.learnt()
+            self.chosen, self.whole = self.problem.best_meanings(self.state.symbols.averaged), self.state.to_arrays()
             self.turn += 1
             self.state.restart(self.problem.with_meanings(self.chosen))
             self.seconds += time.perf_counter() - begin
@@ -147,7 +147,7 @@ class Ospas(Solver):
         return SemanticProblem.formulation
 
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
-        """Return a fresh `OspasRun`; `base` is what `OspasState.learnt` gave of taggers to go on with."""
+        """Return a fresh `OspasRun`; `base` is what `OspasState.to_arrays` returned of the taggers to resume."""
         C = float(self.C) * (np.ones(problem.n_samples) if sample_weight is None else sample_weight)
         seed = seed_from(self.random_state) if base is None else 0
         state = OspasState(problem, C, strategy=self.strategy, average=self.average, seed=seed)

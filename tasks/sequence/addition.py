@@ -15,7 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 from structsvm.tasks.common.likelihood import HELD_OUT
-from structsvm.tasks.common.selection import Choice, LossSearch, Search, joined, ratio
+from structsvm.tasks.common.selection import LOWEST, Choice, LossSearch, Search, joined, ratio
+from structsvm.tasks.common.solver import is_log
+
+# Where the path of the log loss begins: below, hardly anything is learnt.
+LOWEST_OF_LOG = 10.0 * LOWEST
 
 
 class PartSearch(Search):
@@ -37,6 +41,12 @@ class SumSearch(LossSearch):
 
     The first of the searches is the one whose loss trains on.
     """
+
+    def __init__(self, searches: Any) -> None:
+        super().__init__(searches)
+        for search in searches:
+            if is_log(search.model.loss):
+                search.lowest, search.patience = LOWEST_OF_LOG, 1
 
     def choose(self, monitor: Any) -> Choice | None:
         choice = super().choose(monitor)

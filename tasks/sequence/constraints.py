@@ -99,8 +99,8 @@ def repair(scheme: Any, labels: Any, label_ids: Any, offsets: Any, *, is_open: b
     if new and not is_open:
         raise ValueError(f"broken='repair' makes the label {new[0]!r}, which is not one of the labels {list(labels)}")
     labels = sort_labels([*labels, *new]) if new else labels
-    number = {label: k for k, label in enumerate(labels)}
-    return labels, np.array([number[name] for name in names], dtype=np.int32)
+    id_of = {label: k for k, label in enumerate(labels)}
+    return labels, np.array([id_of[name] for name in names], dtype=np.int32)
 
 
 def names_chunks(labels: Any) -> bool:
@@ -122,32 +122,32 @@ def allowed_masks(allowed: Any, labels: Any) -> Any:
     """
     if allowed is None:
         return None
-    number = {label: k for k, label in enumerate(labels)}
+    id_of = {label: k for k, label in enumerate(labels)}
     masks: list[np.ndarray | None] = []
     for i, sequence in enumerate(allowed):
         if sequence is None:
             masks.append(None)
             continue
-        mask = np.ones((len(sequence), len(number)), dtype=bool)
+        mask = np.ones((len(sequence), len(id_of)), dtype=bool)
         for t, some in enumerate(sequence):
             if some is not None:
                 mask[t] = False
-                mask[t, _numbers(some, number, f"sequence {i}, token {t}")] = True
+                mask[t, _ids_of(some, id_of, f"sequence {i}, token {t}")] = True
         masks.append(mask)
     return masks
 
 
-def _numbers(some: Any, number: Any, where: Any) -> list[Any]:
-    """The numbers of the labels `some`, which is one of them or a collection."""
-    if is_hashable(some) and (some in number or not hasattr(some, "__iter__") or isinstance(some, str)):
+def _ids_of(some: Any, id_of: Any, where: Any) -> list[Any]:
+    """The ids of the labels `some`, which is one of them or a collection."""
+    if is_hashable(some) and (some in id_of or not hasattr(some, "__iter__") or isinstance(some, str)):
         some = [some]
     some = list(some)
-    unknown = [label for label in some if label not in number]
+    unknown = [label for label in some if label not in id_of]
     if unknown:
-        raise ValueError(f"{where}: {unknown[0]!r} is not one of the labels {list(number)}")
+        raise ValueError(f"{where}: {unknown[0]!r} is not one of the labels {list(id_of)}")
     if not some:
         raise ValueError(f"{where}: no label is allowed; None allows all")
-    return [number[label] for label in some]
+    return [id_of[label] for label in some]
 
 
 def check_allowed(allowed: Any, tokens: Any) -> None:

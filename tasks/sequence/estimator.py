@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -17,10 +17,11 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers.base import Solver
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_stream_weight
+from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, SOLVER_CHOICE
 from structsvm.tasks.sequence.constraints import allowed_masks
 from structsvm.tasks.sequence.model import SequenceModel, prepare
-from structsvm.tasks.sequence.parameters import loss_of, solver_of
+from structsvm.tasks.sequence.parameters import loss_of
 
 
 class SequenceLabeler(StructureEstimator):
@@ -246,14 +247,7 @@ class SequenceLabeler(StructureEstimator):
         """
         return self._calibrated(X, y, lengths=lengths)
 
-    def _make_solver(self) -> Any:
-        return self._solver_of(self._model if self.warm_start else None)
-
-    def _stream_solver(self) -> Any:
-        return self._solver_of(self._model)
-
-    def _solver_of(self, before: Any) -> Any:
-        """The solver of the loss, where "auto" is that of the model to go on from."""
+    def _make_solver(self, before: Any = None) -> Any:
         return solver_of(self.get_params(deep=False), loss_of(self, before))
 
     def _prepare(
@@ -292,20 +286,8 @@ class SequenceLabeler(StructureEstimator):
         the labelling's probability stands in the place of its score (see `predict_marginals`).
         """
         model = self._fitted()
-        chain, lengths = chain_of(model, X, lengths, "predict_kbest")
-        weights = model.probable_weights("probabilities=True") if probabilities else model.weights
         masks = allowed_masks(allowed, model.labels)
-        found: list[Any] = []
-        for i, (length, place) in enumerate(zip(lengths, places(lengths))):
-            if not length:
-                found.append([([], 1.0 if probabilities else 0.0)])
-                continue
-            mask = None if masks is None else masks[i]
-            paths, scores = chain.kbest(weights, place, k, mask)
-            if probabilities:
-                scores = np.exp(np.minimum(scores - chain.expect(weights, place, mask)[0], 0.0))
-            found.append([([model.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
-        return found
+        return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 
     def decision_function(self, X: Any, *, lengths: Any = None) -> list[Any]:
         """Return for each sequence an array (length, n_labels) of what each label would cost at each token.
@@ -320,12 +302,10 @@ class SequenceLabeler(StructureEstimator):
             scores = model.oracle.chain(tokens.without_empty()).decision_scores(model.weights)
             scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
             return [scores[a:b] for a, b in pairwise(tokens.offsets.tolist())]
-        chain, lengths = chain_of(model, X, lengths, "decision_function")
+        tokens = model.encode(X, lengths)
+        chain, places = model.oracle.chain(tokens.without_empty()), count()
         nothing = np.empty((0, len(model.labels)), dtype=np.float32)
-        margins = [
-            chain.max_marginals(model.weights, place) if length else nothing
-            for length, place in zip(lengths, places(lengths))
-        ]
+        margins = [chain.max_marginals(model.weights, next(places)) if n else nothing for n in tokens.lengths.tolist()]
         return [m - m.max(axis=1, keepdims=True) if len(m) else m for m in margins]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: Any = None) -> float:
@@ -370,19 +350,3 @@ class SequenceLabeler(StructureEstimator):
     @property
     def bigram_names_(self) -> Any:
         return self._fitted().encoder.bigram_names
-
-
-def chain_of(model: Any, X: Any, lengths: Any, method: Any) -> tuple[Any, Any]:
-    """The chain of the encoded sequences that have tokens, and the lengths of all.
-
-    ValueError, naming the method, for greedy inference.
-    """
-    if model.is_greedy:
-        raise ValueError(f"{method} needs inference='exact'; greedy search has no other labellings to compare")
-    tokens = model.encode(X, lengths)
-    return model.oracle.chain(tokens.without_empty()), tokens.lengths.tolist()
-
-
-def places(lengths: Any) -> list[int]:
-    """Where in the chain of `chain_of` each sequence is, or the next one that has tokens."""
-    return np.cumsum([0, *(length > 0 for length in lengths)])[:-1].tolist()

@@ -16,10 +16,10 @@ COLLECTIONS = (set, list, dict)
 
 
 def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any]:
-    """Return ``(labels, numbers, sets)``: the distinct labels, sorted where they can be, and int32 numbers.
+    """Return ``(labels, label_ids, sets)``: the distinct labels, sorted where they can be, and int32 label ids.
 
-    The number of a token whose label is not known is that of labels and of a set: row of `sets`, a boolean array
-    (n_sets, n_labels), that tells which labels it may have; or a float64 array of their weights, if some have weights.
+    A token whose label is not known has n_labels + k instead, where row k of `sets`, a boolean array
+    (n_sets, n_labels), says which labels it may have; or a float64 array of their weights, if some have weights.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         raise ValueError(f"sequence {i} has {tokens.lengths[i]} tokens but {lengths[i]} labels")
     if labels is None:
         labels = sort_labels(used)
-    number = {label: k for k, label in enumerate(labels)}
-    unknown = [label for label in used if label not in number]
+    id_of = {label: k for k, label in enumerate(labels)}
+    unknown = [label for label in used if label not in id_of]
     if unknown:
         raise ValueError(
             f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
@@ -73,10 +73,10 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
         )
     nothing = np.zeros((0, len(labels)), dtype=bool)
     if isinstance(y, Columns):
-        table = np.array([number.get(name, -1) for name in names], dtype=np.int32)
+        table = np.array([id_of.get(name, -1) for name in names], dtype=np.int32)
         return labels, table[y.ids[:, 0]], nothing
     if not found:
-        return labels, np.fromiter(map(number.__getitem__, flat), dtype=np.int32, count=len(flat)), nothing
+        return labels, np.fromiter(map(id_of.__getitem__, flat), dtype=np.int32, count=len(flat)), nothing
     sets: dict[frozenset[tuple[int, float]], int] = {}
     of_object = {}
     for key, some in found.items():
@@ -86,15 +86,15 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
             what = f"weights that are no finite numbers from 0 on, or all 0: {some!r:.80}"
             what = what if some else "an empty collection of labels; None: it may be any"
             raise ValueError(f"sequence {i}, token {t}: y holds {what}")
-        ids = frozenset((number[label], weight) for label, weight in weights.items())
+        ids = frozenset((id_of[label], weight) for label, weight in weights.items())
         of_object[key] = min(ids)[0] if len(ids) == 1 else sets.setdefault(ids, len(labels) + len(sets))
-    numbers = [of_object[id(label)] if id(label) in of_object else number[label] for label in flat]
+    label_ids = [of_object[id(label)] if id(label) in of_object else id_of[label] for label in flat]
     is_weighted = any(weight != 1.0 for ids in sets for _, weight in ids)
     rows = np.zeros((len(sets), len(labels)), dtype=np.float64 if is_weighted else bool)
     for row, ids in zip(rows, sets, strict=True):
         for k, weight in ids:
             row[k] = weight
-    return labels, np.array(numbers, dtype=np.int32), rows
+    return labels, np.array(label_ids, dtype=np.int32), rows
 
 
 def _weights(some: Any) -> dict[Any, float]:
@@ -125,11 +125,11 @@ def known_columns(y: Columns) -> list[list[Any]]:
 
 
 def encode_labels(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any]:
-    """``(labels, numbers)`` of `encode_known` for labels that are all known; ValueError for others."""
-    labels, numbers, sets = encode_known(y, tokens, labels)
+    """``(labels, label_ids)`` of `encode_known` for labels that are all known; ValueError for others."""
+    labels, label_ids, sets = encode_known(y, tokens, labels)
     if len(sets):
         raise ValueError("y must hold the label of each token, and tells some in part")
-    return labels, numbers
+    return labels, label_ids
 
 
 def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:

@@ -6,17 +6,14 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from itertools import chain, pairwise
-from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
-from structsvm.checkpoint import check_state
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
@@ -29,19 +26,18 @@ from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
-from structsvm.result import read_result, result_arrays
-from structsvm.solvers import ConditionalLikelihood
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.losses import LossModel
 from structsvm.tasks.common.parameters import described
-from structsvm.tasks.common.selection import LOWEST, Held, Search, total_variance
-from structsvm.tasks.common.solver import AUTO, is_log
+from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.sequence.addition import PartSearch, SumSearch
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
-from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses, solver_of
+from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses
 
 MASKS = ("allowed_transitions", "allowed_first", "allowed_last")
 
@@ -55,11 +51,9 @@ WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
 # Numbers that the log loss may store in all to be tried: 1 GB of them.
 MOST_MOMENTS = 1 << 28
-# Where the path of the log loss begins: below, hardly anything is learnt.
-LOWEST_OF_LOG = 10.0 * LOWEST
 
 
-class SequenceModel(CalibratedStructures):
+class SequenceModel(LossModel, CalibratedStructures):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -82,6 +76,8 @@ class SequenceModel(CalibratedStructures):
 
     kind = "sequence"
     estimator = "SequenceLabeler"
+    compared = SumSearch
+    sums_over_known = True
 
     def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None, units: Any = None) -> None:
         super().__init__()
@@ -102,40 +98,18 @@ class SequenceModel(CalibratedStructures):
         """The outcome of each training, by its loss."""
         return {model.loss: model.result for model in (self, self.margin) if model is not None and model.is_trained}
 
-    def with_loss(self, loss: Any) -> Any:
-        """The same model, to be trained with another loss."""
-        model = self.again()
-        model.oracle = self.oracle.with_loss(loss)
-        model.temperature = temperature_of_loss(model.oracle)
-        return model
+    def set_loss(self, loss: str) -> None:
+        super().set_loss(loss)
+        self.temperature = temperature_of_loss(self.oracle)
 
     # ---- training -------------------------------------------------------------------------------
 
     def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
-        """As `TaskModel.train`; where the loss is to be chosen, a first `fit` trains with each, and adds."""
+        """As `LossModel.train`; the models of several losses are added. On other data, a sum goes on as one model."""
         margin, self.margin = self.margin, None
-        if self.params.get("loss") != AUTO:
-            return super().train(data, solver, passes=passes, resume=resume, **options)
-        goes_on = self.is_trained and (resume or passes is not None)
-        if self.is_open(data) and not goes_on:
-            solver = self._take_loss(self.losses_to_choose(data)[0], solver)
-        if not goes_on and passes is None and options.get("choose"):
-            solver = copy.copy(solver)
-            self.bind(data, solver, options.get("sample_weight"))  # whose errors name sequences of the whole
-            if self.choice is None:
-                monitor = options.get("monitor") or Monitor()
-                partial = self._choose(data, solver, options.get("sample_weight"), monitor)
-                if partial is not None:
-                    return partial
-            options["choose"] = self.choice is not None
-            if self.choice is not None and self.choice.loss is not None:
-                solver = self._take_loss(self.choice.loss, solver)
-        solver = self._take_loss(self.loss, solver)
-        adds = passes is None and options.get("choose") and self.choice is not None and self.choice.scales
-        if goes_on and adds:  # on other data than before, the sum goes on as one model
-            problem, _ = self.bind(data, solver, options.get("sample_weight"))
-            adds = self.state is not None and problem.fingerprint() == self.fingerprint
+        before = self.fingerprint if resume and self.is_trained else None
         run = super().train(data, solver, passes=passes, resume=resume, **options)
+        adds = passes is None and self.choice is not None and self.choice.scales and before in (None, self.fingerprint)
         return self._with_margin(margin, data, options.get("sample_weight"), run, resume=resume) if adds else run
 
     def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
@@ -147,8 +121,8 @@ class SequenceModel(CalibratedStructures):
                 (loss,) = scales.keys() - {self.loss}
                 margin = self.with_loss(loss)
                 margin.result = margin.state = None
-            margin, solver = margin.again(), solver_of(self.params, margin.loss)
-            margin.params, solver.checkpoint = margin.params | {"probability": False}, None
+            margin, solver = margin.again(), self.solver_of_loss(margin.loss)
+            margin.params, solver.checkpoint = self.params | {"loss": margin.loss, "probability": False}, None
             solver.set_params(C=choice.losses[margin.loss][0])
             if run.status == "stopped":  # by a callback, which sees the first training alone
                 solver.set_params(max_iter=self.result.n_iter)
@@ -160,79 +134,64 @@ class SequenceModel(CalibratedStructures):
             self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
         return run
 
-    def _take_loss(self, loss: Any, solver: Any) -> Any:
-        """Train with a loss from now on; returns the solver, or another one if it is none for that."""
-        if loss != self.loss:
-            self.oracle = self.oracle.with_loss(loss)
-            self.temperature = temperature_of_loss(self.oracle)
-        if is_log(loss) == isinstance(solver, ConditionalLikelihood):
-            return solver
-        checkpoint, solver = solver.checkpoint, solver_of(self.params, loss)
-        solver.checkpoint = checkpoint
-        return solver
+    def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
+        self._checked(*data)  # whose errors name sequences of the whole
+        return super()._choose(data, solver, sample_weight, monitor)
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+    def losses_to_compare(self, data: Any) -> Any:
+        losses = self._possible_losses(data)
+        return () if len(losses) < 2 or self.is_open(data) else losses
+
+    def first_loss(self, data: Any) -> str:
+        """The log loss where labels are known in part."""
+        return "log" if self.is_open(data) and "log" in self._possible_losses(data) else self.loss
+
+    def _possible_losses(self, data: Any) -> Any:
+        """The losses to add: no log loss where it takes much memory."""
+        tokens, oracle = data[0], self.oracle
+        pairs = oracle.n_labels if oracle.n_bigrams else 0
+        rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
+        if self.params.get("loss") != AUTO or self.is_trained or rows * oracle.stride > MOST_MOMENTS:
+            return (self.loss,)
+        return possible_losses(Settings(**self.params))
+
+    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> PartSearch:
         """Of sequences known in part, where they are to be completed, those runs of tokens whose labels are known."""
-        losses, model = self.losses_to_choose(data), self
-        if self.is_open(data) and not is_log(losses[0]):
+        model = self
+        if self.is_open(data) and not is_log(self.loss):
             model = self.again()
             model.oracle = self.oracle.without_masks()  # a run may begin with any label
             tokens, label_ids, model.origin = fragments(data[0], data[1], len(self.labels))
             data = tokens, label_ids
             sample_weight = None if sample_weight is None else sample_weight[model.origin]
-        if len(losses) < 2:
-            return Search(model, data, sample_weight, solver)
-        searches = []
-        for loss in losses:
-            search = PartSearch(self.with_loss(loss), data, sample_weight, solver_of(self.params, loss))
-            if is_log(loss):
-                search.lowest, search.patience = LOWEST_OF_LOG, 1
-            searches.append(search)
-        return SumSearch(searches)
-
-    def losses_to_choose(self, data: Any) -> Any:
-        """The losses to add: no log loss where it takes much memory, that alone where labels are known in part."""
-        if self.params.get("loss") != AUTO or self.is_trained:
-            return (self.loss,)
-        tokens, oracle = data[0], self.oracle
-        pairs = oracle.n_labels if oracle.n_bigrams else 0
-        rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
-        losses = (
-            possible_losses(SimpleNamespace(**self.params)) if rows * oracle.stride <= MOST_MOMENTS else (self.loss,)
-        )
-        return ("log" if "log" in losses else self.loss,) if self.is_open(data) else losses
-
-    def _adopt_part(self, part: Any) -> Any:
-        self.oracle = part.model.oracle
-        return super()._adopt_part(part)
+        return PartSearch(model, data, sample_weight, solver)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(tokens, label_ids)``; a weight per decision for greedy inference."""
-        tokens, label_ids = data
-        oracle, known = self.oracle, self.known(label_ids)
-        if self.params.get("broken") == "predict":
-            oracle = oracle.without_masks()
-        elif known is not label_ids:
-            self._check_known(tokens, known)
-            if self.is_greedy:
-                oracle = oracle.without_masks()  # from left to right, completions might find no way through them
-        else:
-            self._check_constraints(tokens, label_ids)
-        problem = oracle.bind(tokens, known, **solver.formulation())
+        oracle, known = self._checked(*data)
+        problem = oracle.bind(data[0], known, **solver.formulation())
         if sample_weight is not None and problem.groups is not None:
             sample_weight = np.repeat(sample_weight, np.diff(problem.groups))
         return problem, sample_weight
 
+    def _checked(self, tokens: Any, label_ids: Any) -> tuple[Any, Any]:
+        """The oracle that trains, and what is known of the labels; ValueError if the constraints do not allow these."""
+        known = self.known(label_ids)
+        if self.params.get("broken") == "predict":
+            return self.oracle.without_masks(), known
+        if known is label_ids:
+            self._check_constraints(tokens, label_ids)
+            return self.oracle, known
+        self._check_known(tokens, known)
+        # From left to right, completions might find no way through the masks.
+        return self.oracle.without_masks() if self.is_greedy else self.oracle, known
+
     def known(self, label_ids: Any) -> Any:
-        """What label ids tell, as oracles take it."""
+        """What is known of labels, as oracles take it."""
         return KnownLabels(label_ids, self.sets) if self.is_open((None, label_ids)) else label_ids
 
     def is_open(self, data: Any) -> bool:
         return bool(len(self.sets) and (data[1] >= len(self.labels)).any())
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The likelihood of what is known needs no completions."""
-        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
 
     def _check_known(self, tokens: Any, known: Any) -> None:
         """Raise ValueError, naming sequence and token, where the constraints allow nothing that agrees."""
@@ -292,6 +251,26 @@ class SequenceModel(CalibratedStructures):
             if log_sum == -np.inf:
                 raise ValueError(f"sequence {i}: the masks leave no labelling, or its scores overflow")
             found.append(labels)
+            place += 1
+        return found
+
+    def predict_kbest(
+        self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
+    ) -> list[Any]:
+        """The k best ``(labels, score)`` of each sequence; see `SequenceLabeler.predict_kbest`."""
+        self.check_sums("predict_kbest")
+        weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        tokens = self.encode(X, lengths)
+        decoder, found, place = self.oracle.chain(tokens.without_empty()), list[Any](), 0
+        for i, length in enumerate(tokens.lengths.tolist()):
+            if not length:
+                found.append([([], 1.0 if probabilities else 0.0)])
+                continue
+            mask = None if allowed is None else allowed[i]
+            paths, scores = decoder.kbest(weights, place, k, mask)
+            if probabilities:
+                scores = np.exp(np.minimum(scores - decoder.expect(weights, place, mask)[0], 0.0))
+            found.append([([self.labels[c] for c in path], float(score)) for path, score in zip(paths, scores)])
             place += 1
         return found
 
@@ -477,14 +456,9 @@ class SequenceModel(CalibratedStructures):
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
         if self.margin is not None:
-            margin = self.margin
-            header["margin"] = {
-                "loss": margin.loss,
-                "C": margin.C,
-                "fingerprint": margin.fingerprint,
-                "result": margin.result.to_dict(),
-            }
-            arrays |= {f"margin.{name}": a for name, a in result_arrays(margin.result, margin.state).items()}
+            training, of_training = self.margin.training_to_file()
+            header["margin"] = {"loss": self.margin.loss, **training}
+            arrays |= {f"margin.{name}": array for name, array in of_training.items()}
         return header, arrays
 
     @classmethod
@@ -502,19 +476,13 @@ class SequenceModel(CalibratedStructures):
         ]:
             if ours != its:
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
-        learnt = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
-        model = cls(encoder, labels, oracle, weights=learnt["weights"].ravel(), units=units)
+        stored = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
+        model = cls(encoder, labels, oracle, weights=stored["weights"].ravel(), units=units)
         if header.get("margin") is not None:
-            model.margin = model._margin_from(header["margin"], under(arrays, "margin."))
-        return model
-
-    def _margin_from(self, header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-        """The part of a sum that a file describes; its weights are those of its state."""
-        model = self.with_loss(header["loss"])
-        model.C = float(header["C"])
-        model.result, model.state = read_result(ModelFile(self.kind, header, arrays))
-        check_state(model.state, **model.state_sizes())
-        model.fingerprint = stored_count(header, "fingerprint", -(2**63), 2**64 - 1)
+            model.margin = model.with_loss(header["margin"]["loss"])
+            model.margin.set_training(ModelFile(cls.kind, header["margin"], under(arrays, "margin.")))
+            if None in (model.margin.C, model.margin.result, model.margin.state):
+                raise ValueError("a part of a sum without its training")
         return model
 
     @staticmethod
@@ -543,7 +511,7 @@ def prepare(
     params : object with `SequenceLabeler`'s parameters as attributes
     X, y : sequences and their labels; see `FeatureEncoder` and `encode_known`
     before : SequenceModel, optional
-        The model to go on from; ValueError if the parameters ask for other features or another structure.
+        The model to resume; ValueError if the parameters ask for other features or another structure.
     lengths : see `FeatureEncoder.fit_transform`
     classes : iterable, optional
         All labels that a new model is to know; for `before`, None or those that it knows.

@@ -1,11 +1,10 @@
-"""What the parameters of `SequenceLabeler` ask for: the loss, the oracle, the solver.
+"""What the parameters of `SequenceLabeler` ask for: the loss and the oracle.
 
 They are read as attributes: of the estimator, or of what the command line makes of its options.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from structsvm.features.encoder import FeatureEncoder
@@ -14,7 +13,7 @@ from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks.common.labels import label_costs
 from structsvm.tasks.common.parameters import check_settled
-from structsvm.tasks.common.solver import AUTO, make_solver
+from structsvm.tasks.common.solver import AUTO
 from structsvm.tasks.sequence.constraints import label_masks
 
 # What "auto" chooses from, in the order of preference.
@@ -34,16 +33,11 @@ def possible_losses(params: Any) -> tuple[str, ...]:
 
 
 def loss_of(params: Any, before: Any = None) -> str:
-    """The loss that training begins with: with "auto" that of the model to go on from, and else the usual one."""
+    """The loss that training begins with: with "auto" that of the model to resume, and else the usual one."""
     losses = possible_losses(params)
     if before is not None and before.loss in losses:
         return before.loss
     return USUAL_LOSS if USUAL_LOSS in losses else losses[0]
-
-
-def solver_of(params: Any, loss: str) -> Any:
-    """The solver that parameters ask for, for a loss."""
-    return make_solver(SimpleNamespace(**params | {"loss": loss}))
 
 
 def make_oracle(params: Any, encoder: Any, labels: Any, label_ids: Any, before: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Files of labelled documents: texts, one a line behind its label, and svmlight."""
+"""Files of labelled documents: texts, one per line after its label, and svmlight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_documents(source: Any, *, texts: Any = None) -> Any:
     source : path or binary file
         UTF-8, compressed with gzip, xz or bzip2 or not. Each line holds a document: a label, a tab, and a text; or a
         text alone; or, in svmlight's form, a label and ``index:value`` pairs between blanks (indices from 1, what
-        follows ``#`` is left out). The first lines tell which. Empty lines are left out.
+        follows ``#`` is left out). The first lines decide which. Empty lines are left out.
     texts : bool, optional
         Whether they are texts, where that is known.
 

@@ -261,7 +261,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         check_stream_weight(self.class_weight)
         return self._train(X, y, sample_weight, passes=1, classes=classes)
 
-    def _make_solver(self) -> Any:
+    def _make_solver(self, before: Any = None) -> Any:
         if is_log(self.loss) and self.kernel is not None:
             raise ValueError("The 'kernel' parameter must be None with loss='log'.")
         solver = make_solver(self, default_C=1.0) if self.kernel is None else make_kernel_solver(self)

@@ -90,7 +90,7 @@ class KernelTaxonomyModel(TaxonomyModel, MachineModel):
         return header | {"machine": machine}, arrays | {f"machine.{name}": array for name, array in more.items()}
 
     @classmethod
-    def with_learnt(
+    def from_parts(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
         model = cls(taxonomy, labels, kernel_from_json(header["machine"]["kernel"]), **structure)

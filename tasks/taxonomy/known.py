@@ -1,4 +1,4 @@
-"""What y tells of documents: a label, or labels of which the document has one.
+"""What y says of documents: a label, or labels of which the document has one.
 
 A set holds these, or a dict with their weights. With leaf_only an inner node does: any leaf below it, which share its
 weight. None is any label, and so is -1 where it is no label. A document's id is that of its label, or the number of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.oracles.taxonomy import Candidates, TaxonomyOracle, as_documents
-from structsvm.solvers import ConditionalLikelihood, LaRank, LatentSVM
+from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
@@ -52,6 +52,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         Of the present training data: ids of labels, of which a document has one; see `known_labels`.
     """
 
+    sums_over_known = True
     sets: Any = ()
     units: Units | None = None
 
@@ -79,7 +80,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         classes : array-like, optional
             All labels. None: those of y.
         before : LinearTaxonomyModel, optional
-            The model to go on from; ValueError if the parameters ask for another structure.
+            The model to resume; ValueError if the parameters ask for another structure.
         weight : ndarray of shape (n_documents,), optional
         """
         labels, label_ids, sets = known_labels(params, y, classes if before is None else before.labels)
@@ -132,10 +133,6 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
 
     def is_open(self, data: Any) -> bool:
         return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
-
-    def completing(self, solver: Any, data: Any) -> Any:
-        """The likelihood of what is known needs no completions."""
-        return solver if isinstance(solver, ConditionalLikelihood) else super().completing(solver, data)
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
         documents, label_ids = data
@@ -222,7 +219,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         return header | {"n_rows": rows.n_rows}, arrays
 
     @classmethod
-    def with_learnt(
+    def from_parts(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
         n_rows = stored_count(header, "n_rows")

@@ -14,6 +14,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json, sort_labels
+from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
@@ -31,7 +32,7 @@ ARRAYS = {
 }
 
 
-class TaxonomyModel(Calibrated):
+class TaxonomyModel(Calibrated, ChoosingModel):
     """Taxonomy and labels. A subclass scores nodes, by weights or by a kernel.
 
     Attributes
@@ -273,7 +274,7 @@ class TaxonomyModel(Calibrated):
             value = header["structure"][name]
             structure[name] = stored[f"structure.{name}"] if value is None else value
         kind = KernelTaxonomyModel if "machine" in header else LinearTaxonomyModel
-        model = kind.with_learnt(taxonomy, labels, structure, header, arrays)
+        model = kind.from_parts(taxonomy, labels, structure, header, arrays)
         n_features = stored_count(header, "n_features", 1)
         if n_features != model.n_input_features:
             raise ValueError(f"{n_features!r:.80} features, and the model is of {model.n_input_features}")
@@ -287,10 +288,10 @@ class TaxonomyModel(Calibrated):
 
     @classmethod
     @abstractmethod
-    def with_learnt(
+    def from_parts(
         cls, taxonomy: Any, labels: Any, structure: Any, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Any:
-        """A model with what a file holds of its scores; ValueError or TypeError for what it cannot have."""
+        """A model whose scores are in `header` and `arrays`; ValueError or TypeError if these do not fit."""
 
 
 def unfitted(vectorizer: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from numbers import Real
 from typing import Any
 
@@ -108,13 +109,13 @@ class KernelSolver(Solver):
             state.restart(*base)
         return self.run_type(self, problem, state, self.schedule_on(state), C=C)
 
+    @abstractmethod
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         """The state that the solver works on; passes do not visit examples before `first`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def schedule_on(self, state: Any) -> Any:
         """The schedule that drives it."""
-        raise NotImplementedError
 
     def prepare_pass(self, run: Any) -> None:
         """Called before each pass of a run on the dual."""

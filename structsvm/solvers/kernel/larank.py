@@ -54,6 +54,8 @@ class KernelLaRank(KernelSolver):
         As for `LaRank`.
     """
 
+    usual_passes = 2
+
     _constraints = KernelSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "schedule": (
@@ -88,12 +90,6 @@ class KernelLaRank(KernelSolver):
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
-
-    @property
-    def n_passes(self) -> int:
-        if self.max_iter is not None:
-            return self.max_iter
-        return 2 if self.tol is None else 1000
 
     def validate(self) -> None:
         super().validate()

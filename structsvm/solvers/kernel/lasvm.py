@@ -86,6 +86,8 @@ class LaSVM(KernelSolver):
         As for `LaRank`.
     """
 
+    usual_passes = 1
+
     _constraints = KernelSolver._constraints | {
         "max_iter": (Interval(Integral, 1), Options(None)),
         "n_reprocess": N_REPROCESS,
@@ -129,12 +131,6 @@ class LaSVM(KernelSolver):
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
-
-    @property
-    def n_passes(self) -> int:
-        if self.max_iter is not None:
-            return self.max_iter
-        return 1 if self.tol is None else 1000
 
     def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
         return LaSVMState(

@@ -21,6 +21,7 @@ all examples gives the best biases and with them the exact duality gap (`structs
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,6 +48,14 @@ FRANK_WOLFE_STEPS = 20
 STRIP = 4096
 
 
+class WestonWatkinsRun(KernelDualRun):
+    """A run whose model has biases."""
+
+    @property
+    def intercept(self) -> Any:
+        return self.state.programme.biases.copy()
+
+
 class WestonWatkins(KernelSolver):
     """The dual of Weston and Watkins' machine, to a certified gap.
 
@@ -67,6 +76,7 @@ class WestonWatkins(KernelSolver):
     """
 
     takes_base = False
+    run_type = WestonWatkinsRun
     needs = frozenset({"kernel", "zero-one loss", "independent labels"})
 
     _constraints = {name: allowed for name, allowed in KernelSolver._constraints.items() if name != "random_state"} | {
@@ -97,11 +107,10 @@ class WestonWatkins(KernelSolver):
     def start(self, problem: Any, *, sample_weight: Any = None, base: Any = None) -> Any:
         if base is not None:
             raise ValueError("WestonWatkins takes no base: it starts from 0")
-        C = np.full(problem.n_samples, float(self.C))
-        if sample_weight is not None:
-            C *= sample_weight
-        state = WestonWatkinsState(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size)
-        return WestonWatkinsRun(self, problem, state, self.schedule_on(state), C=C)
+        return super().start(problem, sample_weight=sample_weight)
+
+    def state_on(self, problem: Any, C: Any, first: Any, seed: Any) -> Any:
+        return WestonWatkinsState(problem.gram, problem.y, C, problem.n_labels, cache_size=self.cache_size)
 
     def schedule_on(self, state: Any) -> Any:
         return (FrankWolfeDecomposition if self.method == "frank_wolfe" else CycleDecomposition)(state)
@@ -112,14 +121,6 @@ class WestonWatkins(KernelSolver):
             run.state.recompute()
         run.certify()
         return run
-
-
-class WestonWatkinsRun(KernelDualRun):
-    """A run whose model has biases."""
-
-    @property
-    def intercept(self) -> Any:
-        return self.state.programme.biases.copy()
 
 
 class WestonWatkinsState:
@@ -260,7 +261,7 @@ class WestonWatkinsState:
         return self.order[support], slots, labels.astype(np.int32), self.beta[labels, support[slots]]
 
 
-class Decomposition:
+class Decomposition(ABC):
     """Working sets, one per round, with the interface of `structsvm.dual._schedules.Schedule`.
 
     A subclass improves them.
@@ -289,13 +290,13 @@ class Decomposition:
             )
 
     @property
+    @abstractmethod
     def size(self) -> Any:
         """Examples in a working set, at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def improve(self, start: Any, C: Any, beta: Any, F: Any, K: Any, slope: Any) -> Any:
         """Change `beta` and `F` of a working set, in place; `slope` is that of the steepest cycle of all examples."""
-        raise NotImplementedError
 
     def get_state(self) -> Any:
         """The examples of the last working set, those chosen last before the others, as float64 array."""

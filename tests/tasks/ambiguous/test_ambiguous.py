@@ -306,6 +306,23 @@ def test_the_loss_is_chosen_with_its_C():
     assert fixed.validation_["C"].tolist() == [0.3]
 
 
+def test_a_checkpoint_stores_the_choice_of_the_loss(tmp_path):
+    X, bags, _ = clusters(60)
+    solver = LaRank(C=0.1, max_iter=3, random_state=0, checkpoint=tmp_path / "c")
+    model = AmbiguousClassifier(solver=solver).fit(X, bags)
+    assert read_model(tmp_path / "c").meta["choice"]["loss"] == model.loss_
+    assert solver.checkpoint == tmp_path / "c"  # the user's own object stays as it is
+
+
+def test_a_stream_that_goes_on_keeps_its_loss():
+    X, bags, _ = clusters(40)
+    model = AmbiguousClassifier(warm_start=True, random_state=0, max_iter=5).partial_fit(X, bags)
+    before = model.loss_
+    model.fit(X, bags)
+    assert model.loss_ == before == "pairwise"
+    assert "losses" not in model.validation_ and model.C_ in model.validation_["C"]
+
+
 def test_losses_that_the_solver_minimises():
     X, bags, _ = clusters(60)
     for solver, losses in (

@@ -454,6 +454,13 @@ def test_training_data_that_break_constraints(inference):
         fitted([[["a"]], [["a"]]], [["I-X"], ["S-X"]], constraints="bioes", inference=inference)
 
 
+@pytest.mark.parametrize("loss", ["auto", "hamming"])
+def test_errors_name_sequences_of_the_whole_where_C_is_chosen_on_a_part(loss):
+    words, labels = [[["a"], ["b"]]] * 30, [["B-X", "I-X"]] * 28 + [["O", "I-X"]] * 2
+    with pytest.raises(ValueError, match="sequence 28: the constraints do not allow its label 'I-X' at token 1"):
+        SequenceLabeler(loss=loss, constraints="bio", random_state=0).fit(words, labels)
+
+
 @pytest.mark.parametrize(
     ("scheme", "labels", "wanted"),
     [
