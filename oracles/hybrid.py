@@ -181,7 +181,7 @@ class HybridTrees:
         self.chart, self.sums = Chart(self.layout, depth), Chart(self.layout, depth)
         self._inner, self._leaves = self._fillings()
         # Of each kind that words may be: a name of it, and how its names are written.
-        self._examples = {kind: units.kinds.index(kind) for kind in lexicon.new}
+        self._examples = {kind: units.members[kind][0] for kind in lexicon.new}
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
         self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
         self._free: dict[frozenset[int], Forest] = {}

@@ -160,6 +160,10 @@ def resumed(solver: Any, problem: Any, state: Any, fingerprint: Any, sample_weig
     return run
 
 
+# Bytes of a text: Python's parser takes a hundred times as much memory.
+MOST_TEXT = 1000
+
+
 def as_array(text: str) -> NDArray[Any]:
     """Text as an array of a training state."""
     return np.frombuffer(text.encode(), dtype=np.uint8)
@@ -168,8 +172,8 @@ def as_array(text: str) -> NDArray[Any]:
 def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
     """The inverse of `as_array`."""
     array = np.asarray(arrays.get(name))
-    if array.dtype != np.uint8 or array.ndim != 1:
-        raise ValueError(f"array {name!r} of the training state must be text, as uint8 numbers")
+    if array.dtype != np.uint8 or array.ndim != 1 or len(array) > MOST_TEXT:
+        raise ValueError(f"array {name!r} of the training state must be text, at most {MOST_TEXT} uint8 numbers")
     return array.tobytes().decode(errors="replace")
 
 

@@ -26,7 +26,7 @@ from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
 from structsvm._random cimport Random, random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
-from structsvm.execution._stop cimport look
+from structsvm.execution._stop cimport look, poll
 
 from structsvm.dual._rounds import violations
 from structsvm.dual._weights import checked_array, checked_cost, copied, half_norm, put
@@ -564,6 +564,7 @@ cdef class DualState(WeightState):
                 if self.sets[i].cuts[k].drift != 0.0:
                     self.problem.c_add(i, &self.sets[i].cuts[k], self.sets[i].cuts[k].drift, self.u)
                     self.sets[i].cuts[k].drift = 0.0
+                    poll(<int64_t>self.problem.c_cost(i))
         return 0
 
     def restart_average(self):
@@ -591,14 +592,16 @@ cdef class DualState(WeightState):
         cdef WorkingSet* s
         cdef double linear = 0.0, ridge = 0.0
         cdef float64_t[::1] exact = np.zeros(self.problem.n_features)
+        for i in range(self.problem.n_samples):     # before anything that Ctrl-C may leave half done
+            self.position[i] = -1
+            if self.sets[i].n > 0:
+                self.position[i] = n_patterns
+                self.support[n_patterns] = i
+                n_patterns += 1
         for i in range(self.problem.n_samples):
             s = &self.sets[i]
-            self.position[i] = -1
             if s.n == 0:
                 continue
-            self.position[i] = n_patterns
-            self.support[n_patterns] = i
-            n_patterns += 1
             s.total = 0.0
             for k in range(s.n):
                 linear += s.cuts[k].alpha * s.cuts[k].b
@@ -608,6 +611,7 @@ cdef class DualState(WeightState):
             if s.total > self.box[i] * (1.0 - 1e-12):
                 s.total = self.box[i]
             ridge += self.ridge[i] * s.total * s.total
+            poll(<int64_t>self.problem.c_cost(i))
         sums = np.asarray(exact)
         dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
         if self.base is not None:
@@ -767,11 +771,11 @@ cdef class DualState(WeightState):
                 self.sets[i].cuts[k].alpha = alpha
                 self.sets[i].cuts[k].idle = idle[c]
                 look()
+            self.settle()
         except BaseException:   # Ctrl-C, or no memory: none is left rather than some
             self.clear()
-            raise
-        finally:
             self.settle()
+            raise
 
     cdef void clear(self) noexcept nogil:
         cdef Py_ssize_t i, k

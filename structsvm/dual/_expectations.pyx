@@ -37,6 +37,8 @@ from structsvm.dual._weights import checked_array, copied, half_norm, put
 # What the moments of all examples may take; beyond this they are refused.
 MAX_BYTES = 16 << 30
 
+cdef Py_ssize_t PIECE = 1 << 16     # moments between two polls
+
 # Of the first step of an output known in part.
 cdef double LEAST_LENGTH = 0.01
 # Passes after which its least lengths fall as one over their number: they alone would keep w moving for ever.
@@ -65,6 +67,7 @@ cdef class ExpectationState(WeightState):
     cdef const double[::1] C
     cdef int64_t[::1] offsets       # where the moments of each example begin
     cdef float32_t[::1] moments
+    cdef bint is_lent               # whether `get_state` has handed the moments out: the next step makes a copy
     cdef float64_t[::1] entropy     # h_i
     cdef float32_t[::1] corner      # the moments of p_w, and the way there
     cdef float64_t[::1] least           # of outputs known in part: least lengths of steps, 0 before the first; or empty
@@ -90,9 +93,13 @@ cdef class ExpectationState(WeightState):
     cdef double corner_step(self, Py_ssize_t i) except -1 nogil:
         """Step from p_i towards p_w by the length that gains most; returns what the example had added to the gap."""
         cdef double C = self.C[i], loss, entropy, gap, curvature, length = 1.0, reached = 0.0
-        cdef float32_t* m = &self.moments[self.offsets[i]]
+        cdef float32_t* m
         cdef float32_t* corner = &self.corner[0]
-        cdef Py_ssize_t k, n = self.offsets[i + 1] - self.offsets[i]
+        cdef Py_ssize_t k, start, n = self.offsets[i + 1] - self.offsets[i]
+        if self.is_lent:
+            with gil:
+                self.moments, self.is_lent = copied(np.asarray(self.moments)), False
+        m = &self.moments[self.offsets[i]]
         self.n_argmax += 1
         self.problem.c_expect(i, self.w, corner, &loss, &entropy)
         self.n_visits += 1
@@ -101,8 +108,10 @@ cdef class ExpectationState(WeightState):
         gap = loss - self.problem.c_moments_dot(i, m, self.w) - self.entropy[i]
         if C == 0.0 or (gap <= 0.0 and self.least.shape[0] == 0):
             return 0.0
-        for k in range(n):
-            corner[k] -= m[k]
+        for start in range(1 + n // PIECE):
+            for k in range(start * PIECE, min((start + 1) * PIECE, n)):
+                corner[k] -= m[k]
+            poll(PIECE)
         curvature = C * self.problem.c_moments_square(i, corner)
         if gap < curvature:
             length = gap / curvature
@@ -174,6 +183,7 @@ cdef class ExpectationState(WeightState):
                 if losses[i] != losses[i]:
                     overflow(self.problem.first + i)
                 self.problem.c_moments_accumulate(i, m, self.C[i], g)
+                poll(4 * (self.offsets[i + 1] - self.offsets[i]))
         self.count_argmax(self.n_samples)
         gradient += array
         if self.base is not None:
@@ -188,8 +198,9 @@ cdef class ExpectationState(WeightState):
         pass
 
     def get_state(self):
+        self.is_lent = True
         state = super().get_state() | {
-            "moments": copied(np.asarray(self.moments)), "entropy": np.array(self.entropy), "C": np.array(self.C),
+            "moments": np.asarray(self.moments), "entropy": np.array(self.entropy), "C": np.array(self.C),
         }
         if len(self.least):
             state["least"] = np.array(self.least)
@@ -198,6 +209,7 @@ cdef class ExpectationState(WeightState):
     def without(self, others):
         """`get_state` for a problem in which some examples (a mask) have other true outputs: without their moments."""
         state = self.get_state()
+        state["moments"] = copied(state["moments"])
         state["moments"][np.repeat(others, np.diff(self.offsets))] = 0.0
         state["entropy"][others] = 0.0
         return state
@@ -218,5 +230,6 @@ cdef class ExpectationState(WeightState):
             base = checked_array(state, "base", np.float64, (self.problem.n_features,)).copy()
         super().set_state(state, adapt=adapt)
         self.base = base
-        np.asarray(self.moments)[:], np.asarray(self.entropy)[:] = moments, entropy
+        self.moments, self.is_lent = copied(moments), False
+        np.asarray(self.entropy)[:] = entropy
         self.settle()

@@ -4,7 +4,6 @@ A schedule walks over the examples in passes, each pass in a fresh random order,
 taken up again between any two examples. It never looks at a clock, except where a user asks for it.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.time cimport CLOCKS_PER_SEC, clock
 
 import time
@@ -14,6 +13,7 @@ import numpy as np
 from structsvm._random cimport random_shuffle, random_unit
 from structsvm._typedefs cimport int64_t
 from structsvm.dual._state cimport State
+from structsvm.execution._stop cimport look
 
 # Work between two looks at signals and at the time, in seconds.
 cdef double LOOK_SECONDS = 0.01
@@ -104,7 +104,7 @@ cdef class Schedule:
                         self.next += 1
                         if self.next == n:
                             break
-            PyErr_CheckSignals()
+            look()
             before = now
             now = time.monotonic()
             # The next block should take LOOK_SECONDS; its size has no influence on what is computed.

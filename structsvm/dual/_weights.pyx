@@ -151,6 +151,12 @@ cdef class WeightState(State):
             poll(4 * PIECE)
         return average
 
+    def renew(self):
+        """Go on with a copy of the weights: those so far belong to who took them."""
+        self.weights = copied(self.weights)
+        self.problem.lend(self.weights)
+        self.w = array_data(self.weights)
+
     def get_state(self):
         """Return the state as a dict of arrays; training that resumes from it gives bit-identical results."""
         state = {

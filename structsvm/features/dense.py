@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.ranges import pieces, repeated
 from structsvm.features.tokens import Tokens
 
 LANES = 8  # rows are padded to whole vectors
@@ -71,7 +72,7 @@ class DenseRows:
         rows, n = self.padded()[:, : self.n_features], len(self)
         there = rows != 0.0
         indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(there, axis=1))]).astype(np.int64)
-        indices, values = np.tile(np.arange(self.n_features, dtype=np.int32), n), rows.ravel()
+        indices, values = repeated(np.arange(self.n_features, dtype=np.int32), n), rows.ravel()
         if indptr[-1] < len(values):
             indices, values = indices[there.ravel()], values[there.ravel()]
         ones = bool((values == 1.0).all())
@@ -80,6 +81,19 @@ class DenseRows:
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """That of `tokens`."""
         return self.tokens().fingerprint(labels)
+
+
+def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and variances of columns."""
+    n, d = values.shape
+    mean, variance = np.zeros(d), np.zeros(d)
+    for piece in pieces(n, d):
+        mean += values[piece].sum(axis=0, dtype=np.float64)
+    mean /= n
+    for piece in pieces(n, d):
+        centred = values[piece] - mean
+        variance += np.multiply(centred, centred, out=centred).sum(axis=0)
+    return mean, variance / n
 
 
 def by_attributes(w: Any, n_features: int, n_outputs: int) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.features._tokens import TokenBuffer
+from structsvm.features.ranges import pieces, repeated
 from structsvm.features.tokens import MAX_FEATURES, Tokens
 
 
@@ -49,11 +50,14 @@ def encode_rows(sequences: Iterable[Any], width: int | None = None) -> Tokens:
     if width is not None and width > MAX_FEATURES:
         raise OverflowError("more than 2**31 - 1 features")
     if whole:
-        values = np.concatenate(whole)
-        n, d = values.shape
+        n, d = sum(len(rows) for rows in whole), whole[0].shape[1]
+        values = np.empty((n, d), dtype=np.float32)
         offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in whole])]).astype(np.int64)
-        indices = np.tile(np.arange(d, dtype=np.int32), n)
-        ones = bool((values[0] == 1.0).all() and (values == 1.0).all())
+        for rows, start in zip(whole, offsets.tolist()):
+            for piece in pieces(len(rows), d):
+                values[start + piece.start : start + piece.stop] = rows[piece]
+        indices = repeated(np.arange(d, dtype=np.int32), n)
+        ones = all(bool((values[piece] == 1.0).all()) for piece in pieces(n, d))
         return Tokens(offsets, np.arange(0, n * d + 1, d, dtype=np.int64), indices, None if ones else values.ravel(), d)
     return Tokens(*buffer.finish(), width or 0)
 

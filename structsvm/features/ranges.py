@@ -1,11 +1,39 @@
-"""Concatenated ranges of rows: the layout of sequences, tokens and strings."""
+"""Concatenated ranges of rows: the layout of sequences, tokens and strings; and work on many rows, in pieces.
+
+Within a call numpy hears no signal: what may take longer than Ctrl-C may wait is done in `pieces`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+PIECE = 1 << 20  # numbers: some milliseconds
+
+
+def pieces(n: int, width: int = 1) -> Iterator[slice]:
+    """Slices of n rows of so many numbers, some milliseconds of work each."""
+    size = max(PIECE // max(width, 1), 1)
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def taken(array: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
+    """The entries of a vector at an array of indices."""
+    out = np.empty(len(index), dtype=array.dtype)
+    for piece in pieces(len(index)):
+        out[piece] = array[index[piece]]
+    return out
+
+
+def repeated(row: NDArray[Any], n: int) -> NDArray[Any]:
+    """A row n times, as one vector."""
+    out = np.empty((n, len(row)), dtype=row.dtype)
+    for piece in pieces(n, len(row)):
+        out[piece] = row
+    return out.ravel()
 
 
 def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -23,5 +51,10 @@ def take_ranges(offsets: NDArray[np.int64], chosen: Any) -> tuple[NDArray[np.int
     lengths = np.diff(offsets)[index]
     new = np.zeros(len(index) + 1, dtype=np.int64)
     np.cumsum(lengths, out=new[1:])
-    rows = np.arange(new[-1]) + np.repeat(offsets[:-1][index] - new[:-1], lengths)
+    rows, shift, first = np.empty(new[-1], dtype=np.int64), offsets[:-1][index] - new[:-1], 0
+    while first < len(index):
+        last = max(int(np.searchsorted(new, new[first] + PIECE, side="right")) - 1, first + 1)
+        a, b = new[first], new[last]
+        np.add(np.arange(a, b), np.repeat(shift[first:last], lengths[first:last]), out=rows[a:b])
+        first = last
     return new, rows

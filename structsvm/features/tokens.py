@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
-from structsvm.features.ranges import take_ranges
+from structsvm.features.ranges import take_ranges, taken
 
 MAX_FEATURES = 2**31 - 1
 
@@ -123,8 +123,8 @@ class Tokens:
         return Tokens(
             offsets,
             indptr,
-            self.indices[entries],
-            None if self.values is None else self.values[entries],
+            taken(self.indices, entries),
+            None if self.values is None else taken(self.values, entries),
             self.n_features,
             None if self.bigrams is None else self.bigrams.take(sequences),
         )

@@ -139,6 +139,10 @@ class Run:
         """What the last pass has added to the dual objective, as a share of it."""
         return (self.dual - self.dual_before) / self.dual if self.dual > 0.0 else 0.0
 
+    def resume(self) -> None:
+        """Begin, or go on."""
+        self.status = "running"
+
     def interrupt(self) -> None:
         """End the run where Ctrl-C came: no primal is claimed, and the dual is the sum of the steps' gains."""
         self.status, self.primal = "interrupted", np.nan
@@ -256,8 +260,18 @@ class WeightRun(Run):
 
     @property
     def weights(self) -> Any:
-        """The weights that the solver returns: array (n_features,)."""
-        return self.state.averaged() if self.use_average else copied(self.state.weights)
+        """The weights that the solver returns: array (n_features,).
+
+        Those of an interrupted run are not copied, unless it is resumed: the memory may take longer than Ctrl-C may.
+        """
+        if self.use_average:
+            return self.state.averaged()
+        return self.state.weights if self.status == "interrupted" else copied(self.state.weights)
+
+    def resume(self) -> None:
+        if self.status == "interrupted":
+            self.state.renew()
+        super().resume()
 
     def norms(self) -> tuple[float, float]:
         return half_norm(self.weights), np.nan
@@ -295,6 +309,10 @@ class DualRun(WeightRun):
         """The primal objective at weights `w`, by one round of the oracle."""
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, self.rounds.violations(w))
+
+    def interrupt(self) -> None:
+        super().interrupt()
+        self.use_average = False  # the sum that it is made of may take longer than Ctrl-C is to wait
 
     @property
     def n_support(self) -> Any:
@@ -434,7 +452,7 @@ class Solver(Parameters, ABC):
                 checkpoint = Checkpoint(checkpoint, self.checkpoint_every)
             last = checkpoint.restore(run, last)
             monitor = Monitors(checkpoint, monitor)
-        run.status = "running"
+        run.resume()
         try:
             while run.status == "running":
                 self._one_pass(run, monitor, may_settle=passes is None)

@@ -12,6 +12,8 @@ from structsvm.structures.meanings import Meaning, MeaningGrammar, Symbol, forma
 
 # The slot of whole meanings.
 ROOT = -1
+# Ways to fill a slot, of all slots; and pairs of slots that take the same unit: what is quadratic in the meanings.
+MOST_FILLINGS, MOST_PAIRS = 2_000_000, 50_000_000
 
 
 class Unit(NamedTuple):
@@ -63,16 +65,23 @@ class Units:
     units : list of Unit
     kinds : list of int
         Of each unit its number or, for a name, `len(units)` and more: names of one kind fill the same slots.
+    members : dict
+        From each kind of names to the numbers of its units, which ascend.
     slots : list of (unit, int)
     pairs : dict
         From (slot, unit) in the trees to None, in the order in which they came.
     fillers : dict
         From a slot to the numbers of the units that may fill it.
+
+    Raises
+    ------
+    ValueError
+        If the meanings have more to combine than fits in memory.
     """
 
     def __init__(self, trees: Iterable[Meaning], grammar: MeaningGrammar | None = None) -> None:
         trees = list(dict.fromkeys(trees))
-        self.names = sorted(wrappers(trees))
+        self.names = wrappers(trees)
         self.units: list[Unit] = []
         self.number: dict[Unit, int] = {}
         self.slots: list[tuple[int, int]] = []
@@ -82,13 +91,15 @@ class Units:
         for tree in trees:
             self._register(tree)
         self.fillers: dict[int, list[int]] = defaultdict(list)
+        self.n_fillings = 0
         for slot, unit in self.pairs:
-            self.fillers[slot].append(unit)
+            self._fill(slot, [unit])
         if grammar is not None:
             self._add_constants(grammar)
         self._widen()
         if grammar is not None:
             self._follow(grammar)
+        self.members: dict[int, list[int]] = defaultdict(list)
         self.kinds = self._find_kinds()
 
     @property
@@ -143,7 +154,7 @@ class Units:
 
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
         """How names of a kind are written: from words to a tree, None for words that make no name."""
-        trees = [unit.tree for unit, own in zip(self.units, self.kinds, strict=True) if own == kind]
+        trees = [self.units[unit].tree for unit in self.members[kind]]
         wrapper = trees[0][0] if not isinstance(trees[0], str) else None
         constants = [tree if isinstance(tree, str) else tree[-1] for tree in trees]
         is_quoted = all(constant[0] in "'\"" for constant in constants)
@@ -182,6 +193,13 @@ class Units:
             self.pairs[slot, number] = None
             waiting += [(self.first_slot[number] + s, part) for s, part in enumerate(parts)]
 
+    def _fill(self, slot: int, units: list[int]) -> None:
+        """Let a slot take more units."""
+        self.fillers[slot] += units
+        self.n_fillings += len(units)
+        if self.n_fillings > MOST_FILLINGS:
+            raise ValueError(f"the meanings have slots with more than {MOST_FILLINGS} ways to fill them")
+
     def _add_constants(self, grammar: MeaningGrammar) -> None:
         """Make the other constants of a category units like those that were seen, once enough of it were."""
         named: dict[str, list[str]] = defaultdict(list)
@@ -196,21 +214,25 @@ class Units:
                 name, constant = (None, tree) if isinstance(tree, str) else (tree[0], tree[1])
                 for category in grammar.categories(constant):
                     places[category, name].append(number)
+        slots_of: dict[int, list[int]] = defaultdict(list)
+        for slot, units in self.fillers.items():
+            for number in units:
+                slots_of[number].append(slot)
         for (category, name), numbers in places.items():
-            slots = [slot for slot, units in self.fillers.items() if not set(numbers).isdisjoint(units)]
+            slots = dict.fromkeys(chain.from_iterable(slots_of[number] for number in numbers))
             for constant in named[category] if len(numbers) > 1 else ():
                 unit = Unit(constant if name is None else format_meaning((name, constant)), None)
                 if unit not in self.number:
                     number = self._add(unit)
                     for slot in slots:
-                        self.fillers[slot].append(number)
+                        self._fill(slot, [number])
 
     def _widen(self) -> None:
         """Let slots take what similar slots take: those that share two of their units, and half of the fewer."""
         taken = {slot: frozenset(units) for slot, units in self.fillers.items() if slot != ROOT}
         for slot, others in similar_slots(taken).items():
             more = frozenset().union(*[taken[other] for other in others])
-            self.fillers[slot] += sorted(more - taken[slot])
+            self._fill(slot, sorted(more - taken[slot]))
 
     def _follow(self, grammar: MeaningGrammar) -> None:
         """Let slots take what the grammar says."""
@@ -223,7 +245,7 @@ class Units:
             arguments = [a for a, place in enumerate(self.units[unit].places or ()) if place == s]
             allowed = set.intersection(*[grammar.heads(symbols[unit], a) for a in arguments])
             more = {number for symbol in allowed & numbers.keys() for number in numbers[symbol]}
-            self.fillers[slot] += sorted(more - taken)
+            self._fill(slot, sorted(more - taken))
 
     def _find_kinds(self) -> list[int]:
         """The kind of each unit; slots that took one name of a kind take all of them.
@@ -237,17 +259,20 @@ class Units:
             group[slot] = group[group[slot]]
         numbers: dict[Any, int] = {}
         kinds = list(range(len(self.units)))
-        members: dict[int, list[int]] = defaultdict(list)
+        groups_of: dict[int, list[int]] = defaultdict(list)
+        for slot in sorted(taken):
+            for leaf in taken[slot]:
+                groups_of[leaf].append(group[slot])
         for leaf in sorted(leaves):
-            groups = Counter(group[slot] for slot in sorted(taken) if leaf in taken[slot])
+            groups = Counter(groups_of[leaf])
             tree = self.units[leaf].tree
             described = tree[0] if not isinstance(tree, str) else None, groups.most_common(1)[0][0]
             kinds[leaf] = len(self.units) + numbers.setdefault(described, len(numbers))
-            members[kinds[leaf]].append(leaf)
-        for units in self.fillers.values():
+            self.members[kinds[leaf]].append(leaf)
+        for slot, units in self.fillers.items():
             present = set(units)
             for kind in sorted({kinds[unit] for unit in present & leaves}):
-                units += [unit for unit in members[kind] if unit not in present]
+                self._fill(slot, [unit for unit in self.members[kind] if unit not in present])
         return kinds
 
 
@@ -255,11 +280,13 @@ def similar_slots(taken: dict[int, frozenset[int]]) -> dict[int, list[int]]:
     """For each slot those that share two of its units, and half of the fewer."""
     slots_of: dict[int, list[int]] = defaultdict(list)
     for slot, units in taken.items():
-        for unit in units:
+        for unit in units if len(units) > 1 else ():
             slots_of[unit].append(slot)
+    if sum(len(slots) ** 2 for slots in slots_of.values()) > MOST_PAIRS:
+        raise ValueError(f"the meanings have more than {MOST_PAIRS} pairs of slots that take the same unit")
     found = {}
     for slot, units in taken.items():
-        shared = Counter(chain.from_iterable(slots_of[unit] for unit in units))
+        shared = Counter(chain.from_iterable(slots_of[unit] for unit in units if len(units) > 1))
         found[slot] = [o for o, n in shared.items() if n >= 2 and 2 * n >= min(len(units), len(taken[o]))]
     return found
 

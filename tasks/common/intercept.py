@@ -8,17 +8,27 @@ from typing import Any
 import numpy as np
 
 from structsvm.features.dense import DenseRows
+from structsvm.features.ranges import pieces
 
 
 def with_intercept(rows: Any) -> Any:
     """Rows, `Tokens`, `SparseRows` or `DenseRows`, with one more feature of value 1 behind the others."""
     if isinstance(rows, DenseRows):
         return replace(rows, has_intercept=True)
-    ends, values = rows.indptr[1:], rows.values
+    n = len(rows.indptr) - 1
+
+    def inserted(entries: Any, value: Any) -> Any:
+        out = np.empty(len(entries) + n, dtype=entries.dtype)
+        for piece in pieces(n, len(entries) // max(n, 1)):
+            start, *ends = rows.indptr[piece.start : piece.stop + 1]
+            place = slice(start + piece.start, ends[-1] + piece.stop)
+            out[place] = np.insert(entries[start : ends[-1]], np.subtract(ends, start), value)
+        return out
+
     return replace(
         rows,
-        indptr=rows.indptr + np.arange(len(rows.indptr)),
-        indices=np.insert(rows.indices, ends, rows.n_features),
-        values=None if values is None else np.insert(values, ends, 1.0),
+        indptr=rows.indptr + np.arange(n + 1),
+        indices=inserted(rows.indices, rows.n_features),
+        values=None if rows.values is None else inserted(rows.values, 1.0),
         n_features=rows.n_features + 1,
     )

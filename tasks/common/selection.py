@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checkpoint import Checkpoint
-from structsvm.features.dense import DenseRows
+from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
 from structsvm.result import relative_gap
@@ -448,8 +448,8 @@ def total_variance(rows: Any) -> float:
     `rows` are `DenseRows`, or sparse: ``indptr``, ``indices``, ``values`` (None: ones), ``n_features``.
     """
     if isinstance(rows, DenseRows):
-        square = float(np.einsum("ij,ij->i", rows.values, rows.values, dtype=np.float64).mean())
-        variance = float(rows.values.var(axis=0, dtype=np.float64).sum())
+        mean, variances = column_moments(rows.values)
+        variance, square = float(variances.sum()), float((variances + mean**2).sum())
         return variance if variance > 1e-9 * square else square + rows.has_intercept
     n, square, mean = max(len(rows.indptr) - 1, 1), 0.0, np.zeros(rows.n_features)
     for first in range(0, len(rows.indices), PIECE):

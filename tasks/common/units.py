@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features.dense import FILLED, DenseRows
+from structsvm.features.dense import FILLED, DenseRows, column_moments
+from structsvm.features.ranges import pieces, repeated
 from structsvm.stored_values import Array, checked_arrays, optional
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.selection import LEAST
@@ -69,9 +70,12 @@ class Units(NamedTuple):
             mean, size = moments(table(tokens))
             centre, length = mean.astype(np.float32), math.sqrt(max(int(np.count_nonzero(size)), 1))
         else:
-            values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
-            counts = np.bincount(tokens.indices, minlength=d)
-            size = np.sqrt(np.bincount(tokens.indices, weights=values**2, minlength=d) / np.maximum(counts, 1))
+            counts, squares = np.zeros(d, dtype=np.int64), np.zeros(d)
+            for piece in pieces(tokens.n_entries):
+                values = None if tokens.values is None else tokens.values[piece].astype(np.float64) ** 2
+                counts += np.bincount(tokens.indices[piece], minlength=d)
+                squares += np.bincount(tokens.indices[piece], weights=values, minlength=d)
+            size = np.sqrt(squares / np.maximum(counts, 1))
             length = 1.0 if tokens.n_entries < ATTRIBUTES * n * d else math.sqrt(tokens.n_entries / n)
         scale = np.clip(np.where(size > 0.0, size, 1.0) * length, TINY, HUGE)
         return cls(scale.astype(np.float32), centre)
@@ -83,15 +87,20 @@ class Units(NamedTuple):
             return replace(rows, values=(rows.values - centre.astype(kind)) * (1.0 / self.scale).astype(kind))
         n, d = rows.n_tokens, rows.n_features
         if self.centre is None:
-            values = np.float32(1.0) if rows.values is None else rows.values
-            return with_intercept(replace(rows, values=values / self.scale[rows.indices]))
-        values = np.ones((n, d + 1), dtype=np.float32)
-        np.subtract(table(rows), self.centre, out=values[:, :d])
-        values[:, :d] /= self.scale
+            values = np.empty(rows.n_entries, dtype=np.float32)
+            for piece in pieces(rows.n_entries):
+                value = np.float32(1.0) if rows.values is None else rows.values[piece]
+                np.divide(value, self.scale[rows.indices[piece]], out=values[piece])
+            return with_intercept(replace(rows, values=values))
+        values, own = np.empty((n, d + 1), dtype=np.float32), table(rows)
+        for piece in pieces(n, d):
+            np.subtract(own[piece], self.centre, out=values[piece, :d])
+            values[piece, :d] /= self.scale
+            values[piece, d] = 1.0
         return replace(
             rows,
             indptr=np.arange(0, n * (d + 1) + 1, d + 1, dtype=np.int64),
-            indices=np.tile(np.arange(d + 1, dtype=np.int32), n),
+            indices=repeated(np.arange(d + 1, dtype=np.int32), n),
             values=values.ravel(),
             n_features=d + 1,
         )
@@ -119,7 +128,8 @@ def units_from(arrays: dict[str, NDArray[Any]], n_columns: int) -> Units | None:
 
 def moments(values: Any) -> tuple[Any, Any]:
     """Means and standard deviations of columns, these 0 for what is constant but for rounding."""
-    mean, size = values.mean(axis=0, dtype=np.float64), values.std(axis=0, dtype=np.float64)
+    mean, variance = column_moments(values)
+    size = np.sqrt(variance)
     return mean, np.where(size > np.maximum(CONSTANT * np.abs(mean), SMALLEST), size, 0.0)
 
 
@@ -130,6 +140,8 @@ def table(tokens: Any) -> NDArray[np.float32]:
         values = np.ones(n * d, np.float32) if tokens.values is None else tokens.values
         return values.reshape(n, d)
     rows = np.zeros((n, d), dtype=np.float32)
-    at = np.repeat(np.arange(n), np.diff(tokens.indptr))
-    rows[at, tokens.indices] = 1.0 if tokens.values is None else tokens.values
+    for piece in pieces(n, d):
+        ends = tokens.indptr[piece.start : piece.stop + 1]
+        at, entries = np.repeat(np.arange(piece.start, piece.stop), np.diff(ends)), slice(ends[0], ends[-1])
+        rows[at, tokens.indices[entries]] = 1.0 if tokens.values is None else tokens.values[entries]
     return rows

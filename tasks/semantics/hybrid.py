@@ -170,9 +170,10 @@ class HybridModel(BagModel, method="hybrid"):
         for leaves in [always, *calls.values()]:
             if not all(type(u) is int and 0 <= u < len(units.units) and not units.units[u].n_slots for u in leaves):
                 raise ValueError("a leaf of the lexicon that is none")
-        if not all(type(kind) is int and kind >= len(units.units) and kind in units.kinds for kind in header["new"]):
+        new = header["new"]
+        if not (all(type(kind) is int for kind in new) and units.members.keys() >= {*new}):
             raise ValueError("a kind of names that is none")
-        lexicon = Lexicon(units, calls, always, header["new"])
+        lexicon = Lexicon(units, calls, always, {*new})
         attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
         model.hybrid = HybridTrees(units, lexicon, attributes, borders)
         checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)

@@ -14,9 +14,10 @@ import structsvm
 from structsvm import LaRank, PassiveAggressive
 from structsvm.dual._dual import DualState
 from structsvm.dual._weights import WeightState
-from structsvm.execution._stop import look_every
+from structsvm.execution._stop import Job, look_every
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
+from structsvm.progress import Monitor
 
 SCHEDULES = ["decode-once", "fixed", "adaptive"]
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
@@ -372,3 +373,81 @@ def test_a_state_that_is_interrupted_while_it_is_restored(form):
         look_every()
     again.set_state(saved)
     assert all(np.array_equal(array, saved[name], equal_nan=True) for name, array in again.get_state().items())
+
+
+class Ring(Exception):
+    """What the handler of a signal raises."""
+
+
+def rings(call, at=0):
+    """``(looks, result)`` of a call, whose look number `at` raises."""
+    n = 0
+
+    def ring():
+        nonlocal n
+        n += 1
+        if n == at:
+            raise Ring
+
+    look_every(1, ring)
+    try:
+        result = call()
+    except Ring:
+        result = Ring
+    finally:
+        look_every()
+    return n, result
+
+
+@pytest.mark.parametrize("verb", ["averaged", "settle"])
+def test_what_comes_after_a_pass_looks_up_at_each_example(verb):
+    """Sums of the weights and of their average, interrupted anywhere: nothing is lost, and the next is the same."""
+    oracle, X, Y = chains(n=60)
+
+    def passed():
+        run = LaRank(C=1.0, random_state=0).start(oracle.bind(X, Y))
+        run.start_pass()
+        while not run.schedule.run(0.0):
+            pass
+        return run.state
+
+    state = passed()
+    n, expected = rings(getattr(state, verb))
+    assert n >= state.n_patterns > 30
+    for at in (1, n // 2, n):
+        other = passed()
+        before, weights, dual = other.get_state(), other.weights.copy(), other.dual
+        assert rings(getattr(other, verb), at) == (at, Ring)
+        assert np.array_equal(other.weights, weights) and other.dual == dual
+        assert all(np.array_equal(array, before[name]) for name, array in other.get_state().items())
+        assert np.array_equal(getattr(other, verb)(), expected)
+        assert np.array_equal(other.weights, state.weights)
+
+
+def test_a_schedule_in_a_thread_looks_up_after_each_block():
+    """However little work its oracle counts."""
+    oracle, X, Y = chains(n=2000)
+    run, job = LaRank(C=1.0, random_state=0).start(oracle.bind(X, Y)), Job()
+    run.start_pass()
+    job.stop()
+    with pytest.raises(KeyboardInterrupt, match="the job was stopped"):
+        job.run(run.schedule.run, 60.0)
+    assert 0 < run.state.n_argmax <= 64
+
+
+class Interrupting(Monitor):
+    def tick(self, run):
+        raise KeyboardInterrupt
+
+
+def test_the_weights_of_an_interrupted_run_are_not_copied_and_stay_as_they_are():
+    """No sum and no copy that grows with the model stands between Ctrl-C and its exception."""
+    oracle, X, Y = chains()
+    problem, solver = oracle.bind(X, Y), LaRank(C=1.0, max_iter=3, tol=None, average=True, random_state=0)
+    run = solver.solve(problem, monitor=Interrupting())
+    weights, before = run.weights, run.weights.copy()
+    assert run.status == "interrupted" and weights is run.state.weights and before.any()
+    run = solver.solve(problem, run=run)
+    assert np.array_equal(weights, before) and not np.array_equal(run.state.weights, before)
+    whole = solver.set_params(max_iter=4).solve(oracle.bind(X, Y))
+    assert np.array_equal(run.weights, whole.weights) and run.weights is not run.state.weights

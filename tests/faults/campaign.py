@@ -34,11 +34,12 @@ from pathlib import Path
 
 import numpy as np
 
-from structsvm import CuttingPlane, PathSearch, new_file
-from structsvm.datasets import make_ambig_house
+from structsvm import CuttingPlane, LaRank, LatentSVM, PathSearch, new_file
+from structsvm.datasets import make_ambig_house, make_dependency_trees
 from structsvm.model_file import read_model
 from structsvm.tasks import (
     CrammerSingerClassifier,
+    DependencyParser,
     HullerClassifier,
     KernelPerceptronClassifier,
     LaRankClassifier,
@@ -58,6 +59,9 @@ CHAINS = [rng.normal(size=(t, 10)) for t in LENGTHS], [rng.integers(0, 4, t) for
 Y = np.arange(400) % 4
 X = rng.normal(size=(400, 8)) + np.eye(8)[Y]
 HOUSE = make_ambig_house(150, level=2, random_state=0)
+PARTLY = [[None if k % 3 == 0 else int(v) for k, v in enumerate(labels)] for labels in CHAINS[1]]
+FEW = [part[:30] for part in CHAINS]
+TREES = make_dependency_trees(60, max_length=10, random_state=0)
 
 
 def labeler(**params):
@@ -94,6 +98,16 @@ TRAINEES = {
         HOUSE.sentences, HOUSE.bags
     ),
     "path": path,
+    "latent": lambda c: SequenceLabeler(
+        solver=LatentSVM(LaRank(C=1.0, tol=1e-2, random_state=0, checkpoint=c), rounds=6)
+    ).fit(CHAINS[0], PARTLY),
+    "sum of losses": lambda c: SequenceLabeler(max_iter=4, random_state=0, checkpoint=c).fit(*FEW),
+    "dependency trees": lambda c: DependencyParser(
+        C=0.1, max_iter=20, arc_bits=10, row_bits=5, random_state=0, checkpoint=c
+    ).fit(TREES),
+    "hybrid trees": lambda c: SemanticParser(max_iter=6, random_state=0, checkpoint=c).fit(
+        HOUSE.sentences[:50], HOUSE.bags[:50]
+    ),
 }
 
 # ---- faults -------------------------------------------------------------------------------------
@@ -201,12 +215,18 @@ def bits(file: Path):
     """All that was learnt, of a model file: without seconds, and without what the cache of a killed process met."""
     model = read_model(file)
     arrays = {name: array for name, array in model.arrays.items() if "history" not in name}
-    if "state.run" in arrays:
-        arrays["state.run"] = np.delete(arrays["state.run"], 1)
+    for name in ("state.run", "margin.state.run"):
+        if name in arrays:
+            arrays[name] = np.delete(arrays[name], 1)
     if model.kind in ("binary", "multiclass"):
         arrays.pop("state.counters", None)
-    result = {name: value for name, value in model.meta["result"].items() if name != "seconds"}
-    return result, {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
+    results = [model.meta["result"], (model.meta.get("margin") or {}).get("result", {})]
+    results = [{name: value for name, value in result.items() if name != "seconds"} for result in results]
+    return (
+        results,
+        model.meta.get("choice"),
+        {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()},
+    )
 
 
 def progress(file: Path):

@@ -1,7 +1,8 @@
 """Sizes beyond what memory or indices can hold: an error that says so, never a crash.
 
 Each case runs in a child process, first without a limit, which gives its need of address space beyond that of the
-imports; then under limits from a little of that need to one and a half times it.
+imports; then under limits from a little of that need to one and a half times it. With STRUCTSVM_LARGE set,
+as in the weekly runs, cases are ten and more times as large.
 """
 
 import os
@@ -9,23 +10,29 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or "STRUCTSVM_SANITIZED" in os.environ, reason="limits of address space as Linux has them"
-)
+from structsvm.datasets import make_dependency_trees
+from structsvm.oracles.taxonomy import TaxonomyOracle
+from structsvm.structures.taxonomy import Taxonomy
+from structsvm.tasks import AmbiguousClassifier, DependencyParser, SequenceLabeler, SGDQNClassifier
+
+LARGE = "STRUCTSVM_LARGE" in os.environ
+N_TOKENS, N_LABELS = (1_000_000, 100_000) if LARGE else (50_000, 10_000)
 
 CASES = {
-    "a sequence of 50,000 tokens": """
+    "a long sequence": f"""
         from structsvm.tasks import SequenceLabeler
         rng = np.random.default_rng(0)
-        X, y = [rng.normal(size=(50_000, 3))], [rng.integers(0, 4, 50_000).tolist()]
+        X, y = [rng.normal(size=({N_TOKENS}, 3))], [rng.integers(0, 4, {N_TOKENS}).tolist()]
         def work():
             SequenceLabeler(max_iter=1, random_state=0).fit(X, y).predict(X)
         """,
-    "10,000 labels": """
+    "many labels": f"""
         from structsvm.tasks import TaxonomyClassifier
-        X, y = np.random.default_rng(0).normal(size=(10_000, 30)), [f"n{k}" for k in range(10_000)]
+        X, y = np.random.default_rng(0).normal(size=({N_LABELS}, 30)), [f"n{{k}}" for k in range({N_LABELS})]
         def work():
             TaxonomyClassifier(max_iter=1, random_state=0).partial_fit(X[:100], y[:100], classes=y).predict(X[:100])
         """,
@@ -85,9 +92,31 @@ def outcome(case, *arguments):
     return done.stdout.strip()
 
 
+@pytest.mark.skipif(
+    sys.platform != "linux" or "STRUCTSVM_SANITIZED" in os.environ, reason="limits of address space as Linux has them"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_too_little_memory_is_an_error(case):
     need = int(outcome(case, 0))
     assert outcome(case, need, 0.05, 0.5).startswith("MemoryError")
     assert outcome(case, need, 1.5) == "done"
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_more_than_2_31_weights_are_refused():
+    """By their number, before they are there: indices of features are int32."""
+    n = 2000
+    X = sp.csr_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n, 1_500_000))
+    y = [f"n{k}" for k in range(n)]
+    for model, labels in (
+        (SequenceLabeler(C=1.0, loss="hamming", max_iter=1), [y]),
+        (AmbiguousClassifier(C=1.0, loss="pairwise", max_iter=1), [{label} for label in y]),
+        (SGDQNClassifier(max_iter=1), y),
+    ):
+        with pytest.raises(ValueError, match=r"weights"):
+            model.fit([X] if labels[0] is y else X, labels)
+    with pytest.raises(ValueError, match=r"weights"):
+        DependencyParser(C=0.1, arc_bits=28, row_bits=28, random_state=0).fit(make_dependency_trees(3, random_state=0))
+    with pytest.raises(ValueError, match=r"weights|2\*\*31"):
+        TaxonomyOracle(Taxonomy([("root", label) for label in y]), 1_500_000)

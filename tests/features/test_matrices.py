@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from feature_reference import copied_by_arrays, same
 
+from structsvm.features import ranges
+from structsvm.features.dense import DenseRows
 from structsvm.features.encoder import FeatureEncoder
+from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.selection import total_variance
+from structsvm.tasks.common.units import Units, table
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, bool, np.int64])
@@ -111,3 +116,31 @@ def test_hostile_csr(matrix, message):
 def test_bad_rows(X, lengths, error, message):
     with pytest.raises(error, match=message):
         FeatureEncoder().fit_transform(X, lengths)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6, 0.02])
+def test_many_rows_are_worked_on_in_pieces(share, monkeypatch):
+    """Numpy hears no signal within a call: between two of them there is no more than a piece, and nothing differs."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 40)) * (rng.random((n, 40)) < share) for n in rng.integers(1, 30, 40)]
+
+    def all_of_them():
+        tokens = FeatureEncoder().fit_transform(X)
+        units = Units.of_tokens(tokens)
+        applied, taken, rows = units.applied(tokens), tokens.take(rng.permutation(40)[:30]), DenseRows(table(tokens))
+        vectors = [table(tokens), taken.offsets, units.scale, [total_variance(rows), total_variance(tokens)]]
+        return [tokens, applied, taken, with_intercept(tokens)], vectors
+
+    rng = np.random.default_rng(1)
+    tokens, vectors = all_of_them()
+    sizes, slices = [], ranges.pieces
+    monkeypatch.setattr(ranges, "PIECE", 100)
+    for module in ("features.matrices", "features.dense", "tasks.common.units", "tasks.common.intercept"):
+        name = f"structsvm.{module}.pieces"
+        monkeypatch.setattr(name, lambda *size: (sizes.append(piece) or piece for piece in slices(*size)))
+    rng = np.random.default_rng(1)
+    again, others = all_of_them()
+    assert all(same(one, other) for one, other in zip(tokens, again, strict=True))
+    for one, other in zip(vectors, others, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert len(sizes) > 5 * tokens[0].n_tokens / 100 and max(s.stop - s.start for s in sizes) <= 100

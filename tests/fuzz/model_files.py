@@ -13,10 +13,12 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from stored_data import decoded
 
 import structsvm
@@ -39,13 +41,16 @@ DTYPES = ["|b1", "|i1", "|u1", "<i2", "<i4", "<i8", "<u8", "<f2", "<f4", "<f8", 
 
 @dataclass(frozen=True)
 class Original:
-    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, its oracle's arguments."""
+    """A model file: its header (JSON) and arrays, what it predicts for and is trained on, its oracle's arguments.
+
+    With training come the arguments of `fit` beside X and y, of a checkpoint its estimator.
+    """
 
     name: str
     header: bytes
     arrays: dict[str, np.ndarray]
     test: Any
-    training: tuple[Any, Any, dict[str, Any]]
+    training: tuple[Any, Any, Any]
     oracle: dict[str, Any] | None
     data: bytes
 
@@ -76,10 +81,11 @@ def seeds() -> list[Original]:
     return found + list(since())
 
 
-def since() -> Iterator[Original]:
-    """Models of kinds, and with parts, that 0.1.0 did not have."""
+def trainings() -> Iterator[tuple[Any, Any, Any]]:
+    """Estimators of kinds, and with parts, that 0.1.0 did not have, and what they are trained on."""
     X, y = make_sequences(24, n_labels=3, n_words=20, mean_length=4.0, random_state=0)
     partly = [[None if k % 5 == 0 else {"O", label} if k % 5 == 1 else label for k, label in enumerate(s)] for s in y]
+    weighted = [[{"O": 0.25, "B-NP": 0.75} if k == 0 else label for k, label in enumerate(labels)] for labels in y]
     trees, crossing = (make_dependency_trees(24, max_length=6, crossing=p, random_state=0) for p in (0.0, 1.0))
     labels = np.random.default_rng(0).integers(0, 3, 24)
     points = np.random.default_rng(1).normal(size=(24, 2)) + labels[:, None]
@@ -93,19 +99,24 @@ def since() -> Iterator[Original]:
     )
     once = {"max_iter": 2, "random_state": 0}
     bits = {"arc_bits": 6, "row_bits": 3}
-    for model, *data in (
-        (SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y),
-        (SequenceLabeler(C=0.1, bigrams=X[0][1][1], **once), X, y),
-        (SequenceLabeler(**once), X, y),
-        (SequenceLabeler(C=0.1, **once), X, partly),
-        (SequenceLabeler(C=0.1, **once), [points[:4], points[4:]], [labels[:4].tolist(), labels[4:].tolist()]),
-        (DependencyParser(**once, **bits), trees, None),
-        (DependencyParser(C=0.1, loss="log", projective=False, **once, **bits), crossing, None),
-        (SemanticParser(method="hybrid", **once), questions, meanings),
-        (SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings),
-        (LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels),
-        (AmbiguousClassifier(random_state=0), points, sets),
-    ):
+    yield SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y
+    yield SequenceLabeler(C=0.1, bigrams=X[0][1][1], **once), X, y
+    yield SequenceLabeler(**once), X, y
+    yield SequenceLabeler(C=0.1, **once), X, partly
+    yield SequenceLabeler(C=0.1, loss="hamming", solver="larank", **once), X, partly
+    yield SequenceLabeler(C=0.1, loss="log", **once), X, weighted
+    yield SequenceLabeler(C=0.1, **once), [points[:4], points[4:]], [labels[:4].tolist(), labels[4:].tolist()]
+    yield DependencyParser(**once, **bits), trees, None
+    yield DependencyParser(C=0.1, loss="log", projective=False, **once, **bits), crossing, None
+    yield SemanticParser(method="hybrid", **once), questions, meanings
+    yield SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings
+    yield LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels
+    yield AmbiguousClassifier(random_state=0), points, sets
+
+
+def since() -> Iterator[Original]:
+    """Their models."""
+    for model, *data in trainings():
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             path = Path(folder) / "a.model"
@@ -123,19 +134,22 @@ def original(name: str, path: Path, test: Any, training: Any, oracle: Any) -> Or
 
 
 def checkpoints() -> list[Original]:
-    """The checkpoint of version 0.1.0, and those of a run of each solver of this version."""
+    """The checkpoint of version 0.1.0, and those of a run of each solver of this version and of what has come since."""
     stored = json.loads((FOLDER / "records.json").read_text())
     name = "sequence.checkpoint"
     record = stored["records"][name]
     X, y = (decoded(stored["data"][record[key]]) for key in ("X", "y"))
     options = {"C": 0.5, "tol": None, "random_state": 0}
-    found = [original(name, FOLDER / name, None, (X, y, options), None)]
-    for solver in ("larank", "cutting_plane", "frank_wolfe", "passive_aggressive"):
-        options = {"solver": solver, "C": 0.5, "tol": None, "random_state": 0}
-        with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+    found = [original(name, FOLDER / name, None, (X, y, SequenceLabeler(**options)), None)]
+    solvers = ("larank", "cutting_plane", "frank_wolfe", "passive_aggressive")
+    of_solvers = [(SequenceLabeler(solver=solver, **options), X, y) for solver in solvers]
+    for model, *data in chain(of_solvers, trainings()):
+        with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             path = Path(folder) / "a.checkpoint"
-            SequenceLabeler(checkpoint=path, max_iter=3, **options).fit(X, y)
-            found.append(original(name, path, None, (X, y, options), None))
+            model.set_params(max_iter=3, checkpoint=path).fit(*data)
+            if path.exists():
+                found.append(original(type(model).__name__, path, None, (*data, model), None))
     return found
 
 
@@ -370,10 +384,10 @@ def resume(data: bytes, seed: Original) -> str:
 
 def read_checkpoint(data: bytes, seed: Original) -> str:
     """Go on from a mutant of a checkpoint: ModelFileError, a model, or a certificate that contradicts itself."""
-    X, y, options = seed.training
+    X, y, model = seed.training
     with stored(data) as path:
         try:
-            SequenceLabeler(checkpoint=path, max_iter=4, **options).fit(X, y)
+            clone(model).set_params(checkpoint=path, max_iter=4).fit(X, y)
         except ModelFileError:
             return "ModelFileError"
         except OracleError as error:  # multipliers were changed to other possible ones

@@ -219,3 +219,20 @@ def test_an_expectation_that_is_no_gradient_is_found_by_the_certificate():
     run.problem.oracle.__class__ = Logistic
     with pytest.raises(OracleError, match=r"above the primal.*expect returns a sum over some"):
         run.checked_certify()
+
+
+def test_a_state_that_was_taken_stays_as_it_is():
+    """Its moments are not copied until the run goes on."""
+    problem = bound(chain_data())
+    run = ConditionalLikelihood(C=1.0, max_iter=2, tol=None, random_state=0).solve(problem)
+    state, again = run.get_state(), run.get_state()
+    assert np.shares_memory(state["moments"], again["moments"])
+    moments = state["moments"].copy()
+    none = run.state.without(np.ones(problem.n_samples, dtype=bool))
+    assert not none["moments"].any() and np.array_equal(state["moments"], moments) and moments.any()
+    run.advance()
+    assert np.array_equal(state["moments"], moments)
+    assert not np.array_equal(run.get_state()["moments"], moments)
+    run.set_state(state)
+    run.advance()
+    assert np.array_equal(state["moments"], moments)

@@ -524,7 +524,7 @@ def test_what_is_no_path(value):
 
 def test_text_goes_around_as_an_array():
     assert as_text({"kind": as_array("weights")}, "kind") == "weights"
-    for array in (np.zeros(3), np.zeros((1, 3), dtype=np.uint8), np.array(b"dual"), None):
+    for array in (np.zeros(3), np.zeros((1, 3), dtype=np.uint8), np.array(b"dual"), None, as_array("x" * 1001)):
         with pytest.raises(ValueError, match="array 'kind' of the training state must be text"):
             as_text({"kind": array}, "kind")
 

@@ -1,0 +1,40 @@
+"""Units of many meanings: what would be quadratic in them is refused."""
+
+import pytest
+
+from structsvm.structures import meaning_units
+from structsvm.structures.meaning_units import Units, similar_slots
+from structsvm.structures.meanings import parse_meaning
+
+
+def test_slots_of_one_unit_are_like_no_other():
+    assert similar_slots({0: frozenset([1]), 1: frozenset([1]), 2: frozenset([1, 2]), 3: frozenset([1, 2, 3])}) == {
+        0: [], 1: [], 2: [2, 3], 3: [2, 3],
+    }  # fmt: skip
+
+
+def test_pairs_of_slots_are_counted_before_they_are_compared():
+    """A million relations of one constant each are linear work; two each are too many pairs."""
+    n = 8000
+    units = Units([parse_meaning(f"r{k}(a)") for k in range(n)])
+    assert len(units.slots) == n
+    with pytest.raises(ValueError, match="more than 50000000 pairs of slots that take the same unit"):
+        Units([parse_meaning(f"r{k}({name})") for k in range(n) for name in ("a", f"b{k}")])
+
+
+def test_ways_to_fill_slots_are_counted_before_they_are_held(monkeypatch):
+    trees = [parse_meaning(f"r{k}({name}{k % m})") for k in range(30) for name, m in (("a", 30), ("b", 2), ("c", 2))]
+    units = Units(trees)
+    held = sum(map(len, units.fillers.values()))
+    assert held > len(units.pairs)
+    monkeypatch.setattr(meaning_units, "MOST_FILLINGS", held)
+    assert Units(trees).fillers == units.fillers
+    monkeypatch.setattr(meaning_units, "MOST_FILLINGS", held - 1)
+    with pytest.raises(ValueError, match=r"more than .* ways to fill them"):
+        Units(trees)
+
+
+def test_members_of_kinds_ascend():
+    units = Units([parse_meaning(f"r({name})") for name in ("texas", "ohio", "maine", "3")])
+    for kind, members in units.members.items():
+        assert members == [u for u, own in enumerate(units.kinds) if own == kind]
