@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -112,25 +113,45 @@ class LabelChain(Oracle):
                     f"Got {value!r} instead."
                 )
         # NumPy integers would overflow in the products below.
-        n_labels, n_token_features, n_bigrams = int(n_labels), int(n_token_features), int(n_bigrams)
-        self.n_labels, self.n_token_features, self.n_bigrams, self.order = n_labels, n_token_features, n_bigrams, order
+        n_labels = int(n_labels)
+        self.n_labels, self.order, self.n_history_rows = n_labels, order, int(n_history_rows)
         self.loss_name = loss
         self.label_costs = None if label_costs is None else _checked_costs(label_costs, n_labels)
         self.stride = -(-n_labels // 8) * 8
-        self.first_bigram_row = n_token_features + int(n_history_rows)
-        self.n_rows = self.first_bigram_row + n_bigrams * n_labels
-        self.n_features = self.n_rows * self.stride
-        if self.n_features >= 2**31:
-            bigrams = f" and {n_bigrams} bigrams" if n_bigrams else ""
-            raise ValueError(
-                f"{n_token_features} features{bigrams} with {n_labels} labels need {self.n_features} weights, more "
-                "than 2**31; cut rare features (min_count) or hash them (hash_bits)"
-            )
+        self.set_features(int(n_token_features), int(n_bigrams))
         self.allowed = (
             _checked_mask("allowed_transitions", allowed_transitions, (n_labels, n_labels)),
             _checked_mask("allowed_first", allowed_first, (n_labels,)),
             _checked_mask("allowed_last", allowed_last, (n_labels,)),
         )
+
+    def set_features(self, n_token_features: int, n_bigrams: int) -> None:
+        """Set the numbers of features, and with them the rows of weights."""
+        self.n_token_features, self.n_bigrams = n_token_features, n_bigrams
+        self.first_bigram_row = n_token_features + self.n_history_rows
+        self.n_rows = self.first_bigram_row + n_bigrams * self.n_labels
+        self.n_features = self.n_rows * self.stride
+        if self.n_features >= 2**31:
+            bigrams = f" and {n_bigrams} bigrams" if n_bigrams else ""
+            raise ValueError(
+                f"{n_token_features} features{bigrams} with {self.n_labels} labels need {self.n_features} weights, "
+                "more than 2**31; cut rare features (min_count) or hash them (hash_bits)"
+            )
+
+    def touched(self, tokens: Tokens) -> tuple[Self, Tokens, NDArray[np.int64]]:
+        """The oracle of only those features that some tokens have, these with their features numbered anew, and the
+        rows of weights that are its own.
+        """
+        tokens, features = tokens.narrowed()
+        rows = [features, np.arange(self.n_token_features, self.first_bigram_row)]
+        if tokens.bigrams is not None and self.n_bigrams:
+            bigrams, attributes = tokens.bigrams.narrowed()
+            tokens = replace(tokens, bigrams=bigrams)
+            first = self.first_bigram_row + attributes * self.n_labels
+            rows.append((first[:, None] + np.arange(self.n_labels)).ravel())
+        oracle = copy.copy(self)
+        oracle.set_features(tokens.n_features, tokens.n_bigrams)
+        return oracle, tokens, np.concatenate(rows)
 
     @property
     def padding_row(self) -> NDArray[np.float32]:

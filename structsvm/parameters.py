@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -132,6 +133,7 @@ class Parameters:
     _constraints: Constraints = {}
 
     @classmethod
+    @cache
     def _names(cls) -> list[str]:
         return [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
 

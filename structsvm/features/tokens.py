@@ -109,6 +109,15 @@ class Tokens:
             n_features,
         )
 
+    def narrowed(self) -> tuple[Tokens, NDArray[np.int64]]:
+        """The same tokens with only the features that they have (one, if they have none), and which of all these are.
+
+        Bigrams stay as they are.
+        """
+        features, indices = np.unique(self.indices, return_inverse=True)
+        features = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
+        return replace(self, indices=indices.astype(np.int32), n_features=len(features)), features
+
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
         arrays: list[NDArray[Any] | None] = [labels, self.offsets, self.indices, self.values]

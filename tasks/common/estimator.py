@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +51,12 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
         `before` is a copy of the model to resume, or None; ValueError if its labels, features or structure are not
         what X, y and the parameters ask for.
         """
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of the parameters; scikit-learn inspects the constructor at each call, longer than a sentence takes."""
+        return super()._get_param_names()
 
     def _check_params(self) -> None:
         """Raise ValueError for the first parameter that its constraint does not accept."""

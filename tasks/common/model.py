@@ -56,6 +56,8 @@ class TaskModel(ABC):
         Scores divided by it are log-odds; see `structsvm.tasks.common.calibration`.
     columns : dict
         What scikit-learn wants known of X: ``n_features_in_``, and ``feature_names_in_`` if the columns had names.
+    touched_rows : ndarray of int or None
+        While a batch is trained on: the rows of weights that it touches.
     """
 
     kind: ClassVar[str]
@@ -69,6 +71,7 @@ class TaskModel(ABC):
     temperature: float | None = None
     C: float | None = None
     choice: Choice | None = None
+    touched_rows: Any = None
 
     def __init__(self, *, params: Any = None) -> None:
         self.params = {} if params is None else params
@@ -93,7 +96,8 @@ class TaskModel(ABC):
 
     def learn(self, run: Any) -> None:
         """Set the weights to those of a run."""
-        self.weights = run.weights
+        rows = self.touched_rows
+        self.weights = run.weights if rows is None else put_rows(self.weights.copy(), rows, run.weights)
 
     def train(
         self,
@@ -118,7 +122,8 @@ class TaskModel(ABC):
             Resume what was learnt: the same run on the same data, the problem around the present weights w0
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
-            So many over a batch of a stream, around the present weights.
+            So many over a batch of a stream, around the present weights; those that the batch touches (see `touched`)
+            are written in place, at the end.
 
         Returns
         -------
@@ -132,6 +137,26 @@ class TaskModel(ABC):
         """
         solver = self.completing(solver, data)
         solver.validate()
+        if passes is None:
+            return self.solve(data, solver, sample_weight, monitor, resume, None)
+        model, data, self.touched_rows = self.touched(data)
+        run = model.solve(data, solver, sample_weight, monitor, resume, passes)
+        if model is not self:
+            self.__dict__.update({name: getattr(model, name) for name in TRAINED})
+            weights = self.weights if self.weights.flags.writeable else self.weights.copy()
+            self.weights, self.touched_rows = put_rows(weights, self.touched_rows, model.weights), None
+        return run
+
+    def touched(self, data: Any) -> tuple[Any, Any, Any]:
+        """Return ``(model, data, rows)``: the model of only those features that a batch has, the batch in its features,
+        and the rows of weights that are its own; the model, the data and None where it is to learn all weights.
+
+        What a batch of a stream costs then depends on the batch alone.
+        """
+        return self, data, None
+
+    def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
+        """Train with a solver that is settled; see `train`."""
         problem, weight = self.bind(data, solver, sample_weight)
         self.C = inner_of(solver).get_params().get("C")
         run = base = before = None
@@ -418,6 +443,16 @@ class ChoosingModel(TaskModel):
     @abstractmethod
     def scale(self, data: Any) -> float:
         """What 1 / C is to be compared with: the size of ``|dPsi|^2 / loss``, roughly."""
+
+
+# What a training sets beside weights.
+TRAINED = ("C", "result", "state", "fingerprint", "temperature")
+
+
+def put_rows(weights: Any, rows: Any, values: Any) -> Any:
+    """Set rows of weights to flat values; returns `weights`."""
+    weights.reshape(-1, len(values) // len(rows))[rows] = values.reshape(len(rows), -1)
+    return weights
 
 
 # A relative gap at which a training has hardly begun.

@@ -186,6 +186,12 @@ class SequenceModel(LossModel, CalibratedStructures):
         # From left to right, completions might find no way through the masks.
         return self.oracle.without_masks() if self.is_greedy else self.oracle, known
 
+    def touched(self, data: Any) -> tuple[Any, Any, Any]:
+        model = self.again()
+        model.oracle, tokens, rows = self.oracle.touched(data[0])
+        model.weights = self.weights.reshape(-1, self.oracle.stride)[rows].ravel()
+        return model, (tokens, data[1]), rows
+
     def known(self, label_ids: Any) -> Any:
         """What is known of labels, as oracles take it."""
         return KnownLabels(label_ids, self.sets) if self.is_open((None, label_ids)) else label_ids
