@@ -12,7 +12,8 @@ import numpy as np
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, training
-from structsvm.features.columns import Columns, read_columns
+from structsvm.dual.parallel import parallel_stream
+from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
 from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
@@ -24,23 +25,42 @@ from structsvm.tasks.sequence.parameters import loss_of
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """The input's columns with the predicted label behind them, and its probability; or with the k best labellings."""
-    columns = read_columns(out.source(path))
-    X, _ = split_labels(model, columns, path)
-    lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
-    if wanted.kbest is None:
-        index = {label: c for c, label in enumerate(model.labels)}
-        chances = model.marginals(X) if wanted.confidence else [None] * len(lines)
-        for tokens, labels, p in zip(lines, model.predict(X, n_jobs=wanted.jobs), chances):
-            behind = [""] * len(labels) if p is None else [f"\t{p[t, index[c]]:.6f}" for t, c in enumerate(labels)]
-            yield "".join(f"{a}\t{b}{c}\n" for a, b, c in zip(tokens, labels, behind)) + "\n"
-        return
-    if model.is_greedy:
+    """The input's columns with the predicted label behind them, and its probability; or with the k best labellings.
+
+    The input is labelled as it is read, piece by piece, and held no longer.
+    """
+    if wanted.kbest is not None and model.is_greedy:
         raise ValueError("--kbest needs a model with exact inference")
-    for tokens, ranked in zip(lines, model.predict_kbest(X, wanted.kbest, probabilities=wanted.confidence)):
-        for rank, (labels, score) in enumerate(ranked, start=1):
-            yield f"# {rank} {score:.6f}\n"
-            yield "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
+    pieces = ColumnPieces(out.source(path))
+    write = labelled_text if wanted.kbest is None else ranked_text
+
+    def text_of(piece: Any) -> str:
+        columns = pieces.parse(piece)
+        return write(model, columns, split_labels(model, columns, path)[0], wanted)
+
+    yield from parallel_stream(text_of, pieces, wanted.jobs)
+
+
+def labelled_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
+    """Columns, and behind them the best label of each token, with `confidence` its probability."""
+    tokens = model.encode(X)
+    label_ids = model.predict_tokens(tokens)
+    columns = columns.with_column(label_ids, Vocabulary.from_strings(map(str, model.labels)))
+    if wanted.confidence:
+        chances = np.concatenate(model.marginals(X))[np.arange(len(label_ids)), label_ids]
+        texts = Vocabulary.from_strings([f"{p:.6f}" for p in chances.tolist()])
+        columns = columns.with_column(np.arange(len(chances), dtype=np.int32), texts)
+    return columns.to_bytes().decode("utf-8", "surrogatepass")
+
+
+def ranked_text(model: Any, columns: Any, X: Any, wanted: Wanted) -> str:
+    """The k best labellings of each sequence, each behind its columns and below its score or probability."""
+    lines = [list(map("\t".join, zip(*rows))) for rows in zip(*(columns.column(j) for j in range(columns.n_columns)))]
+    return "".join(
+        f"# {rank} {score:.6f}\n" + "".join(f"{token}\t{label}\n" for token, label in zip(tokens, labels)) + "\n"
+        for tokens, ranked in zip(lines, model.predict_kbest(X, wanted.kbest, probabilities=wanted.confidence))
+        for rank, (labels, score) in enumerate(ranked, start=1)
+    )
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:

@@ -10,6 +10,7 @@ Threads share the data. Other backends get the shards by pickle with each round;
 from __future__ import annotations
 
 import sys
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -47,6 +48,27 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
         raise
     finally:
         pool.shutdown(wait=wait, cancel_futures=True)
+
+
+def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:
+    """Yield ``function(part)`` in the order of the parts, asked for as they are needed; else as `parallel_map`."""
+    if n_threads == 1:
+        yield from map(function, parts)
+        return
+    job, pool = Job(), ThreadPoolExecutor(n_threads)
+    at_work: deque[Any] = deque()
+    try:
+        for part in parts:
+            at_work.append(pool.submit(job.run, function, part))
+            if len(at_work) > n_threads:
+                yield at_work.popleft().result()
+        while at_work:
+            yield at_work.popleft().result()
+    except BaseException:
+        job.stop()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def parallel_parts(function: Any, n: int, n_threads: int) -> Any:

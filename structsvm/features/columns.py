@@ -8,6 +8,7 @@ and column, and one vocabulary per column. All later steps work on the ids.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,7 +20,10 @@ from numpy.typing import NDArray
 from structsvm.features._columns import BadUTF8Error, RaggedLineError, parse_columns
 from structsvm.features._strings import Interner
 from structsvm.features.ranges import take_ranges
-from structsvm.features.sources import DamagedFileError, load_bytes
+from structsvm.features.sources import DamagedFileError, load_bytes, stream_bytes, unfolds_to_more
+
+BOM = b"\xef\xbb\xbf"
+BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 class ColumnFileError(ValueError):
@@ -197,6 +201,24 @@ class Columns:
             vocabularies.append(vocabulary.take(used))
         return Columns(self.offsets, ids, tuple(vocabularies), self.name)
 
+    def with_column(self, ids: NDArray[np.int32], strings: Vocabulary) -> Columns:
+        """The same with one more column, behind the others."""
+        return Columns(self.offsets, np.column_stack([self.ids, ids]), (*self.vocabularies, strings), self.name)
+
+    def to_bytes(self) -> bytes:
+        """The text of a column file: a line per token, its columns between tabs, and a blank line per sequence."""
+        shared = Vocabulary.from_strings(["\t", "\n", "\n\n"])
+        parts = (*self.vocabularies, shared)
+        first = np.cumsum([0, *map(len, parts)])
+        shifts = np.cumsum([0, *(part.starts[-1] for part in parts)])
+        starts = np.concatenate([*(part.starts[:-1] + shift for part, shift in zip(parts, shifts)), shifts[-1:]])
+        pieces = np.full((self.n_tokens, 2 * self.n_columns), first[-2], dtype=np.int64)
+        pieces[:, ::2] = self.ids + first[: self.n_columns]
+        pieces[:, -1] += 1
+        pieces[self.offsets[1:][np.diff(self.offsets) > 0] - 1, -1] += 1
+        data = np.concatenate([part.data for part in parts])
+        return data[take_ranges(starts, pieces.ravel())[1]].tobytes()
+
     @classmethod
     def from_sequences(
         cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>", *, allow_empty: bool = False
@@ -265,18 +287,82 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
             start = getattr(error, "start", 0)
             line = data.count(b"\n", 0, start) + 1
             raise ColumnFileError(f"{name}:{line}: bytes that are not {encoding}") from None
-    if data.startswith(b"\xef\xbb\xbf"):
-        data = data[3:]
+    if len(data) and data.startswith(BOM):
+        data = data[len(BOM) :]
+    columns = _parsed(data, name, is_text=lines)
+    if not columns.n_tokens:
+        raise ColumnFileError(f"{name}: no tokens ({'only blank lines' if data else 'the file is empty'})")
+    return columns
+
+
+class ColumnPieces:
+    """A column file of any size, read piece by piece: iteration yields bytes of whole sequences, `parse` their Columns.
+
+    Parameters
+    ----------
+    source : path or binary file
+        As for `read_columns`. A pipe's pieces are what it has.
+
+    Notes
+    -----
+    No more is held than a piece and the sequence that goes on beyond it. Pieces may be parsed in any order, and by
+    several threads.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | BinaryIO) -> None:
+        self.source, self.n_columns = source, 0
+
+    def __iter__(self) -> Iterator[tuple[bytes, int, str]]:
+        """Pieces ``(data, line, name)``: `line` is the number of their first one. ColumnFileError as `read_columns`."""
+        held, line, begins, name = bytearray(), 1, True, "<columns>"
+        try:
+            for block, name, most in stream_bytes(self.source):
+                looked = max(held.rfind(b"\n"), 0)
+                held += block
+                if len(held) > most:
+                    raise DamagedFileError(unfolds_to_more(f"{name}: a sequence unfolds", most))
+                if begins and len(held) >= len(BOM):
+                    begins = False
+                    if held.startswith(BOM):
+                        del held[: len(BOM)]
+                end = max((blank.end() for blank in BLANK_LINE.finditer(held, looked)), default=0)
+                if end:
+                    yield from self._piece(bytes(held[:end]), line, name)
+                    line += held.count(b"\n", 0, end)
+                    del held[:end]
+        except DamagedFileError as error:
+            raise ColumnFileError(str(error)) from error
+        yield from self._piece(bytes(held), line, name)
+        if not self.n_columns:
+            raise ColumnFileError(
+                f"{name}: no tokens ({'only blank lines' if line > 1 or held else 'the file is empty'})"
+            )
+
+    def _piece(self, data: bytes, line: int, name: str) -> Iterator[tuple[bytes, int, str]]:
+        """A piece, if it has tokens; the first one settles the number of columns."""
+        text = data.lstrip()
+        if not text:
+            return
+        self.n_columns = self.n_columns or len(text.split(b"\n", 1)[0].split())
+        yield data, line, name
+
+    def parse(self, piece: tuple[bytes, int, str]) -> Columns:
+        data, line, name = piece
+        columns = _parsed(data, name, line)
+        if columns.n_columns != self.n_columns:
+            line += data.count(b"\n", 0, len(data) - len(data.lstrip()))
+            raise ColumnFileError(f"{name}:{line}: expected {self.n_columns} columns, found {columns.n_columns}")
+        return columns
+
+
+def _parsed(data: bytes, name: str, line: int = 1, *, is_text: bool = False) -> Columns:
+    """The columns of a text whose first line has this number."""
     try:
         offsets, ids, interners = parse_columns(data)
     except RaggedLineError as error:
-        line, wanted, found = error.args
-        raise ColumnFileError(f"{name}:{line}: expected {wanted} columns, found {found}") from None
+        ragged, wanted, found = error.args
+        raise ColumnFileError(f"{name}:{line - 1 + ragged}: expected {wanted} columns, found {found}") from None
     except BadUTF8Error as error:
-        what = "lone surrogates" if lines else "bytes that are not UTF-8"
-        raise ColumnFileError(f"{name}:{error.args[0]}: {what}") from None
-    if len(ids) == 0:
-        what = "only blank lines" if data else "the file is empty"
-        raise ColumnFileError(f"{name}: no tokens ({what})")
-    vocabularies = tuple(Vocabulary(*interner.to_arrays()) for interner in interners)
-    return Columns(offsets, ids, vocabularies, name)
+        what = "lone surrogates" if is_text else "bytes that are not UTF-8"
+        raise ColumnFileError(f"{name}:{line - 1 + error.args[0]}: {what}") from None
+    return Columns(offsets, ids, tuple(Vocabulary(*interner.to_arrays()) for interner in interners), name)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 class DamagedFileError(ValueError):
@@ -34,6 +36,30 @@ def load_bytes(source: Any) -> tuple[bytes, str, bool]:
             raise TypeError(f"line {k + 1} must be a str, got {type(line).__name__}")
         lines.append(line if line.endswith("\n") else line + "\n")
     return "".join(lines).encode("utf-8", "surrogatepass"), name, True
+
+
+def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, str, float]]:
+    """The bytes of a path or binary file as they come, unfolded, at most `BLOCK` at a time.
+
+    Each with the source's name, and how many of them may be held at once: as many as `decompress` allows for what has
+    been read, any number of those that are not compressed. DamagedFileError if compressed data are damaged.
+    """
+    with ExitStack() as closing:
+        if isinstance(source, (str, os.PathLike)):
+            name = os.fspath(source)
+            file: Any = closing.enter_context(open(source, "rb"))
+        else:
+            name = str(getattr(source, "name", "<bytes>"))
+            file = source if hasattr(source, "peek") else io.BufferedReader(source)  # type: ignore[type-var]
+        kind, module = _compression(file.peek(16), name)
+        if kind is None:
+            while block := file.read1(BLOCK):
+                yield block, name, math.inf
+            return
+        counted = _Counted(file)
+        with _undamaged(kind, name), importlib.import_module(module).open(counted) as unfolded:
+            while block := unfolded.read(BLOCK):
+                yield block, name, _limit(counted.n)
 
 
 def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tuple[str, str]:
@@ -84,32 +110,63 @@ def decompress(data: bytes, name: str) -> bytes:
     DamagedFileError
         If they are damaged, or would unfold to more; the message names the file.
     """
+    kind, module = _compression(data, name)
+    if kind is None:
+        return data
+    unfold, limit = importlib.import_module(module).open, _limit(len(data))
+    held, size = io.BytesIO(), 0
+    with _undamaged(kind, name):
+        for block in _blocks(unfold, data):
+            size += len(block)
+            if size > limit:
+                break
+            if size <= FLOOR:
+                held.write(block)
+    if size > limit:
+        raise DamagedFileError(unfolds_to_more(f"{name}: {len(data)} bytes of {kind} data unfold", limit))
+    if size > FLOOR:
+        held = io.BytesIO()
+        held.writelines(_blocks(unfold, data))
+    return held.getvalue()
+
+
+def unfolds_to_more(what: str, limit: float) -> str:
+    """The message where compressed data unfold to more than is allowed."""
+    return (
+        f"{what} to more than {limit}; unpack the file first, or set the environment variable {LIMIT} to the bytes "
+        "that it may take"
+    )
+
+
+class _Counted:
+    """A binary file that counts the bytes that are read."""
+
+    def __init__(self, file: Any) -> None:
+        self.file, self.n = file, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self.file.read(size)
+        self.n += len(data)
+        return data
+
+
+def _compression(data: bytes, name: str) -> tuple[str, str] | tuple[None, str]:
+    """How data are compressed, by their name and first bytes, and the module that unfolds them; None: they are not."""
     for kind, (suffix, magic, module) in _COMPRESSION.items():
-        if not (name.lower().endswith(suffix) or magic.match(data)):
-            continue
-        unfold, limit = importlib.import_module(module).open, _limit(len(data))
-        held, size = io.BytesIO(), 0
-        try:
-            for block in _blocks(unfold, data):
-                size += len(block)
-                if size > limit:
-                    break
-                if size <= FLOOR:
-                    held.write(block)
-        except MemoryError:
-            raise
-        except Exception as error:  # EOFError, OSError, zlib.error, LZMAError, ValueError
-            raise DamagedFileError(f"{name}: damaged {kind} data ({error})") from error
-        if size > limit:
-            raise DamagedFileError(
-                f"{name}: {len(data)} bytes of {kind} data unfold to more than {limit}; unpack the file first, or set "
-                f"the environment variable {LIMIT} to the bytes that it may take"
-            )
-        if size > FLOOR:
-            held = io.BytesIO()
-            held.writelines(_blocks(unfold, data))
-        return held.getvalue()
-    return data
+        if name.lower().endswith(suffix) or magic.match(data):
+            return kind, module
+    return None, ""
+
+
+@contextmanager
+def _undamaged(kind: str, name: str) -> Iterator[None]:
+    """Turns what unfolding raises into DamagedFileError."""
+    try:
+        yield
+    except (MemoryError, GeneratorExit):
+        raise
+    except Exception as error:  # EOFError, OSError, zlib.error, LZMAError, ValueError
+        raise DamagedFileError(f"{name}: damaged {kind} data ({error})") from error
 
 
 def _blocks(unfold: Any, data: bytes) -> Iterator[bytes]:

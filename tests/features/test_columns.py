@@ -5,13 +5,15 @@ import gzip
 import io
 import lzma
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structsvm.features.columns import ColumnFileError, Columns, Vocabulary, read_columns
+from structsvm.features import sources
+from structsvm.features.columns import ColumnFileError, ColumnPieces, Columns, Vocabulary, read_columns
 
 SMALL = "The DT B\ndog NN I\n\nIt PRP B\n"
 
@@ -318,3 +320,82 @@ def test_columns_check_their_arrays():
         Columns(offsets, ids.astype(np.int64), (vocabulary,))
     with pytest.raises(ValueError, match="from 0 to the number of tokens"):
         Columns(np.array([0, 3]), ids, (vocabulary,))
+
+
+# ---- piece by piece --------------------------------------------------------------------------------
+
+TEXTS = [
+    b"a b\nc d\n\ne f\n",
+    b"\xef\xbb\xbf\n\na b\r\n\r\n\r\nc\td\r\n \t\r\n e  f \n",
+    b"one\n\ntwo\nthree",
+    "ä ö\n\n€ 𝄞\n".encode(),
+    b"\n \n\na b\n" * 9,
+]
+WRONG = [b"", b"\n \n", b"a b\n\nc\n", b"a b\nc d e\n", b"a b\n\n\nc d\n\n\ne\n", b"a\n\n\n\xff\n", b"a b\n\nc d\ne\n"]
+
+
+def pieces_of(data, size, monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", size)
+    pieces = ColumnPieces(io.BytesIO(data))
+    return [pieces.parse(piece) for piece in pieces]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])
+@pytest.mark.parametrize("data", TEXTS)
+def test_pieces_are_the_whole(data, size, monkeypatch):
+    found = pieces_of(data, size, monkeypatch)
+    assert [sequence for piece in found for sequence in piece] == list(read_columns(io.BytesIO(data)))
+    assert size > 8 or len(found) > 1
+    text = b"".join(piece.to_bytes() for piece in found)
+    assert list(read_columns(io.BytesIO(text))) == list(read_columns(io.BytesIO(data)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])
+@pytest.mark.parametrize("data", WRONG)
+def test_errors_of_pieces_are_those_of_the_whole(data, size, monkeypatch):
+    with pytest.raises(ColumnFileError) as whole:
+        read_columns(io.BytesIO(data))
+    with pytest.raises(ColumnFileError) as piece:
+        pieces_of(data, size, monkeypatch)
+    assert str(piece.value).partition(":")[2] == str(whole.value).partition(":")[2]
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_pieces_of_compressed_files_are_unfolded_as_they_come(compress, tmp_path, monkeypatch):
+    (tmp_path / "c").write_bytes(compress(b"a b\n\n" * 100_000))
+    monkeypatch.setenv(sources.LIMIT, "50000")
+    monkeypatch.setattr(sources, "BLOCK", 1 << 12)
+    pieces = ColumnPieces(tmp_path / "c")
+    assert sum(len(pieces.parse(piece)) for piece in pieces) == 100_000
+    (tmp_path / "c").write_bytes(compress(b"a b\n" * 100_000))
+    with pytest.raises(ColumnFileError, match="a sequence unfolds to more than 50000"):
+        list(ColumnPieces(tmp_path / "c"))
+    (tmp_path / "c").write_bytes(compress(b"a b\n\n" * 1000)[:-9])
+    with pytest.raises(ColumnFileError, match="damaged"):
+        list(ColumnPieces(tmp_path / "c"))
+
+
+def test_pieces_hold_no_more_than_they_need(monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK", 1 << 16)
+    handed = 0
+
+    class Endless(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            nonlocal handed
+            text = (b"a b\nc d\n\n" * (len(buffer) // 9 + 1))[: len(buffer) // 9 * 9]
+            buffer[: len(text)] = text
+            handed += len(text)
+            return len(text)
+
+    pieces = ColumnPieces(Endless())
+    walk, used = iter(pieces), 0
+    tracemalloc.start()
+    for _ in range(50):
+        used += pieces.parse(next(walk)).n_tokens
+        assert handed < 4.5 * used + 3 * (1 << 16)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * (1 << 16)
