@@ -1,6 +1,7 @@
 """The command line and its commands for sequences: in this process, and in one of its own where that matters."""
 
 import gzip
+import io
 import json
 import lzma
 import os
@@ -14,12 +15,16 @@ import pytest
 from command_line import COMMAND, run, run_process
 
 import structsvm
+from structsvm import cli
+from structsvm.cli.task import Wanted
 from structsvm.datasets import fetch_conll2000, make_sequences
 from structsvm.datasets._simulate import write_columns
+from structsvm.features import sources
 from structsvm.features.columns import read_columns
 from structsvm.metrics import chunk_f1, token_accuracy
 from structsvm.model_file import read_model, write_model
 from structsvm.tasks import SequenceLabeler
+from structsvm.tasks.sequence.model import SequenceModel
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +83,32 @@ def test_predict_writes_the_columns_and_the_label(work):
     bare = "\n\n".join("\n".join(" ".join(token[:2]) for token in s) for s in predicted) + "\n"
     again, _ = run(work, "predict", "chunk.model", "-", "--jobs", "2", text=bare)
     assert [line.split("\t")[-1] for line in again.split("\n")] == [line.split("\t")[-1] for line in out.split("\n")]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("kbest", [None, 2])
+def test_predict_labels_as_it_reads(work, jobs, kbest, monkeypatch):
+    whole, _ = run(work, "predict", "chunk.model", "test.txt", *([] if kbest is None else ["-k", "2"]))
+    block = (work / "test.txt").read_bytes() + b"\n"
+    handed = 0
+
+    class Endless(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            nonlocal handed
+            handed += 1
+            buffer[: len(block)] = block
+            return len(block)
+
+    monkeypatch.setattr(sources, "BLOCK", len(block))
+    monkeypatch.setattr(cli.output, "source", lambda path: io.BufferedReader(Endless(), 2 * len(block)))
+    model = SequenceModel.load(work / "chunk.model")
+    texts = cli.sequence.predict(model, "-", Wanted(kbest=kbest, jobs=jobs, confidence=False, pretty=False))
+    assert "".join(next(texts) for _ in range(5)) == 5 * whole
+    assert 5 <= handed <= 5 + 3 * jobs
+    texts.close()
 
 
 def test_predict_to_a_file(work):
