@@ -21,3 +21,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 def pytest_runtest_setup():
     """Python loses a KeyboardInterrupt in a callback of the garbage collector; hypothesis has one, for times."""
     gc.callbacks.clear()
+
+
+def pytest_collection_finish():
+    """What collection has made lives to the end: without this, each full collection of garbage walks through all of it."""
+    gc.collect()
+    gc.freeze()
