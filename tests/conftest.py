@@ -10,7 +10,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent / "reference"))
 
 # Tests assert results, not seconds: a busy machine is no failure. `--hypothesis-profile=long` is for once a week.
-settings.register_profile("structsvm", deadline=None, max_examples=50)
+settings.register_profile("structsvm", deadline=None, max_examples=30)
 settings.register_profile("long", deadline=None, max_examples=1000)
 settings.load_profile("structsvm")
 
@@ -24,6 +24,6 @@ def pytest_runtest_setup():
 
 
 def pytest_collection_finish():
-    """What collection has made lives to the end: without this, each full collection of garbage walks through all of it."""
+    """What collection has made lives to the end: each full collection of garbage would walk through all of it."""
     gc.collect()
     gc.freeze()

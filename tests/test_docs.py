@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import structsvm
-from structsvm import cli
+from structsvm import cli, datasets
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
@@ -41,6 +41,8 @@ def run_blocks(page, blocks, folder, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join([scripts, os.environ["PATH"]]))
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setenv("COLUMNS", "100")
+    make = datasets.make_sequences  # a page shows what it does on more sentences than it takes to run it
+    monkeypatch.setattr(datasets, "make_sequences", lambda n=200, **params: make(min(n, 200), **params))
     module = types.ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)  # what a page defines can be pickled
     for language, line, text in blocks:

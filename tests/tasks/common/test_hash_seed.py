@@ -37,11 +37,11 @@ NESTED = [[{"parts": parts(token), "deep": {"er": frozenset(parts(token))}} for 
 DICTS = [[{"w": token[0], "t": token[1], "n": 0.5} for token in s] for s in X]
 FITS = {
     "sets": lambda: SequenceLabeler(random_state=0).fit(SETS, y),
-    "frozen": lambda: SequenceLabeler(random_state=0, inference="greedy").fit(FROZEN, y),
-    "nested": lambda: SequenceLabeler(random_state=0, min_count=2).fit(NESTED, y),
+    "frozen": lambda: SequenceLabeler(C=0.1, random_state=0, inference="greedy").fit(FROZEN, y),
+    "nested": lambda: SequenceLabeler(C=0.1, loss="log", random_state=0, min_count=2).fit(NESTED, y),
     "dicts": lambda: SequenceLabeler(random_state=0).partial_fit(DICTS, y, classes=set(sum(y, []))),
     "columns": lambda: SequenceLabeler(random_state=0, templates="rich").fit(X, y),
-    "weights": lambda: SequenceLabeler(random_state=0, class_weight="balanced").fit(SETS, y),
+    "weights": lambda: SequenceLabeler(C=0.1, random_state=0, class_weight="balanced").fit(SETS, y),
     "trees": lambda: GrammarParser(random_state=0).fit(make_treebank(20, random_state=0)),
     "words": lambda: GrammarParser(terminals="words", random_state=0).fit(make_treebank(20, random_state=0)),
     "arcs": lambda: DependencyParser(C=0.1, random_state=0).fit(make_dependency_trees(20, random_state=0)),

@@ -44,7 +44,9 @@ EXEMPT = {
 CHECKS = parametrize_with_checks(
     [
         LaRankClassifier(random_state=0),
-        LaRankClassifier(kernel="poly", coef0=1.0, schedule="decode-once", selection="gain", random_state=0),
+        LaRankClassifier(
+            C=1.0, kernel="poly", gamma="scale", coef0=1.0, schedule="decode-once", selection="gain", random_state=0
+        ),
         CrammerSingerClassifier(random_state=0),
         KernelPerceptronClassifier(random_state=0),
     ],

@@ -28,7 +28,16 @@ EXEMPT = {
 CHECKS = parametrize_with_checks(
     [
         LaSVMClassifier(random_state=0),
-        LaSVMClassifier(kernel="poly", coef0=1.0, selection="active", finishing=False, max_iter=2, random_state=0),
+        LaSVMClassifier(
+            C=1.0,
+            kernel="poly",
+            gamma="scale",
+            coef0=1.0,
+            selection="active",
+            finishing=False,
+            max_iter=2,
+            random_state=0,
+        ),
     ],
     expected_failed_checks=lambda estimator: EXEMPT,
 )

@@ -235,6 +235,6 @@ def test_confidence_on_the_command_line(options, folder):
 
 
 def test_confidence_of_a_model_that_knows_none(folder):
-    run(folder, "train", "sequence", "train", "-m", "plain", "--no-probability", "--loss", "hamming")
+    run(folder, "train", "sequence", "train", "-m", "plain", "--no-probability", "--loss", "hamming", "-C", "0.1")
     _, err = run(folder, "predict", "plain", "test", "--confidence", status=1)
     assert "needs probabilities" in err

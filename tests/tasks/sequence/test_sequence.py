@@ -736,7 +736,7 @@ def test_ctrl_c_leaves_a_partial_model(params, tmp_path, monkeypatch):
         raised.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    timer = threading.Timer(1.0, interrupt)
+    timer = threading.Timer(0.5, interrupt)
 
     def starts(run):  # a busy machine may take longer than that to get there
         if timer.ident is None:

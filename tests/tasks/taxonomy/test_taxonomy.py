@@ -69,8 +69,8 @@ CHECKS = parametrize_with_checks(
     [
         TaxonomyClassifier(random_state=0),
         TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
-        TaxonomyClassifier(random_state=0, max_weights=30),
-        TaxonomyClassifier(random_state=0, loss="log"),
+        TaxonomyClassifier(random_state=0, C=1.0, max_weights=30),
+        TaxonomyClassifier(random_state=0, C=1.0, loss="log"),
         TaxonomyClassifier(random_state=0, kernel="rbf"),
     ],
     expected_failed_checks=lambda estimator: {} if estimator.kernel is None else COPIES,
