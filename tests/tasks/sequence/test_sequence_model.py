@@ -76,31 +76,33 @@ def shown(value):
 
 
 @pytest.mark.parametrize("params", CONFIGURATIONS, ids=lambda params: re.sub(" at 0x[0-9A-F]+", "", str(params)))
-@pytest.mark.parametrize("mmap", [False, True])
-def test_every_configuration_comes_back(tmp_path, params, mmap):
+def test_every_configuration_comes_back(tmp_path, params):
     path = tmp_path / "x.model"
     with np.errstate(all="raise"):
         model = SequenceLabeler(**params).fit(columns, y)
     model.save(path)
-    loaded = structsvm.load(path, mmap=mmap)
-    assert type(loaded) is SequenceLabeler
-    assert {k: shown(v) for k, v in loaded.get_params(deep=False).items()} == {
-        k: shown(v) for k, v in model.get_params(deep=False).items()
-    }
-    np.testing.assert_array_equal(loaded.model_.weights, model.model_.weights)
-    assert loaded.predict(columns_test) == model.predict(columns_test)
-    for ours, theirs in zip(loaded.decision_function(columns_test), model.decision_function(columns_test), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    assert loaded.classes_.tolist() == model.classes_.tolist()
-    assert loaded.classes_.dtype == model.classes_.dtype
-    assert loaded.feature_names_ == model.feature_names_
-    assert loaded.n_features_in_ == model.n_features_in_
-    assert loaded.n_iter_ == model.n_iter_
-    assert loaded.result_.to_dict() == model.result_.to_dict()
-    for name, column in model.result_.history.items():
-        np.testing.assert_array_equal(loaded.result_.history[name], column)
-    loaded.save(tmp_path / "again.model")
-    assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
+    for mmap in (False, True):
+        loaded = structsvm.load(path, mmap=mmap)
+        assert type(loaded) is SequenceLabeler
+        assert {k: shown(v) for k, v in loaded.get_params(deep=False).items()} == {
+            k: shown(v) for k, v in model.get_params(deep=False).items()
+        }
+        np.testing.assert_array_equal(loaded.model_.weights, model.model_.weights)
+        assert loaded.predict(columns_test) == model.predict(columns_test)
+        for ours, theirs in zip(
+            loaded.decision_function(columns_test), model.decision_function(columns_test), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)
+        assert loaded.classes_.tolist() == model.classes_.tolist()
+        assert loaded.classes_.dtype == model.classes_.dtype
+        assert loaded.feature_names_ == model.feature_names_
+        assert loaded.n_features_in_ == model.n_features_in_
+        assert loaded.n_iter_ == model.n_iter_
+        assert loaded.result_.to_dict() == model.result_.to_dict()
+        for name, column in model.result_.history.items():
+            np.testing.assert_array_equal(loaded.result_.history[name], column)
+        loaded.save(tmp_path / "again.model")
+        assert (tmp_path / "again.model").read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(
