@@ -6,6 +6,7 @@ store a solver by its name and parameters, so that a loaded model trains on as b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,14 +85,20 @@ def is_log(loss: Any) -> bool:
     return isinstance(loss, str) and loss == "log"
 
 
+def check_alone(solver: Any, given: Iterable[str]) -> None:
+    """Raise ValueError for the first of given parameters beside a solver object, which has its own."""
+    name = min(given, default=None)
+    if isinstance(solver, Solver) and name is not None:
+        raise ValueError(
+            f"The {name!r} parameter is set beside a solver object, which has its own; "
+            f"set it there: solver={type(solver).__name__}({name}=...)"
+        )
+
+
 def make_solver(params: Any, default_C: Any = DEFAULT_C) -> Any:
     """The solver that parameters ask for, with a default where C is not given or is to be chosen."""
     given, of_log = given_to_solver(params), is_log(params.loss)
-    if isinstance(params.solver, Solver) and given:
-        raise ValueError(
-            f"The {min(given)!r} parameter is set beside a solver object, which has its own; "
-            f"set it there: solver={type(params.solver).__name__}({min(given)}=...)"
-        )
+    check_alone(params.solver, given)
     if isinstance(params.solver, ConditionalLikelihood) and not of_log:
         raise ValueError(f"solver={params.solver!r} minimises the log loss; use it with loss='log'")
     if of_log and params.solver != "larank" and not isinstance(params.solver, ConditionalLikelihood):

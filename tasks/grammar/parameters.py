@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
-from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.common.solver import check_alone, make_solver
 
 DEFAULT_C = 1.0
 # What grammar and loss depend on, beside the trees.
@@ -27,12 +27,8 @@ def make_grammar_solver(params: Any) -> Any:
         raise ValueError("'rescaling' and 'penalty' have no meaning with loss='log', which has no margin")
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}
     changed = [name for name, value in wanted.items() if value != {"rescaling": "margin", "penalty": "linear"}[name]]
+    check_alone(params.solver, changed)
     if isinstance(params.solver, Solver):
-        if changed:
-            raise ValueError(
-                f"The {changed[0]!r} parameter is set beside a solver object, which has its own; "
-                f"set it there: solver={type(solver).__name__}({changed[0]}=...)"
-            )
         return solver
     if isinstance(solver, Perceptron):
         if changed:

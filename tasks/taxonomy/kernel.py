@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.model_file import under
-from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.tasks.common.kernel_machine import KernelMachine, kernel_from_json, kernel_of
 from structsvm.tasks.common.kernel_selection import MachineModel
-from structsvm.tasks.common.solver import given_to_solver
+from structsvm.tasks.common.solver import check_alone, given_to_solver
 from structsvm.tasks.taxonomy.known import known_labels
 from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
 
@@ -124,8 +123,7 @@ def attribute_vectors(attributes: Any) -> tuple[csr_array, csr_array]:
 def make_kernel_solver(params: Any) -> Any:
     """The solver that parameters with a kernel ask for: `KernelLaRank`, whose parameters they set, or an object."""
     given = given_to_solver(params)
-    if isinstance(params.solver, Solver) and given:
-        raise ValueError(f"The {min(given)!r} parameter is set beside a solver object, which has its own; set it there")
+    check_alone(params.solver, given)
     if isinstance(params.solver, KernelLaRank):
         return params.solver
     if params.solver != "larank":
