@@ -22,6 +22,9 @@ from structsvm.tasks.semantics.likelihood import HybridProblem, first_weights, h
 # Arguments of a relation: the chart has a stage for each set of them.
 MAX_ARITY = 8
 
+# Words of a sentence: the work of a chart grows with their cube.
+MAX_WORDS = 500
+
 # Meanings whose probability is looked at, those of the best derivations, in a search over so many partial ones.
 CONSIDERED, MOST_PARTIAL = 4, 2000
 # Of the ways to fill a slot none is followed that is worth less than this to the best.
@@ -74,6 +77,7 @@ class HybridModel(BagModel, method="hybrid"):
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The sentences and bags that `read` returns."""
         tokens, bags = data
+        check_lengths(tokens)
         meanings = list(chain.from_iterable(bags))
         if not self.is_trained:
             self.meanings = list(dict.fromkeys(meanings))
@@ -100,6 +104,7 @@ class HybridModel(BagModel, method="hybrid"):
 
     def kbest(self, tokens: Any, k: int, n_jobs: int = 1) -> list[list[tuple[Derivation, float]]]:
         """For each sentence at most k meanings with their probabilities, the most probable first."""
+        check_lengths(tokens)
         considered = max(k, CONSIDERED)
 
         def of_part(a: int, b: int) -> Any:
@@ -180,6 +185,13 @@ class HybridModel(BagModel, method="hybrid"):
         model.weights = np.zeros(model.hybrid.n_features)
         model.weights[checked["features"]] = checked["weights"]
         return model
+
+
+def check_lengths(sentences: Sequence[Any]) -> None:
+    """Raise ValueError for the first sentence of more than `MAX_WORDS` words."""
+    for i, sentence in enumerate(sentences):
+        if len(sentence) > MAX_WORDS:
+            raise ValueError(f"sentence {i}: {len(sentence)} words, and a chart of hybrid trees takes {MAX_WORDS}")
 
 
 def describe(derivation: Derivation, words: Sequence[str]) -> str:

@@ -394,6 +394,10 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
             if "checkpoint or model file that was changed" not in str(error):
                 raise
             return "OracleError"
+        except ValueError as error:
+            if "its scores overflow" not in str(error):
+                raise
+            return "ValueError of training"
     return "goes on"
 
 

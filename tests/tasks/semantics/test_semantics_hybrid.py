@@ -221,3 +221,13 @@ def test_geoquery():
     found = SemanticParser(method="hybrid", grammar=data.grammar, max_iter=2, random_state=0)
     found.fit(data.X_train[:150], data.y_train[:150])
     assert meaning_scores(data.y_test[:60], found.predict(data.X_test[:60]), grammar=data.grammar).f1 > 0.4
+
+
+def test_sentences_that_are_too_long_are_refused():
+    """The work of a chart grows with the cube of their length."""
+    parser, words = SemanticParser(max_iter=1, random_state=0), "kick " * 501
+    with pytest.raises(ValueError, match="sentence 1: 501 words, and a chart of hybrid trees takes 500"):
+        parser.fit(["john kicks", words], [["kick(john)"]] * 2)
+    parser.fit(["john kicks", "mary kick"], [["kick(john)"], ["kick(mary)"]])
+    with pytest.raises(ValueError, match="sentence 0: 501 words"):
+        parser.predict([words])
