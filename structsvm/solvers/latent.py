@@ -203,8 +203,8 @@ class LatentRun(DualRun):
             return
         w = self.weights
         targets = self.rounds.completions(w)
-        others = self.problem.differ(targets)
-        if not others.any() and not is_growing:
+        others = None if self.is_soft else self.problem.differ(targets)  # from no outputs, then
+        if not is_growing and not others.any():
             self.status = "converged"
             return
         problem = self.problem.with_targets(targets)
