@@ -21,7 +21,6 @@ WAYS = {
 }
 AS_TRUE = next(iter(WAYS))
 COLUMNS = {
-    "known": ("known", ""),
     "prior": ("around", ""),
     "way": ("the other columns", ""),
     "chosen": ("chosen", ""),
@@ -42,48 +41,32 @@ def run(options):
 def compared(name, data, options):
     n = QUICK if options.quick else None
     X, y = data.X_train[:n], data.y_train[:n]
-    parts = {"core columns": y, "half of the core columns": halved(y)}
-    shares = ", ".join(f"{100.0 * share_of(known):.0f} % of the pairs of letters" for known in parts.values())
-    made = Table(f"{name}: {len(X)} alignments of which some columns are known", COLUMNS, notes=notes(ABOUT + shares))
+    as_true = [tuple(row.upper() for row in rows) for rows in y]
+    made = Table(f"{name}: {len(X)} alignments whose core columns alone are known", COLUMNS)
+    made.notes = notes(f"{ABOUT}{100.0 * share_of(y):.0f} % of the pairs of letters are in core columns")
     for prior, near, grid in (("nothing", {}, GRID), ("BLOSUM62", NEAR, NEAR_GRID)):
         base = cpu = None
-        for what, known in parts.items():
-            for way, solver in WAYS.items():
-                if way == AS_TRUE and base is not None:
-                    continue
-                labels = [tuple(row.upper() for row in rows) for rows in y] if way == AS_TRUE else known
-                settings = {"mode": GIVEN["mode"], "prior": None} | near
-                makers = {
-                    f"C = {C}": lambda C=C, solver=solver, labels=labels, settings=settings: SequenceAligner(
-                        C=None, solver=solver(C), **settings
-                    ).fit(X, labels)
-                    for C in grid[: 1 if options.quick else None]
-                }
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    row, model = choose(way, makers, data)
-                q, wrong = measure(model, data, n, row)
-                base, cpu = (q, row["cpu"]) if base is None else (base, cpu)
-                apart = q - base
-                error = apart.std(ddof=1) / np.sqrt(len(apart))
-                made.rows.append(
-                    {name: row[name] for name in ("chosen", "valid", "q", "cpu")}
-                    | {"known": what, "prior": prior, "way": way, "difference": f"{apart.mean():+.4f} ± {error:.4f}"}
-                    | {"first": 100.0 * (1.0 - wrong.mean()), "times": row["cpu"] / cpu}
-                )
-                yield made
-
-
-def halved(y):
-    """Alignments of which every second core column is no longer assessed."""
-    found = []
-    for rows in y:
-        core, marked = 0, []
-        for column in zip(*rows, strict=True):
-            core += all(letter.isupper() for letter in column)
-            marked.append([letter.lower() for letter in column] if core % 2 else column)
-        found.append(tuple("".join(letters) for letters in zip(*marked, strict=True)))
-    return found
+        for way, solver in WAYS.items():
+            labels, settings = as_true if way == AS_TRUE else y, {"mode": GIVEN["mode"], "prior": None} | near
+            makers = {
+                f"C = {C}": lambda C=C, solver=solver, labels=labels, settings=settings: SequenceAligner(
+                    C=None, solver=solver(C), **settings
+                ).fit(X, labels)
+                for C in grid[: 1 if options.quick else None]
+            }
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                row, model = choose(way, makers, data)
+            q, wrong = measure(model, data, n, row)
+            base, cpu = (q, row["cpu"]) if base is None else (base, cpu)
+            apart = q - base
+            error = apart.std(ddof=1) / np.sqrt(len(apart))
+            made.rows.append(
+                {name: row[name] for name in ("chosen", "valid", "q", "cpu")}
+                | {"prior": prior, "way": way, "difference": f"{apart.mean():+.4f} ± {error:.4f}"}
+                | {"first": 100.0 * (1.0 - wrong.mean()), "times": row["cpu"] / cpu}
+            )
+            yield made
 
 
 def share_of(y):
@@ -100,4 +83,5 @@ homologues first: the homologue scores more than its 10 decoys; costs are learnt
 
 trainings: CPU time in units of that of "{AS_TRUE}"
 
-known: """
+
+"""

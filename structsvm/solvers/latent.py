@@ -125,7 +125,7 @@ class LatentRun(DualRun):
         whole = ~problem.differ(interleaved(worst)) & self._weighty()
         if not whole.any():
             whole = self._grown(whole, rng.random(len(whole)))
-        return problem, None if whole.sum() == self._weighty().sum() else whole
+        return problem, None if whole is None or whole.sum() == self._weighty().sum() else whole
 
     def _weighty(self) -> Any:
         """The examples that weigh anything."""

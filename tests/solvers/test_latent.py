@@ -284,6 +284,16 @@ def test_uniform_completes_each_candidate_about_as_often():
     assert (counts / counts.sum() > 0.15).all()
 
 
+@pytest.mark.parametrize("start", ["uniform", "easiest", "random"])
+def test_one_example_and_examples_without_weight(start):
+    oracle, X, _, _ = data(6)
+    solver = LatentSVM(LaRank(C=0.3, random_state=0), start=start)
+    run = solver.solve(oracle.bind(X[:1], [(1, 2)]))
+    assert run.status == "converged" and run.weights.any()
+    run = solver.solve(oracle.bind(X[:2], [(1, 2), (0, 1)]), sample_weight=np.zeros(2))
+    assert run.status == "converged" and not run.weights.any()
+
+
 def test_sample_weights_of_zero_leave_examples_out():
     oracle, X, known, _ = data(6)
     weight = np.arange(len(X)) % 2.0
