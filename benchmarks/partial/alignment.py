@@ -43,7 +43,7 @@ def compared(name, data, options):
     X, y = data.X_train[:n], data.y_train[:n]
     as_true = [tuple(row.upper() for row in rows) for rows in y]
     made = Table(f"{name}: {len(X)} alignments whose core columns alone are known", COLUMNS)
-    made.notes = notes(f"{ABOUT}{100.0 * share_of(y):.0f} % of the pairs of letters are in core columns")
+    made.notes = notes(f"{ABOUT}{100.0 * share_of(y):.0f} % of the columns are core columns")
     for prior, near, grid in (("nothing", {}, GRID), ("BLOSUM62", NEAR, NEAR_GRID)):
         base = cpu = None
         for way, solver in WAYS.items():
@@ -70,9 +70,9 @@ def compared(name, data, options):
 
 
 def share_of(y):
-    """The share of the pairs of letters that is assessed."""
+    """The share of the columns that are pairs of assessed letters."""
     operations = b"".join(split_rows(*rows)[2] for rows in y)
-    return operations.count(b"M") / (operations.count(b"M") + operations.count(b"m"))
+    return operations.count(b"M") / len(operations)
 
 
 ABOUT = f"""

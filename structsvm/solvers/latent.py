@@ -368,6 +368,9 @@ class LatentSVM(Solver):
     bit. What was learnt of the examples whose completions stay is kept from round to round (with `form="one_slack"`
     only the weights are). With oracles that are not exact, no objective is known, and `rounds` or completions that stay
     end the training.
+
+    With a `max_iter` of 1 of the solver completions are found after each pass, and by `partial_fit` with batches of one
+    example in each step, under the weights so far.
     """
 
     needs = frozenset({"completions"})
