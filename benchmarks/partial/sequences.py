@@ -90,7 +90,7 @@ def as_they_come(data, options):
     n = QUICK if options.quick else len(data.X_train)
     about = notes(
         """
-        SequenceLabeler(probability=False): of labels that are all known margin and log loss added, of others the log loss
+        SequenceLabeler(probability=False): all known: margin and log loss added; else the log loss
 
         target: half of the labels cost at most 0.5
         """
