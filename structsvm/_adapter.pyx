@@ -118,12 +118,15 @@ cdef class PythonProblem(Problem):
     ----------
     known : sequence, optional
         What is known of the true outputs, which Y completes. None: Y itself.
+    is_open : bool, optional
+        Whether outputs of Y are known in part, and the oracle sums over what agrees. None: to be found out.
     """
 
     cdef readonly object oracle
     cdef object X
     cdef object Y
     cdef object known
+    cdef object opened          # `is_open`, or None before it is asked for
     cdef object completed       # the output that c_complete found last, and its word
     cdef int32_t word
     cdef list true_features
@@ -137,7 +140,7 @@ cdef class PythonProblem(Problem):
     cdef int32_t[::1] words
     cdef double[::1] aligned    # owner of the words: values come first and need 8 bytes
 
-    def __init__(self, oracle, X, Y, known=None, *, rescaling="margin", penalty="linear"):
+    def __init__(self, oracle, X, Y, known=None, is_open=None, *, rescaling="margin", penalty="linear"):
         if len(X) != len(Y):
             raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}")
         n_features = getattr(oracle, "n_features", None)
@@ -145,7 +148,7 @@ cdef class PythonProblem(Problem):
             raise OracleError(
                 f"{type(oracle).__name__}.n_features must be an integer in 1 .. 2**31 - 1, got {n_features!r}")
         super().__init__(len(X), n_features, rescaling=rescaling, penalty=penalty, is_exact=bool(oracle.is_exact))
-        self.oracle, self.X, self.Y, self.known = oracle, X, Y, known
+        self.oracle, self.X, self.Y, self.known, self.opened = oracle, X, Y, known, is_open
         self.completed = []
         self.true_features = [None] * len(X)
         self.lent = WeakValueDictionary()
@@ -308,9 +311,34 @@ cdef class PythonProblem(Problem):
         return type(self.oracle).__name__
 
     @property
+    def is_open(self):
+        """Whether outputs are known in part, and the oracle sums over what agrees.
+
+        With weights of 0 that is the log of their number: 0 of one that is known whole, and of no other.
+        """
+        if self.opened is None:
+            asked = self.n_samples if self.known is None and self.oracle.has_expect_known else 0
+            is_open, i, w = False, 0, np.zeros(self.n_features)
+            try:
+                while i < asked and not is_open:
+                    is_open = abs(self._of_known(i, w)[0]) > SLACK
+                    i += 1
+            except Exception as error:
+                self.note(error, i)
+                raise
+            self.opened = is_open
+        return self.opened
+
+    @property
     def offers(self):
-        has = {"expectations": self.oracle.has_expect, "completions": self.oracle.has_complete}
-        return frozenset({"constraints"} | {name for name, there in has.items() if there})
+        has = {"expectations": self.oracle.has_expect, "completions": self.oracle.has_complete,
+               "marginals": self.is_open, "constraints": not self.is_open}
+        return frozenset(name for name, there in has.items() if there)
+
+    def _of_known(self, i, w):
+        """`expect_known` of example i, checked."""
+        answer = self.oracle.expect_known(self.X[i], self.Y[i], w)
+        return checked_expect(answer, self.n_features, partial(self._where, "expect_known", i))
 
     cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
         with gil:
@@ -322,21 +350,28 @@ cdef class PythonProblem(Problem):
                 raise
 
     cdef int ask_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1:
-        cdef double score, true_score
+        cdef double score, true_score, inside, of_all
         self.look_at(w)
         where = partial(self._where, "expect", i)
         log_sum, expectation = checked_expect(self.oracle.expect(self.X[i], self.view), self.n_features, where)
-        if self.true_features[i] is None:
-            self.true_features[i] = self._true_feature(i, partial(self._where, "joint_feature", i))
-        indices, values = self.true_features[i]
-        check_numbers(indices, values, self.n_features, self._where("joint_feature", i))
+        if self.is_open:
+            inside, (indices, values) = self._of_known(i, self.view)
+            what = "that of what agrees"
+        else:
+            if self.true_features[i] is None:
+                self.true_features[i] = self._true_feature(i, partial(self._where, "joint_feature", i))
+            indices, values = self.true_features[i]
+            check_numbers(indices, values, self.n_features, self._where("joint_feature", i))
+            what = "the true output's score"
         true_score, score = values @ self.view[indices], expectation[1] @ self.view[expectation[0]]
-        loss[0], entropy[0] = log_sum - true_score, log_sum - score
-        for below, what in ((loss[0], "the true output's score"), (entropy[0], "the expected score")):
+        if not self.is_open:
+            inside = true_score
+        of_all = log_sum - score
+        for below, what in ((log_sum - inside, what), (of_all, "the expected score")):
             if not isfinite(below) or below < -SLACK * (1.0 + abs(log_sum) + abs(log_sum - below)):
                 raise OracleError(f"{where()} returned the log-sum {log_sum:.6g}, and {what} is {log_sum - below:.6g}; "
                                   "the sum over all outputs cannot be less")
-        loss[0], entropy[0] = max(loss[0], 0.0), max(entropy[0], 0.0)
+        loss[0], entropy[0] = max(log_sum - inside, 0.0), max(of_all, 0.0) - (inside - true_score)
         if m != NULL:
             moments = np.zeros(self.n_features)
             moments[expectation[0]] = expectation[1]
@@ -403,10 +438,12 @@ cdef class PythonProblem(Problem):
     def fingerprint(self):
         """Of the true outputs' joint features of some examples: completed under no weights if the oracle completes."""
         some = np.unique(np.linspace(0, self.n_samples - 1, 16).astype(int)).tolist() if self.n_samples else []
-        outputs = [self.Y[i] for i in some]
+        outputs, w = [self.Y[i] for i in some], np.zeros(self.n_features)
         if self.oracle.has_complete:
-            known, w = self.Y if self.known is None else self.known, np.zeros(self.n_features)
+            known = self.Y if self.known is None else self.known
             outputs = [self.oracle.complete(self.X[i], known[i], w) for i in some]
+        elif self.is_open:
+            return checksum([np.array([self.n_samples]), *(array for i in some for array in self._of_known(i, w)[1])])
         features = [sparse_feature(self.oracle.joint_feature(self.X[i], y), self.n_features,
                                    self._where("joint_feature", i)) for i, y in zip(some, outputs, strict=True)]
         return checksum([np.array([self.n_samples]), *(array for pair in features for array in pair)])
@@ -414,7 +451,7 @@ cdef class PythonProblem(Problem):
     def examples(self, Py_ssize_t start, Py_ssize_t stop):
         rows = [None if all_rows is None else [all_rows[i] for i in range(start, stop)]
                 for all_rows in (self.X, self.Y, self.known)]
-        return self.oracle, *rows
+        return self.oracle, *rows, self.is_open
 
 
 def as_objects(outputs):

@@ -1,4 +1,4 @@
-"""What a user writes for a new structure: an oracle, three verbs on plain objects, and two that are optional.
+"""What a user writes for a new structure: an oracle, three verbs on plain objects, and three that are optional.
 
 The order of the words here is the whole contract; `structsvm.testing.check_oracle` tries it on data.
 """
@@ -100,6 +100,22 @@ class Oracle(ABC):
     def has_expect(self) -> bool:
         """Whether the class implements `expect`."""
         return type(self).expect is not Oracle.expect
+
+    def expect_known(self, x: Any, known: Any, w: NDArray[np.float64]) -> tuple[float, Any]:
+        """Return ``(log_sum, expectation)`` over the outputs that agree with what is known of the true one.
+
+        Optional, beside `expect`: with both, `structsvm.solvers.ConditionalLikelihood` maximises the likelihood of what
+        is known, and `structsvm.LatentSVM` can start from that. `known` is as for `complete`: of a whole output the sum
+        is its score alone, and the expectation its joint feature.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not implement expect_known, the verb for likelihoods of what is known in part"
+        )
+
+    @property
+    def has_expect_known(self) -> bool:
+        """Whether the class implements `expect` and `expect_known`."""
+        return self.has_expect and type(self).expect_known is not Oracle.expect_known
 
     def bind(
         self,

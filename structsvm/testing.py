@@ -50,6 +50,9 @@ def check_oracle(
     - `complete`, if the class implements it, returns the same each time, a true output that is known whole as it is,
       and, of what is only `known`, an output with a score that is not below those of the true output and of the
       completions under other weights;
+    - `expect_known`, if the class implements it, returns the score of a true output that is known whole, and, of what
+      is only `known`, a sum over no more than all outputs and no less than those; its expectation is tried as that of
+      `expect`;
     - the oracle can be pickled (a warning if not: saving and parallel work need it).
 
     Parameters
@@ -58,7 +61,7 @@ def check_oracle(
     X, Y : sequences of equal length
         Inputs and true outputs. A few are enough; small structures find more mistakes.
     known : sequence of the same length, optional
-        What may be known of each true output, for `complete`.
+        What may be known of each true output, for `complete` and `expect_known`.
     n_trials : int, default=20
         Number of weight vectors, distributed over at most five of the examples.
     random_state : int, default=0
@@ -101,6 +104,10 @@ def check_oracle(
             trial.complete_whole(all_weights)
             if known is not None:
                 trial.complete_known(known[i], all_weights)
+        if oracle.has_expect_known:
+            trial.sum_whole(all_weights)
+            if known is not None:
+                trial.sum_known(known[i], all_weights)
     try:
         pickle.loads(pickle.dumps(oracle))
     except Exception as error:  # noqa: BLE001 - whatever a user's class raises
@@ -165,7 +172,7 @@ class _Trial:
                 )
         if self.oracle.has_expect:
             for k, w in enumerate(all_weights):
-                self.compare_expectation(w, all_weights[k - 1])
+                self.compare_expectation("expect", self.distinct(), w, all_weights[k - 1])
         if not self.oracle.is_exact:
             return
         for w, mode, answer in answers:
@@ -274,45 +281,75 @@ class _Trial:
             )
         return y
 
-    def expect(self, w: NDArray[np.float64]) -> tuple[float, Feature]:
+    def sum_whole(self, all_weights: list[NDArray[np.float64]]) -> None:
+        """Of a true output that is known whole the sum is its score."""
+        true = self.outputs[0][1]
+        for k, w in enumerate(all_weights):
+            score, size = _score(true, w)
+            log_sum, _ = self.sum_of("expect_known", w, self.y)
+            if abs(log_sum - score) > ROUNDING * (1.0 + size):
+                raise OracleError(
+                    f"{self.where('expect_known')} returned the log-sum {log_sum:.6g} where all of the true output was "
+                    f"known, whose score is {score:.6g}: it alone agrees"
+                )
+            self.compare_expectation("expect_known", [true], w, all_weights[k - 1], self.y)
+
+    def sum_known(self, known: Any, all_weights: list[NDArray[np.float64]]) -> None:
+        """Not below the outputs that are seen to agree, and not above all outputs."""
+        agreeing = [self.outputs[0][1]]
+        if self.oracle.has_complete:
+            agreeing += [self.feature(self.complete(known, w)) for w in all_weights]
+        for k, w in enumerate(all_weights):
+            self.compare_expectation("expect_known", unique(agreeing), w, all_weights[k - 1], known)
+            inside, _ = self.sum_of("expect_known", w, known)
+            log_sum, expectation = self.sum_of("expect", w)
+            if inside - log_sum > ROUNDING * (1.0 + abs(log_sum) + _score(expectation, w)[1]):
+                raise OracleError(
+                    f"{self.where('expect_known')} returned the log-sum {inside:.6g}, but all outputs together have "
+                    f"{log_sum:.6g}: the sum is over those that agree"
+                )
+
+    def sum_of(self, verb: str, w: NDArray[np.float64], *known: Any) -> tuple[float, Feature]:
+        """What `expect` returns, or `expect_known` with what is known."""
         given = w.copy()
-        log_sum, expectation = checked_expect(
-            self.oracle.expect(self.x, given), self.oracle.n_features, lambda: self.where("expect")
-        )
+        answer = getattr(self.oracle, verb)(self.x, *known, given)
+        log_sum, expectation = checked_expect(answer, self.oracle.n_features, lambda: self.where(verb))
         if not np.array_equal(given, w):
             raise OracleError(
-                f"{self.where('expect')} modified the weights: work on a copy (solvers hand out a read-only view)"
+                f"{self.where(verb)} modified the weights: work on a copy (solvers hand out a read-only view)"
             )
         return log_sum, expectation
 
-    def compare_expectation(self, w: NDArray[np.float64], other: NDArray[np.float64]) -> None:
+    def compare_expectation(
+        self, verb: str, found: list[Feature], w: NDArray[np.float64], other: NDArray[np.float64], *known: Any
+    ) -> None:
         """The log-sum L is convex: L(w + d) >= L(w) + <E, d>, for +d and -d, holds for its gradient alone as d -> 0."""
-        where = self.where("expect")
-        log_sum, expectation = self.expect(w)
-        again = self.expect(w)
+        where = self.where(verb)
+        log_sum, expectation = self.sum_of(verb, w, *known)
+        again = self.sum_of(verb, w, *known)
         if again[0] != log_sum or not _equal(again[1], expectation):
             raise OracleError(f"{where} returned two different answers for the same weights")
-        scored = [_score(feature, w) for _, feature in self.distinct()]
+        scored = [_score(feature, w) for feature in found]
         best = max(score for score, _ in scored)
-        known = best + float(np.log(sum(np.exp(score - best) for score, _ in scored)))
+        least = best + float(np.log(sum(np.exp(score - best) for score, _ in scored)))
         size = max(size for _, size in scored) + _score(expectation, w)[1]
-        if known - log_sum > ROUNDING * (1.0 + size):
+        if least - log_sum > ROUNDING * (1.0 + size):
             raise OracleError(
-                f"{where} returned the log-sum {log_sum:.6g}, but the outputs found alone have {known:.6g}: "
-                "the sum is over all outputs"
+                f"{where} returned the log-sum {log_sum:.6g}, but the outputs found alone have {least:.6g}: "
+                f"the sum is over all outputs{' that agree with what is known' if known else ''}"
             )
         step = np.sqrt(ROUNDING * (1.0 + size)) / (1.0 + np.abs(other).max())
         for d in (step * other, -step * other):
-            rise, slope = self.expect(w + d)[0] - log_sum, _score(expectation, d)[0]
+            rise, slope = self.sum_of(verb, w + d, *known)[0] - log_sum, _score(expectation, d)[0]
             if slope - rise > ROUNDING * (1.0 + size):
                 raise OracleError(
                     f"{where} returned an expectation that is not the log-sum's gradient: in some direction it says "
                     f"that the log-sum changes by at least {slope:.6g}, and it changes by {rise:.6g}"
                 )
 
-    def distinct(self) -> list[Output]:
-        """One of the outputs found for each joint feature."""
-        return list({tuple(array.tobytes() for array in output[1]): output for output in self.outputs}.values())
+    def distinct(self) -> list[Feature]:
+        """The joint features of the outputs found, each once."""
+        return unique([feature for _, feature in self.outputs])
 
     def value(self, w: NDArray[np.float64], mode: Rescaling | None, output: Output) -> tuple[float, float]:
         """The objective of argmax, and the size of the terms in it."""
@@ -368,6 +405,11 @@ class _Trial:
                     "but one of an output found under other weights is by "
                     f"{other:.6g}: correct the inference for this penalty, or take it out of 'penalties'"
                 )
+
+
+def unique(features: list[Feature]) -> list[Feature]:
+    """Each of some joint features once."""
+    return list({tuple(array.tobytes() for array in feature): feature for feature in features}.values())
 
 
 def _equal(a: Feature, b: Feature) -> bool:

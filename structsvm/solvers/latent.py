@@ -125,7 +125,7 @@ class LatentRun(DualRun):
         whole = ~problem.differ(interleaved(worst)) & self._weighty()
         if not whole.any():
             whole = self._grown(whole, rng.random(len(whole)))
-        return problem, None if whole.sum() == self._weighty().sum() else whole
+        return problem, None if whole is None or whole.sum() == self._weighty().sum() else whole
 
     def _weighty(self) -> Any:
         """The examples that weigh anything."""
@@ -203,8 +203,8 @@ class LatentRun(DualRun):
             return
         w = self.weights
         targets = self.rounds.completions(w)
-        others = self.problem.differ(targets)
-        if not others.any() and not is_growing:
+        others = None if self.is_soft else self.problem.differ(targets)  # from no outputs, then
+        if not is_growing and not others.any():
             self.status = "converged"
             return
         problem = self.problem.with_targets(targets)
@@ -368,6 +368,9 @@ class LatentSVM(Solver):
     bit. What was learnt of the examples whose completions stay is kept from round to round (with `form="one_slack"`
     only the weights are). With oracles that are not exact, no objective is known, and `rounds` or completions that stay
     end the training.
+
+    With a `max_iter` of 1 of the solver completions are found after each pass, and by `partial_fit` with batches of one
+    example in each step, under the weights so far.
     """
 
     needs = frozenset({"completions"})

@@ -54,8 +54,9 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
         rows, and in `partial_fit` before any `fit` ("log" where candidates have weights).
     C : float, "auto" or None, default="auto"
         Weight of the sum of losses. "auto": chosen by held-out examples (`validation_`), by the probability that their
-        labels are candidates, see `structsvm.tasks.common.selection`; 0.1 (with loss="log" 1) with fewer than 20 rows,
-        and in `partial_fit` before any `fit`. None: 0.1 or 1. A solver given as an object has its own.
+        labels are candidates, or with loss="max" by how often the predicted one is, see
+        `structsvm.tasks.common.selection`; 0.1 (with loss="log" 1) with fewer than 20 rows, and in `partial_fit` before
+        any `fit`. None: 0.1 or 1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe"} or Solver, default="larank"
         "passive_aggressive" is algorithm 23: one step an example, in one pass unless `max_iter` says otherwise. The
         others go on to the optimum. loss="log" has a solver of its own, in the place of "larank":

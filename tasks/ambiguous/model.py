@@ -40,8 +40,8 @@ WEIGHTED = ("log", "mean")
 # Without `max_iter` and `tol`: passes with "log" at most, and of each C on the path at least, unless the relative gap
 # is SOLVED before.
 MOST_PASSES, LEAST_PASSES, SOLVED = 300, 100, 1e-4
-# Probabilities go on to improve where no more examples are predicted otherwise. The mean's hinges have more than one
-# good range of C: where one holds, and where they all do.
+# Probabilities go on to improve where no more examples are predicted otherwise. The losses of several hinges have more
+# than one good range of C: where one hinge holds, and where they all do.
 LONGEST, PATIENCE = 11, 7
 
 
@@ -107,6 +107,11 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         return self.loss not in ("log", "max")  # one pass does not undo what the examples that are taken out have done
 
     @property
+    def judges_predictions(self) -> bool:
+        """Whether C is chosen by predictions: with "max" where no other loss is compared."""
+        return bool(self.params.get("loss") == "max")
+
+    @property
     def table(self) -> Any:
         """The weights by feature and label: array (n_features + has_intercept, n_labels)."""
         return self.weights.reshape(-1, len(self.labels))
@@ -136,7 +141,7 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         values = None if is_to_choose(Settings(**self.params), solver) else [solver.C]
         search = Search(self, data, sample_weight, solver, values)
         search.longest = LONGEST
-        if self.loss == "mean":
+        if self.loss == "mean" or self.judges_predictions:
             search.patience = PATIENCE
         search.solver = self.completing(search.solver, data)
         return search
@@ -157,13 +162,16 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         """Minus the log of the probability that the label is a candidate, at the temperature of least such loss.
 
         Margins are measured in units of their own, probabilities are comparable, between losses too. How often the best
-        label is a candidate says less: among the candidates is, say, whoever is in every scene.
+        label is a candidate says less: among the candidates is, say, whoever is in every scene. But "max" alone is
+        judged by that: its scores are hardly logarithms of probabilities where it predicts best.
         """
         scores, (indptr, labels, prior) = self.class_scores(data[0]), as_bag_arrays(data[1], len(self.labels))
         known = membership(indptr, labels, len(self.labels))
         says = ~known.all(axis=1)
         if not says.any():
             return Held("candidate log loss", np.zeros(len(says)), np.zeros(len(says)))
+        if self.judges_predictions:
+            return Held("share in candidates", says * known[np.arange(len(known)), scores.argmax(axis=1)], 1.0 * says)
         scores = scores / fit_temperature(softmax_loss(scores[says], known[says]))
         weighted = np.full(known.shape, -np.inf)
         weighted[known] = scores[known] + np.log(prior)

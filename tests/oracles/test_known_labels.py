@@ -1,6 +1,7 @@
 """Label chains known in part: likelihoods of what is known, losses of known tokens, greedy completions; bad input."""
 
 import pickle
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -140,6 +141,35 @@ def test_only_known_tokens_are_judged(drawn, with_costs):
         best = (loss + (space.psi - space.psi[gold]) @ w).max()
         b, psi = completed.separate(i, w)
         assert b - psi @ w == pytest.approx(best, rel=1e-4, abs=1e-4)
+
+
+SCHEME = ("O", "B-x", "I-x", "B-y", "I-y")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_boundaries_of_spans(seed):
+    """Where spans begin and end is known, what they are is not, nor anything of some tokens."""
+    rng, T = np.random.default_rng(seed), 4
+    follows = np.array([[b[0] != "I" or a[1:] == b[1:] for b in SCHEME] for a in SCHEME])
+    first = np.array([label[0] != "I" for label in SCHEME])
+    kinds = {kind: np.array([label[0] == kind for label in SCHEME]) for kind in "OBI"}
+    outputs = [y for y in product(range(5), repeat=T) if first[y[0]] and all(follows[a, b] for a, b in pairwise(y))]
+    true = outputs[int(rng.integers(len(outputs)))]
+    unknown = rng.random(T) < 0.2
+    known = np.array([kinds[SCHEME[k][0]] | u for k, u in zip(true, unknown, strict=True)])
+    agree = [k for k, y in enumerate(outputs) if known[np.arange(T), y].all()]
+    oracle = ViterbiOracle(5, 2, allowed_transitions=follows, allowed_first=first)
+    x, w = rng.normal(size=(T, 2)).astype(np.float32), rng.normal(size=oracle.n_features).astype(np.float32)
+    psi = np.array([oracle.joint_feature(x, np.array(y)) for y in outputs])
+    scores = psi @ w
+    found = oracle.complete(x, known, w)
+    assert outputs.index(tuple(found.tolist())) in agree
+    assert psi[outputs.index(tuple(found.tolist()))] @ w == pytest.approx(scores[agree].max(), **CLOSE)
+    if not unknown.any():
+        assert [SCHEME[k][0] for k in found] == [SCHEME[k][0] for k in true]
+    loss, _, _ = oracle.bind([x], [known], rescaling=None).expect(0, w)
+    assert loss == pytest.approx(log_sum(scores) - log_sum(scores[agree]), **CLOSE)
 
 
 # --- greedy ---------------------------------------------------------------------------------------

@@ -42,6 +42,18 @@ class SoftCandidates(Candidates, Logistic):
     pass
 
 
+class SummedCandidates(SoftCandidates):
+    """With the sum over the candidates."""
+
+    def expect_known(self, x, known, w):
+        agree = list(self.candidates(known))
+        scores = w.reshape(self.n_classes, self.n_inputs)[agree] @ x
+        p = np.exp(scores - scores.max())
+        mean = np.zeros((self.n_classes, self.n_inputs))
+        mean[agree] = np.outer(p / p.sum(), x)
+        return scores.max() + np.log(p.sum()), mean.ravel()
+
+
 def data(seed=0, n=24, n_classes=4, n_inputs=3, whole=0.4, kind=Candidates, metric=False):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_inputs))
@@ -270,6 +282,16 @@ def test_uniform_completes_each_candidate_about_as_often():
         run = LatentSVM(LaRank(random_state=seed)).start(oracle.bind(X, [(0, 1, 2, 3)] * 400))
         counts += np.bincount(run.problem.targets[1].astype(int), minlength=4)
     assert (counts / counts.sum() > 0.15).all()
+
+
+@pytest.mark.parametrize("start", ["uniform", "easiest", "random"])
+def test_one_example_and_examples_without_weight(start):
+    oracle, X, _, _ = data(6)
+    solver = LatentSVM(LaRank(C=0.3, random_state=0), start=start)
+    run = solver.solve(oracle.bind(X[:1], [(1, 2)]))
+    assert run.status == "converged" and run.weights.any()
+    run = solver.solve(oracle.bind(X[:2], [(1, 2), (0, 1)]), sample_weight=np.zeros(2))
+    assert run.status == "converged" and not run.weights.any()
 
 
 def test_sample_weights_of_zero_leave_examples_out():
@@ -562,6 +584,140 @@ def test_check_oracle_tries_it():
         check_oracle(oracle, X, Y, known=known, n_trials=60)
     with pytest.raises(ValueError, match="known has 3"):
         check_oracle(oracle, X, Y, known=known[:3])
+
+
+class WrongSums(SummedCandidates):
+    """Whose sums are changed by a function."""
+
+    make = None
+
+    def expect_known(self, x, known, w):
+        found = super().expect_known(x, known, w)
+        return found if self.make is None else self.make(*found)
+
+
+class Narrow(SummedCandidates):
+    """Which forgets all candidates but the first."""
+
+    def expect_known(self, x, known, w):
+        return super().expect_known(x, self.candidates(known)[0], w)
+
+
+class Wide(SummedCandidates):
+    """Which counts all classes twice where something is open."""
+
+    def expect_known(self, x, known, w):
+        if not isinstance(known, tuple):
+            return super().expect_known(x, known, w)
+        total, mean = self.expect(x, w)
+        return total + np.log(2.0), mean
+
+
+# --- sums over what agrees, of an oracle in Python --------------------------------------------------------
+
+
+def log_sum(scores):
+    """``(log-sum, probabilities, entropy)``."""
+    total = scores.max() + np.log(np.exp(scores - scores.max()).sum())
+    p = np.exp(scores - total)
+    return total, p, total - p @ scores
+
+
+def likelihood(oracle, x, known, w):
+    """Loss, gradient and entropy of one example, by enumeration."""
+    psi = np.array([oracle.dense(x, y) for y in range(oracle.n_classes)])
+    agree = list(oracle.candidates(known))
+    (total, p, entropy), (inside, q, entropy_inside) = log_sum(psi @ w), log_sum(psi[agree] @ w)
+    return total - inside, p @ psi - q @ psi[agree], entropy - entropy_inside
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_likelihood_of_what_is_known(seed):
+    oracle, X, known, _ = data(seed, n=6, kind=SummedCandidates)
+    known[0] = (0, 2)
+    w = np.random.default_rng(seed).normal(size=oracle.n_features)
+    problem = oracle.bind(X, known, rescaling=None)
+    assert problem.offers == {"expectations", "completions", "marginals"}
+    shards = [problem.shard(i, i + 1) for i in range(6)]
+    for i, part in enumerate(shards):
+        loss, slope, entropy = likelihood(oracle, X[i], known[i], w)
+        for found, found_entropy, gradient in (problem.expect(i, w), part.expect(0, w)):
+            assert (found, found_entropy) == pytest.approx((loss, entropy), abs=1e-9)
+            assert gradient == pytest.approx(slope, abs=1e-6)  # moments are float32
+    completed = problem.with_targets(completions(problem, w))
+    assert completed.offers == {"expectations", "completions", "constraints"}
+    assert completed.fingerprint() == problem.fingerprint()
+
+
+def test_training_on_the_likelihood_of_what_is_known():
+    """Ends where the gradient vanishes; of an oracle that cannot complete, too."""
+
+    class Uncompleted(SummedCandidates):
+        complete = structsvm.Oracle.complete
+
+    oracle, X, known, _ = data(2, kind=SummedCandidates)
+    run = ConditionalLikelihood(1.0, max_iter=300, random_state=0).solve(oracle.bind(X, known, rescaling=None))
+    found = [likelihood(oracle, x, k, run.weights) for x, k in zip(X, known, strict=True)]
+    gradient = run.weights + sum(slope for _, slope, _ in found)
+    assert run.primal == pytest.approx(0.5 * run.weights @ run.weights + sum(loss for loss, _, _ in found), rel=1e-6)
+    assert np.linalg.norm(gradient) < 0.02
+    other, X, known, _ = data(2, kind=Uncompleted)
+    problem = other.bind(X, known, rescaling=None)
+    assert problem.offers == {"expectations", "marginals"}
+    again = ConditionalLikelihood(1.0, max_iter=300, random_state=0).solve(problem)
+    assert again.weights.tobytes() == run.weights.tobytes()
+    assert problem.fingerprint() == other.bind(X, known).fingerprint() != other.bind(X, known[::-1]).fingerprint()
+    with pytest.raises(ValueError, match="known in part, which LatentSVM trains on"):
+        LaRank().solve(oracle.bind(X, known))
+    # A soft start is that likelihood's.
+    run = LatentSVM(LaRank(C=0.3, random_state=0), start="soft").solve(oracle.bind(X, known))
+    assert run.status == "converged" and run.joined == 1
+
+
+def test_sums_where_all_is_known_change_nothing():
+    oracle, X, _, Y = data(3, kind=SummedCandidates)
+    plain, _, _, _ = data(3, kind=SoftCandidates)
+    problem = oracle.bind(X, Y, rescaling=None)
+    assert problem.offers == {"expectations", "completions", "constraints"}
+    run, ordinary = (
+        ConditionalLikelihood(random_state=0).solve(p) for p in (problem, plain.bind(X, Y, rescaling=None))
+    )
+    assert run.weights.tobytes() == ordinary.weights.tobytes()
+    assert (run.primal, run.dual) == (ordinary.primal, ordinary.dual)
+
+
+def test_sums_that_cannot_be():
+    """What the adapter refuses, and what check_oracle finds."""
+    oracle, X, known, Y = data(4, kind=SummedCandidates, metric=True)
+    check_oracle(oracle, X, Y, known=known)
+    oracle, X, known, Y = data(4, kind=WrongSums, metric=True)
+    known[0] = (0, 2)
+    problem, w = oracle.bind(X, known, rescaling=None), np.zeros(oracle.n_features)
+    for make, asked, refused, found in [
+        (lambda s, mean: (s + 2.0, mean), "expect .*that of what agrees is", None, "it alone agrees"),
+        (lambda s, mean: (np.nan, mean), "expect_known .*the log-sum nan", "the log-sum nan", "the log-sum nan"),
+        (lambda s, mean: (s, 2.0 * mean), None, None, "is not the log-sum's gradient"),
+        (lambda s, mean: s, "expect_known .*expected \\(log_sum", "expected .log_sum", "expected .log_sum"),
+    ]:
+        oracle.make = None
+        assert "marginals" in problem.offers
+        oracle.make = make
+        if asked is not None:
+            with pytest.raises(OracleError, match=asked):
+                problem.expect(0, w)
+        if refused is not None:
+            with pytest.raises(OracleError, match=refused):
+                _ = oracle.bind(X, known).offers
+        with pytest.raises(OracleError, match=found):
+            check_oracle(oracle, X, Y, known=known)
+
+    for kind, message in [(Narrow, "over all outputs that agree"), (Wide, "all outputs together have")]:
+        oracle, X, known, Y = data(4, kind=kind, metric=True)
+        with pytest.raises(OracleError, match=message):
+            check_oracle(oracle, X, Y, known=known, n_trials=60)
+    with pytest.raises(NotImplementedError, match="Multiclass does not implement expect_known, the verb"):
+        Multiclass(2, 2).expect_known(X[0], 0, w)
 
 
 # --- the soft start -----------------------------------------------------------------------------------

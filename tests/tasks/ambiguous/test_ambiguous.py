@@ -16,7 +16,7 @@ from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.progress import Monitor
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.tasks import AmbiguousClassifier
-from structsvm.tasks.ambiguous.model import LOSSES, encode_bags
+from structsvm.tasks.ambiguous.model import LOSSES, PATIENCE, encode_bags, rows_of
 
 NAMES = np.array(["anna", "bo", "cem", "dia", "eva"])
 
@@ -321,6 +321,23 @@ def test_a_stream_that_goes_on_keeps_its_loss():
     model.fit(X, bags)
     assert model.loss_ == before == "pairwise"
     assert "losses" not in model.validation_ and model.C_ in model.validation_["C"]
+
+
+def test_max_is_judged_by_its_predictions():
+    """By how many are candidates, over both of its good ranges of C; rows of which nothing is known say nothing."""
+    X, bags, _ = clusters(90)
+    bags[:10] = [None] * 10
+    model = AmbiguousClassifier(loss="max", random_state=0).fit(X, bags)
+    table = model.validation_
+    assert table["metric"] == "share in candidates"
+    C = table["C"].tolist()
+    assert table["score"].max() == table["score"][C.index(model.C_)] and len(C) - C.index(model.C_) > PATIENCE
+    problem, says = model.model_, np.array([bag is not None for bag in bags])
+    _, right, asked = problem.judged((rows_of(X, True), encode_bags(bags, problem.labels)[1]))
+    inside = [bag is not None and guess in bag for guess, bag in zip(model.predict(X).tolist(), bags)]
+    np.testing.assert_array_equal(right, 1.0 * np.array(inside))
+    np.testing.assert_array_equal(asked, 1.0 * says)
+    assert AmbiguousClassifier(random_state=0).fit(X, bags).validation_["metric"] == "candidate log loss"
 
 
 def test_losses_that_the_solver_minimises():
