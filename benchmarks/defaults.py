@@ -1,7 +1,7 @@
 """Defaults: estimators as they come, beside a search over everything and beside other programs at their best.
 
-    python benchmarks/defaults.py [--part C|ways|sequences|taxonomies|alignments|classes|all] [--only TEXT] [--fresh]
-                                  [--quick]
+    python benchmarks/defaults.py [--part C|ways|sequences|taxonomies|alignments|classes|calibration|all]
+                                  [--only TEXT] [--fresh] [--quick]
 
 Prints tables and stores them in benchmarks/results/defaults.json and defaults.md. The data come from
 `structsvm.datasets`; the environment variable STRUCTSVM_DATA names their folder. Rows of other programs are kept and
@@ -11,7 +11,7 @@ the PATH or by the environment variables WAPITI and CRF_LEARN, and left out wher
 
 from common.parts import main
 
-PARTS = ("C", "ways", "sequences", "taxonomies", "alignments", "classes")
+PARTS = ("C", "ways", "sequences", "taxonomies", "alignments", "classes", "calibration")
 
 if __name__ == "__main__":
     main(

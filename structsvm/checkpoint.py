@@ -326,6 +326,14 @@ STATES: dict[str, Table] = {
         "scores": Array("f8", ("n_labels", "n_support")),
         "biases": Array("f8", ("n_labels",)),
     },
+    "pairwise": {
+        "counters": Array("i8", (3,), within=COUNTS),
+        "support": Array("i8", ("n_support",), within=COUNTS, once=True),
+        "beta": Array("f8", ("n_labels", "n_support"), within=POSITIVE),
+        "gradient": Array("f8", ("n_labels", "n_support")),
+        "biases": Array("f8", ("n_labels", "n_labels")),
+        "tau": Array("f8", (1,), within=POSITIVE),
+    },
     "lasvm": _counters(6) | {
         "cost": Array("f8", (1,), within=POSITIVE),
         "support": Array("i8", ("n_support",), within=COUNTS, once=True),

@@ -16,6 +16,7 @@ _HOMES = {
     "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
     "LaRankClassifier": "structsvm.tasks.kernel.larank",
     "LaSVMClassifier": "structsvm.tasks.kernel.lasvm",
+    "PairwiseClassifier": "structsvm.tasks.kernel.pairwise",
     "SequenceAligner": "structsvm.tasks.alignment.estimator",
     "AmbiguousClassifier": "structsvm.tasks.ambiguous.estimator",
     "SGDQNClassifier": "structsvm.tasks.linear.sgdqn",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.kernel.kernel_perceptron import KernelPerceptronClassifier as KernelPerceptronClassifier
     from structsvm.tasks.kernel.larank import LaRankClassifier as LaRankClassifier
     from structsvm.tasks.kernel.lasvm import LaSVMClassifier as LaSVMClassifier
+    from structsvm.tasks.kernel.pairwise import PairwiseClassifier as PairwiseClassifier
     from structsvm.tasks.kernel.weston_watkins import WestonWatkinsClassifier as WestonWatkinsClassifier
     from structsvm.tasks.linear.sgdqn import SGDQNClassifier as SGDQNClassifier
     from structsvm.tasks.linear.tracking import TrackingClassifier as TrackingClassifier

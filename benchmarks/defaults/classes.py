@@ -1,4 +1,4 @@
-"""Kernel machines: LaRankClassifier() beside SVC."""
+"""Kernel machines: PairwiseClassifier() and LaRankClassifier() beside SVC."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from defaults.methods import ACCURACY, Method, Trained, compared
 from structsvm.datasets import fetch_letter, fetch_mnist, fetch_usps
-from structsvm.tasks import LaRankClassifier
+from structsvm.tasks import LaRankClassifier, PairwiseClassifier
 
 CACHE = 1000  # MB, for both
 GRID = [{"C": C, "gamma": gamma} for C in (1.0, 10.0, 100.0) for gamma in (0.25, 1.0, 4.0)]
@@ -15,10 +15,8 @@ ABOUT = f"""
 RBF kernels, a cache of {CACHE} MB, the whole test part. gamma is in units of scikit-learn's "scale"; SVC's grid: C 1,
 10, 100 and gamma 0.25, 1, 4
 
-LETTER: a machine per pair of classes, SVC's, is the better model there, and no choice makes up for it: trained on
-4000 of the 5000 and tested on the others, mean of two draws, C 10 and gamma 4, SVC has 94.25, LaRankClassifier 93.00
-in 2 passes and 93.15 in 10, WestonWatkinsClassifier 93.05; gamma 8 and 16, C 3 and 30 give LaRankClassifier 92.60 to
-93.05
+structsvm: PairwiseClassifier, by a comparison on training parts alone: trained on 4000 of 5000 examples of each, tested
+on the others, it has 93.70 on LETTER, 98.50 on USPS and 96.00 on MNIST, LaRankClassifier 92.50, 98.60 and 95.60
 """
 
 
@@ -32,8 +30,16 @@ def run(options):
             yield from compared(title, METHODS, train, test, ACCURACY, ABOUT, options)
 
 
-def ours(X, y, setting):
-    machine = LaRankClassifier(cache_size=CACHE, random_state=0, **setting).fit(X, y)
+def pairwise(X, y, setting):
+    return ours(PairwiseClassifier(cache_size=CACHE, **setting), X, y)
+
+
+def larank(X, y, setting):
+    return ours(LaRankClassifier(cache_size=CACHE, random_state=0, **setting), X, y)
+
+
+def ours(machine, X, y):
+    machine.fit(X, y)
     gamma = machine.gamma_ * X.shape[1] * X.var()
     chosen = {"C": machine.C_, "gamma": float(gamma), "passes": machine.n_iter_}
     return Trained(machine.predict, chosen, {"C": machine.C_, "gamma": machine.gamma_})
@@ -45,6 +51,7 @@ def svc(X, y, setting):
 
 
 METHODS = [
-    Method("structsvm", ours),
+    Method("structsvm", pairwise),
+    Method("structsvm, LaRankClassifier", larank),
     Method("SVC", svc, GRID, "scikit-learn"),
 ]

@@ -165,18 +165,24 @@ def ours(X, y, setting):
 
 
 def crfsuite(X, y, algorithm, setting):
+    tagger = tagger_of(X, y, algorithm, setting)
+    return Trained(lambda X: [tagger.tag(named(sentence)) for sentence in X])
+
+
+def tagger_of(X, y, algorithm, setting):
+    """CRFsuite's tagger, trained."""
     import pycrfsuite
 
     trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
     trainer.set_params(setting | {"feature.possible_transitions": True})
     for sentence, labels in zip(X, y, strict=True):
         trainer.append(named(sentence), labels)
-    folder = tempfile.TemporaryDirectory()  # it lives as long as what predicts
-    path = str(Path(folder.name) / "model")
-    trainer.train(path)
     tagger = pycrfsuite.Tagger()
-    tagger.open(path)
-    return Trained(lambda X, folder=folder: [tagger.tag(named(sentence)) for sentence in X])
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model")
+        trainer.train(path)
+        tagger.open(path)  # which stays when the file goes
+    return tagger
 
 
 def wapiti(X, y, setting):

@@ -20,7 +20,7 @@ from common.report import Table, notes
 from sequence.attributes import attribute_lists
 from sequence.data import default_settings, text_task
 from structsvm.dual._rounds import losses
-from structsvm.metrics import chunk_scores, token_accuracy
+from structsvm.metrics import calibration_scores, chunk_scores, token_accuracy
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.sequence.model import SequenceModel
@@ -159,13 +159,11 @@ def scores(task, predicted, marginals):
     of_gold = [row[at[c]] if c in at else 0.0 for row, c in zip(marginals, gold, strict=True)]
     confidence = np.array([row[at[c]] for row, c in zip(marginals, flat, strict=True)])
     right = np.array([a == b for a, b in zip(flat, gold, strict=True)], dtype=float)
-    bins = np.array_split(np.argsort(confidence, kind="stable"), N_BINS)
-    errors = [len(ids) * abs(confidence[ids].mean() - right[ids].mean()) for ids in bins if len(ids)]
     return {
         "accuracy": 100.0 * token_accuracy(task.gold, predicted),
         "f1": 100.0 * chunk_scores(task.gold, predicted).f1,
         "log_loss": -float(np.log(np.maximum(of_gold, 1e-12)).mean()),
-        "ece": 100.0 * sum(errors) / len(right),
+        "ece": 100.0 * calibration_scores(confidence, right, n_bins=N_BINS).error,
     }
 
 

@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 
 from common.measure import Clock, repeat
 from common.report import Table, notes, verdict
+from structsvm.metrics import calibration_scores
 from structsvm.tasks import LaRankClassifier, TaxonomyClassifier
 from structsvm.tasks.taxonomy.model import TaxonomyModel
 from taxonomy.data import FEATURES, halves, splits
@@ -89,7 +90,7 @@ def measured(make, train, test, X, X_test, options):
         "C": C,
         "accuracy": 100.0 * right.mean(),
         "log_loss": loss_of(test.y, p, model.classes_),
-        "error": 100.0 * calibration_error(p.max(axis=1), right),
+        "error": 100.0 * calibration_scores(p.max(axis=1), right, n_bins=BINS).error,
         "confidence": 100.0 * p.max(axis=1).mean(),
         "train": clock.cpu,
     }
@@ -120,12 +121,6 @@ def loss_of(y, p, classes):
     places = np.searchsorted(classes, np.where(known, y, classes[0]))
     found = np.where(known, p[np.arange(len(y)), places], 0.0)
     return float(-np.log(np.maximum(found, 1e-6)).mean())
-
-
-def calibration_error(confidence, right):
-    order = np.argsort(confidence, kind="stable")
-    parts = np.array_split(order, BINS)
-    return sum(len(part) * abs(confidence[part].mean() - right[part].mean()) for part in parts) / len(order)
 
 
 def targets(rows):

@@ -13,13 +13,14 @@ import structsvm.cli.output as out
 from structsvm.cli.machines import KERNEL, Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, flag, training
-from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, WestonWatkins
+from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, Pairwise, WestonWatkins
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 
 SOLVERS = {
     "larank": Machine(KernelLaRank, KernelModel, "LaRankClassifier"),
+    "pairwise": Machine(Pairwise, KernelModel, "PairwiseClassifier"),
     "crammer_singer": Machine(CrammerSinger, KernelModel, "CrammerSingerClassifier"),
     "weston_watkins": Machine(WestonWatkins, KernelModel, "WestonWatkinsClassifier"),
     "perceptron": Machine(KernelPerceptron, KernelModel, "KernelPerceptronClassifier"),

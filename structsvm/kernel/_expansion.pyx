@@ -146,7 +146,7 @@ def check_members(members, n_samples):
     """Raise ValueError unless these are examples, none of them twice."""
     if len(members) and not 0 <= np.min(members) <= np.max(members) < n_samples:
         raise ValueError(f"array 'support' must hold examples from 0 to {n_samples - 1}")
-    if len(np.unique(members)) != len(members):
+    if np.bincount(members, minlength=1).max() > 1:
         raise ValueError("array 'support' has an example twice")
 
 

@@ -85,7 +85,7 @@ cdef class Gram:
     cdef readonly Kernel kernel
     cdef readonly Rows rows
     cdef readonly Py_ssize_t n_rows
-    cdef readonly int64_t n_values
+    cdef public int64_t n_values
     cdef readonly double cost           # of a value, in updates of a stored gradient
 
     cdef int c_block(self, const int64_t* ia, Py_ssize_t n, const int64_t* ib, Py_ssize_t m, float* out,

@@ -280,7 +280,7 @@ cdef class LaSVMState(State):
 
     # ---- the finishing step ---------------------------------------------------------------------
 
-    def finish(self, int64_t max_steps=10_000_000):
+    def finish(self, int64_t max_steps=10_000_000, *, bint leave=True):
         """Solve the dual over the members up to `tau` (algorithm 13, step 4), with shrinking.
 
         The pairs are those of Fan, Chen and Lin (2005): of the i with the largest derivative, the j that gains most.
@@ -291,6 +291,8 @@ cdef class LaSVMState(State):
         ----------
         max_steps : int
             Direction searches at most.
+        leave : bool
+            Whether members leave.
 
         Returns
         -------
@@ -319,7 +321,7 @@ cdef class LaSVMState(State):
         finally:
             self.restore()
             self.settle()
-        if self.top >= 0 and self.bottom >= 0:
+        if leave and self.top >= 0 and self.bottom >= 0:
             top, bottom = self.cache.member[self.top], self.cache.member[self.bottom]
             for s in range(self.cache.n_members - 1, -1, -1):
                 if self.alpha[s] == 0.0 and self.cache.member[s] != top and self.cache.member[s] != bottom:

@@ -186,7 +186,7 @@ cdef class RowCache:
         cdef const int64_t[::1] examples = row_numbers(members, self.gram.n_rows)
         cdef Py_ssize_t s
         cdef float value
-        if np.unique(members).shape[0] != examples.shape[0]:
+        if np.bincount(examples, minlength=1).max() > 1:
             raise ValueError("an example can be a member only once")
         self.n_taken = self.n_free = self.n_fresh = self.n_passed = 0
         self.slot[:] = -1

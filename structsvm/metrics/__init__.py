@@ -8,6 +8,7 @@ from structsvm.metrics._alignments import (
     q_score,
     total_column,
 )
+from structsvm.metrics._calibration import CalibrationScores, calibration_scores
 from structsvm.metrics._chunks import (
     ChunkScores,
     chunk_f1,
@@ -30,6 +31,7 @@ __all__ = [
     "EVALB_EQUAL",
     "AlignmentScores",
     "BracketScores",
+    "CalibrationScores",
     "ChunkScores",
     "DependencyScores",
     "HierarchicalScores",
@@ -38,6 +40,7 @@ __all__ = [
     "alignment_error",
     "alignment_scores",
     "bracket_scores",
+    "calibration_scores",
     "chunk_f1",
     "chunk_f1_scorer",
     "chunk_precision",

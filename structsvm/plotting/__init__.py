@@ -7,6 +7,7 @@ signed weights.
 """
 
 from structsvm.plotting._alignments import AlignmentDisplay
+from structsvm.plotting._calibration import CalibrationDisplay
 from structsvm.plotting._confusions import ConfusionDisplay
 from structsvm.plotting._dependencies import DependencyDisplay
 from structsvm.plotting._features import FeatureDisplay
@@ -18,6 +19,7 @@ from structsvm.plotting._trees import TreeDisplay
 
 __all__ = [
     "AlignmentDisplay",
+    "CalibrationDisplay",
     "ConfusionDisplay",
     "DependencyDisplay",
     "FeatureDisplay",

@@ -8,6 +8,7 @@ from structsvm.solvers.kernel.crammer_singer import CrammerSinger
 from structsvm.solvers.kernel.huller import Huller
 from structsvm.solvers.kernel.larank import KernelLaRank
 from structsvm.solvers.kernel.lasvm import LaSVM
+from structsvm.solvers.kernel.pairwise import Pairwise
 from structsvm.solvers.kernel.perceptron import KernelPerceptron
 from structsvm.solvers.kernel.weston_watkins import WestonWatkins
 from structsvm.solvers.larank import LaRank
@@ -29,6 +30,7 @@ __all__ = [
     "LaRank",
     "LaSVM",
     "LatentSVM",
+    "Pairwise",
     "PassiveAggressive",
     "Perceptron",
     "Run",

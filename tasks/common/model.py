@@ -384,10 +384,10 @@ class ChoosingModel(TaskModel):
                     raise
                 monitor.close()
                 return self._adopt_part(part)
-            if self.choice is not None and self.choice.is_at_edge:
+            for text in [] if self.choice is None else self.choice.edges:
                 warn(
-                    f"{self.choice.text} is at the edge of the values that were tried; the best may lie beyond, "
-                    "which a search over larger and smaller C would find",
+                    f"{text} is at the edge of the values that were tried; the best may lie beyond, which a search "
+                    "over larger and smaller C would find",
                     AdviceWarning,
                 )
         if path is not None:

@@ -83,6 +83,8 @@ class Choice:
         By loss, what weights are multiplied by before they are added; empty: those of `loss` are the model.
     total : (score, standard error) or None
         Of that sum.
+    tables : dict of table
+        By loss, where they are added.
     gamma : float or None
         That of the table, if gammas of a kernel were compared.
     gammas : list of (gamma, C, score, standard error)
@@ -99,17 +101,19 @@ class Choice:
     gammas: list[Gamma] = field(default_factory=list)
     scales: dict[str, float] = field(default_factory=dict)
     total: tuple[float, float] | None = None
+    tables: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def is_at_edge(self) -> bool:
-        """Whether it is the least or the greatest value, and better than the one beside it by a standard error.
+        return at_edge(self.C, self.table)
 
-        Beyond a C with which nothing is learnt there is nothing.
-        """
-        if len(self.table) < 2 or self.table[1][0] * 1e-3 > self.C:
-            return False
-        ends = (self.table[0], self.table[1]), (self.table[-1], self.table[-2])
-        return any(end[0] == self.C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)
+    @property
+    def edges(self) -> list[str]:
+        """What was chosen at the edge of the values that were tried; of a sum, each loss is looked at."""
+        if self.total is None:
+            return [self.text] * self.is_at_edge
+        chosen = {loss: C for loss, (C, *_) in self.losses.items() if at_edge(C, self.tables.get(loss, []))}
+        return [f"C = {C:g} of the loss {loss!r}" for loss, C in chosen.items()]
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -120,6 +124,7 @@ class Choice:
             about |= {"loss": self.loss, "losses": dict(self.losses)}
         if self.scales:
             about |= {"scales": dict(self.scales), "sum": self.total}
+            about |= {"tables": {loss: np.array(table) for loss, table in self.tables.items()}}
         if self.gamma is not None:
             about |= {"gamma": self.gamma, "gammas": np.array(self.gammas)}
         return about | {"C": C, "score": score, "error": error, "passes": passes}
@@ -156,6 +161,7 @@ class Choice:
             about |= {"loss": self.loss, "losses": {name: list(row) for name, row in self.losses.items()}}
         if self.total is not None:
             about |= {"scales": dict(self.scales), "sum": list(self.total)}
+            about |= {"tables": {loss: [list(row) for row in rows] for loss, rows in self.tables.items()}}
         if self.gamma is not None:
             about |= {"gamma": self.gamma, "gammas": [list(row) for row in self.gammas]}
         return about
@@ -163,7 +169,7 @@ class Choice:
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """The inverse of `to_json`; KeyError, TypeError or ValueError for what it cannot have written."""
-        table = [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in value["table"]]
+        table = rows_from_json(value["table"])
         if type(value["metric"]) is not str or type(value["n_held_out"]) is not int or value["n_held_out"] < 1:
             raise TypeError(f"a choice of C by {value['metric']!r:.80} of {value['n_held_out']!r:.80} examples")
         if not np.isfinite(table).all() or float(value["C"]) not in [row[0] for row in table] or table[0][0] <= 0.0:
@@ -184,7 +190,26 @@ class Choice:
         ):
             raise ValueError(f"a choice of gamma = {gamma!r:.80}")
         choice = cls(float(value["C"]), value["metric"], table, value["n_held_out"], loss, losses, gamma, gammas)
-        return replace(choice, scales=scales, total=total)
+        tables = {str(name): rows_from_json(rows) for name, rows in value.get("tables", {}).items()}
+        if not tables.keys() <= losses.keys() or not all(np.isfinite(rows).all() for rows in tables.values()):
+            raise ValueError(f"a choice of losses by {tables!r:.80}")
+        return replace(choice, scales=scales, total=total, tables=tables)
+
+
+def rows_from_json(rows: Any) -> list[Row]:
+    """A table as a file has it."""
+    return [(float(C), float(score), float(error), int(passes)) for C, score, error, passes in rows]
+
+
+def at_edge(C: float, table: list[Row]) -> bool:
+    """Whether C is the least or the greatest value, and better than the one beside it by a standard error.
+
+    Beyond a C with which nothing is learnt there is nothing.
+    """
+    if len(table) < 2 or table[1][0] * 1e-3 > C:
+        return False
+    ends = (table[0], table[1]), (table[-1], table[-2])
+    return any(end[0] == C and abs(end[1] - beside[1]) > end[2] for end, beside in ends)
 
 
 def is_loss(metric: str) -> bool:

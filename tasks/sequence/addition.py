@@ -73,4 +73,5 @@ class SumSearch(LossSearch):
             losses=choice.losses,
             scales={loss: scale / total for loss, scale in scales.items()},
             total=ratio(*held[1:]),
+            tables={search.model.loss: search.choice.table for search in self.searches},
         )

@@ -100,8 +100,9 @@ class SequenceLabeler(StructureEstimator):
     validation_ : dict
         What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
         the part that was trained on), the "metric" and the number of examples "n_held_out"; with ``loss="auto"`` also
-        the "loss" that these are of, "losses", for each of them (C, score, standard error), "sum", the score of their
-        sum and its standard error, and "scales", the factors of their weights in it.
+        the "loss" that these are of, "losses", for each of them (C, score, standard error), "tables" for each of them
+        (rows of C, score, error and passes), "sum", the score of their sum and its standard error, and "scales", the
+        factors of their weights in it.
     loss_ : str
         The loss that the model was trained with; of a sum "log", with which `partial_fit` goes on.
     result_ : Result

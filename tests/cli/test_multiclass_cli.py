@@ -46,6 +46,7 @@ def test_every_solver(data, tmp_path):
     for solver, options in [
         ("crammer_singer", ["--balanced", "--tol", "1e-4"]),
         ("weston_watkins", ["--kernel", "linear"]),
+        ("pairwise", ["--probability"]),
         ("perceptron", ["--kernel", "poly", "--degree", "2", "--coef0", "1", "--max-iter", "3"]),
         ("larank", ["--schedule", "adaptive", "--selection", "gain", "--n-reprocess", "2", "--cache-size", "1"]),
     ]:

@@ -42,6 +42,7 @@ from structsvm.solvers import (
     KernelPerceptron,
     LaRank,
     LaSVM,
+    Pairwise,
     PassiveAggressive,
     Perceptron,
     Tracking,
@@ -49,7 +50,7 @@ from structsvm.solvers import (
 )
 
 X = np.random.default_rng(0).normal(size=(12, 3))
-KERNEL = ["KernelLaRank", "KernelPerceptron", "CrammerSinger", "WestonWatkins", "LaSVM", "Huller"]
+KERNEL = ["KernelLaRank", "KernelPerceptron", "CrammerSinger", "WestonWatkins", "Pairwise", "LaSVM", "Huller"]
 CONSTRAINTS = ["LaRank", "CuttingPlane", "FrankWolfe", "PassiveAggressive", "Perceptron"]
 SOLVERS = {
     kind.__name__: kind
@@ -63,6 +64,7 @@ SOLVERS = {
         KernelPerceptron,
         CrammerSinger,
         WestonWatkins,
+        Pairwise,
         LaSVM,
         Huller,
         SGDQN,
@@ -96,11 +98,11 @@ def problems(name):
 MISSING = {
     "expectations": dict.fromkeys(["KernelLaRank", "KernelPerceptron"], "kernel")
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")
-    | dict.fromkeys(["CrammerSinger", "WestonWatkins"], "independent labels")
+    | dict.fromkeys(["CrammerSinger", "WestonWatkins", "Pairwise"], "independent labels")
     | {"SGDQN": "feature rows", "Tracking": "dense rows"},
     "constraints": dict.fromkeys(["KernelLaRank", "KernelPerceptron"], "kernel")
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")
-    | dict.fromkeys(["CrammerSinger", "WestonWatkins"], "independent labels")
+    | dict.fromkeys(["CrammerSinger", "WestonWatkins", "Pairwise"], "independent labels")
     | {"SGDQN": "feature rows", "Tracking": "dense rows"},
     "rows": dict.fromkeys(CONSTRAINTS, "constraints") | dict.fromkeys(KERNEL, "kernel") | {"Tracking": "two classes"},
     "rows of two": dict.fromkeys(CONSTRAINTS, "constraints") | dict.fromkeys(KERNEL, "kernel"),
@@ -111,9 +113,9 @@ MISSING = {
     | dict.fromkeys(["LaSVM", "Huller"], "two classes")
     | {"SGDQN": "feature rows", "Tracking": "dense rows"},
     "two": dict.fromkeys(CONSTRAINTS, "constraints") | {"SGDQN": "feature rows", "Tracking": "dense rows"},
-    "two, loss": dict.fromkeys(["CrammerSinger", "WestonWatkins", "LaSVM", "Huller"], "zero-one loss"),
+    "two, loss": dict.fromkeys(["CrammerSinger", "WestonWatkins", "Pairwise", "LaSVM", "Huller"], "zero-one loss"),
     "two, similar": dict.fromkeys(
-        ["CrammerSinger", "WestonWatkins", "LaSVM", "Huller", "KernelPerceptron"], "independent labels"
+        ["CrammerSinger", "WestonWatkins", "Pairwise", "LaSVM", "Huller", "KernelPerceptron"], "independent labels"
     ),
 }
 for lacking in MISSING.keys() - {"expectations"}:
@@ -252,4 +254,4 @@ def test_weights_are_arrays_and_expansions_are_support_vectors():
         assert len(vectors.slots) == len(vectors.labels) == len(vectors.beta) >= run.n_support > 0
         assert vectors.members[vectors.slots].max() < 12
         assert not hasattr(run, "weights")
-        assert run.intercept.shape == (2,)
+        assert run.intercept.shape == ((2, 2) if solver == "Pairwise" else (2,))

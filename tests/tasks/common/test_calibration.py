@@ -13,6 +13,7 @@ from structsvm.tasks import (
     HullerClassifier,
     LaRankClassifier,
     LaSVMClassifier,
+    PairwiseClassifier,
     SGDQNClassifier,
     TaxonomyClassifier,
     TrackingClassifier,
@@ -108,6 +109,7 @@ MODELS = {
     "ambiguous": lambda: AmbiguousClassifier(random_state=0),
     "larank": lambda: LaRankClassifier(random_state=0, probability=True),
     "crammer singer": lambda: CrammerSingerClassifier(random_state=0, probability=True),
+    "pairwise": lambda: PairwiseClassifier(probability=True),
     "weston watkins": lambda: WestonWatkinsClassifier(probability=True),
     "sgdqn": lambda: SGDQNClassifier(alpha=1e-2, random_state=0, probability=True),
 }

@@ -115,6 +115,7 @@ CASES = {
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
     "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),
     "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES, rounding=1e-12),
+    "pairwise": kernel(tasks.PairwiseClassifier, CLASSES),
     "kernel perceptron": kernel(tasks.KernelPerceptronClassifier, CLASSES, random_state=0),
     "lasvm": kernel(tasks.LaSVMClassifier, TWO, random_state=0, finishing=False),
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
@@ -129,7 +130,11 @@ CASES = {
         load={"oracle": ORACLE},
     ),
 }
-BATCH = (tasks.CrammerSingerClassifier, tasks.WestonWatkinsClassifier)  # which run until a tolerance is met
+BATCH = (
+    tasks.CrammerSingerClassifier,
+    tasks.PairwiseClassifier,
+    tasks.WestonWatkinsClassifier,
+)  # which run until a tolerance is met
 PRODUCTS = (tasks.AmbiguousClassifier,)  # whose scores are one product of matrices
 STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
 

@@ -65,6 +65,7 @@ CASES = {
         ROWS,
         False,
     ),
+    "pairwise": (tasks.PairwiseClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS, False),
     "weston watkins": (tasks.WestonWatkinsClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS, False),
     "sgdqn": (tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, ROWS, False),
 }

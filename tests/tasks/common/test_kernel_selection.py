@@ -14,6 +14,7 @@ from structsvm.tasks import (
     HullerClassifier,
     LaRankClassifier,
     LaSVMClassifier,
+    PairwiseClassifier,
     TaxonomyClassifier,
     WestonWatkinsClassifier,
 )
@@ -27,6 +28,7 @@ KINDS = {
     "larank": (LaRankClassifier, {"random_state": 0}),
     "crammer singer": (CrammerSingerClassifier, {"random_state": 0}),
     "weston watkins": (WestonWatkinsClassifier, {}),
+    "pairwise": (PairwiseClassifier, {}),
     "lasvm": (LaSVMClassifier, {"random_state": 0}),
     "taxonomy": (TaxonomyClassifier, {"kernel": "rbf", "random_state": 0}),
 }

@@ -52,6 +52,7 @@ CASES = {
     "larank": (tasks.LaRankClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS),
     "lasvm": (tasks.LaSVMClassifier, {"gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
     "crammer singer": (tasks.CrammerSingerClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
+    "pairwise": (tasks.PairwiseClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
     "weston watkins": (tasks.WestonWatkinsClassifier, {"gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
 }
 each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -60,7 +61,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
 
 def make(case, **params):
     kind, given, *_ = case
-    seeded = {} if kind is tasks.WestonWatkinsClassifier else {"random_state": 0}
+    seeded = {} if kind in (tasks.PairwiseClassifier, tasks.WestonWatkinsClassifier) else {"random_state": 0}
     return kind(**seeded | given | params)
 
 
@@ -129,7 +130,8 @@ def test_a_warm_start_goes_on_with_the_choice(case, monkeypatch):
 
 @each
 def test_a_killed_training_resumes_with_the_choice(case, tmp_path, monkeypatch):
-    passes = {"max_iter": 4} | ({"tol": 1e-9} if "Singer" in str(case[0]) or "Watkins" in str(case[0]) else {})
+    runs_on = any(name in str(case[0]) for name in ("Singer", "Watkins", "Pairwise"))
+    passes = {"max_iter": 4} | ({"tol": 1e-9} if runs_on else {})
     whole = fit(case, **passes)
     end_pass, n = CallbackMonitor.end_pass, [0]
 
@@ -380,6 +382,23 @@ def test_the_line_says_what_was_chosen_and_how_sure_that_is():
     assert compared.text == f"loss = 'log' (held-out F1 93.2 +- 0.2, 92.0 with 'hamming'), {choice.text}"
     assert Choice.from_json(compared.to_json()) == compared
     assert Choice.from_json(choice.to_json()) == choice
+
+
+def test_each_part_of_a_sum_may_be_at_the_edge():
+    inside = [(0.1, 0.8, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.9, 0.004, 1)]
+    outside = [(0.1, 0.92, 0.003, 2), (1.0, 0.931, 0.003, 1), (10.0, 0.94, 0.004, 1)]
+    losses = {"log": (1.0, 0.931, 0.003), "hamming": (10.0, 0.94, 0.004)}
+    about = {"losses": losses, "loss": "log", "scales": dict.fromkeys(losses, 1.0), "total": (0.95, 0.003)}
+    choice = Choice(1.0, "F1", inside, 100, **about, tables={"log": inside, "hamming": outside})
+    assert choice.edges == ["C = 10 of the loss 'hamming'"] and not choice.is_at_edge
+    assert choice.columns["tables"]["hamming"].tolist() == [list(row) for row in outside]
+    assert Choice.from_json(choice.to_json()) == choice
+    assert Choice(1.0, "F1", inside, 100, **about).edges == []  # of a file that has no tables
+    forged = choice.to_json() | {"tables": {"hamming": [[0.1, np.nan, 0.0, 1]]}}
+    with pytest.raises(ValueError, match="a choice of losses"):
+        Choice.from_json(forged)
+    single = Choice(10.0, "F1", outside, 100)
+    assert single.edges == [single.text]
 
 
 @pytest.mark.parametrize(

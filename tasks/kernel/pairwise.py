@@ -1,0 +1,79 @@
+"""A kernel machine for each pair of classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Literal
+
+from structsvm.solvers.kernel.pairwise import Pairwise
+from structsvm.tasks.kernel.classifier import KernelClassifier
+
+
+class PairwiseClassifier(KernelClassifier):
+    """Support vector machines of all pairs of classes: the machines of scikit-learn's SVC, each at its optimum.
+
+    Each minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (<w, Phi(x_i)> + b))`` over the examples of its two classes. The
+    score of a class is how likely it is that all of its machines are right, as
+    `structsvm.tasks.common.kernel_machine.KernelMachine.pair_scores` has it. Training is deterministic.
+
+    Parameters
+    ----------
+    C, kernel, gamma, degree, coef0, class_weight, warm_start, n_jobs, checkpoint, checkpoint_every, probability,
+    verbose
+        As for `LaRankClassifier`. C and gamma are the same for all pairs.
+    tol, max_iter, cache_size
+        As for `structsvm.solvers.Pairwise`.
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, n_support_, n_kernel_, hit_rate_, C_, gamma_, validation_, result_, n_iter_,
+    n_features_in_
+        As for `LaRankClassifier`; `result_` is of the sum of all machines.
+    dual_coef_ : csr_array of shape (n_classes, n_SV)
+        Row k has the coefficients, >= 0, of the other classes' support vectors in their machines against class k.
+    intercept_ : ndarray of shape (n_classes, n_classes)
+        ``b[k, l]`` of the machine of k and l, whose positive values are for l; ``b[l, k] = -b[k, l]``.
+    """
+
+    _solver_class = Pairwise
+    _may_choose = True
+
+    def __init__(
+        self,
+        C: float | Literal["auto"] = "auto",
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-2,
+        max_iter: int = 10,
+        cache_size: float = 200,
+        class_weight: str | dict[Any, float] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        probability: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.probability = probability
+        self.verbose = verbose
+
+    @property
+    def intercept_(self) -> Any:
+        return self._fitted().intercept
