@@ -18,7 +18,7 @@ has decided. Otherwise the fronts of `cky_fronts.h` do, which the same bound res
 """
 
 from libc.math cimport INFINITY, NAN, isfinite
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
@@ -35,7 +35,10 @@ from structsvm.checksum import checksum
 cdef extern from "kernels.h" nogil:
     enum: CKY_OK, CKY_NO_MEMORY, CKY_CAP, CKY_STOPPED
     ctypedef struct cky_grammar:
-        int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features
+        int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories, span_features, n_spans, n_splits
+        const int32_t* first_row
+        const int32_t* shift
+        const uint32_t* length_key
         const int32_t* category
         const uint8_t* counted
         const int32_t* start_feature
@@ -60,6 +63,7 @@ cdef extern from "kernels.h" nogil:
     ctypedef struct cky_chart:
         int64_t n, m, n_nodes, n_rules, n_chains
         const int32_t* words
+        const uint32_t* keys
         const double* w
         const int32_t* gold_ptr
         const int32_t* gold_category
@@ -80,12 +84,12 @@ cdef extern from "kernels.h" nogil:
     double cky_sums_bytes(const cky_chart* h)
     int cky_sums_prepare(cky_sums* f, const cky_chart* h)
     void cky_sums_free(cky_sums* f)
-    void cky_look(cky_chart* h, const int32_t* words, int64_t n, const double* w)
+    void cky_look(cky_chart* h, const int32_t* words, const uint32_t* keys, int64_t n, const double* w)
     int64_t cky_support(const cky_chart* h, int32_t* mark, int32_t stamp, int32_t* out)
     const kernels* kernels_of(int set, int (*poll)(int64_t work) except -1 nogil)
     int cky_init(cky_chart* h, const cky_grammar* g, int64_t max_bytes)
     void cky_free(cky_chart* h)
-    int cky_prepare(cky_chart* h, const int32_t* words, int64_t n, const double* w)
+    int cky_prepare(cky_chart* h, const int32_t* words, const uint32_t* keys, int64_t n, const double* w)
     double cky_bytes(const cky_chart* h)
     double cky_weight(const double* w, int32_t feature)
     double cky_value(const cky_chart* h, int64_t i, int64_t s, int64_t j)
@@ -123,8 +127,7 @@ cdef extern from "cky_fronts.h" nogil:
     int64_t cky_root(const cky_chart* h, double* best, cky_choice* other)
     int64_t cky_derive(cky_chart* h, int64_t s, const cky_choice* forced, cky_choice* cheapest, cky_item* stack,
                        cky_node* d) except -1
-    int64_t cky_features(const cky_grammar* g, const int32_t* words, int64_t n, const cky_node* d, int64_t size,
-                         int64_t* out)
+    int64_t cky_features(const cky_grammar* g, const uint32_t* keys, const cky_node* d, int64_t size, int64_t* out)
     void cky_count(const cky_chart* h, const cky_node* d, int64_t size, int64_t* c, int64_t* p)
     void cky_chains(cky_chart* h, int64_t i, int64_t j)
     double cky_fronts_bytes(const cky_chart* h, const cky_fronts* f)
@@ -173,15 +176,15 @@ cdef class Parser:
         See `structsvm.structures.grammar`.
     n_features : int
         Number of weights.
-    span_features : int
-        Number of the first span feature, -1: there are none.
+    templates : SpanTemplates
+        Those of span features, whose weights come after the rules'.
     max_length : int
         Longest sentence, in words.
     max_bytes : int
         Largest chart.
     """
 
-    cdef readonly object tables
+    cdef readonly object tables, templates
     cdef readonly Py_ssize_t n_features, max_length
     cdef readonly int64_t max_bytes
     cdef cky_grammar grammar
@@ -192,15 +195,20 @@ cdef class Parser:
     cdef int32_t[::1] stack
     cdef int64_t[::1] features          # of two derivations
     cdef readonly object arrays
+    cdef const int32_t[::1] words       # of the sentence that was checked last
+    cdef const int32_t[::1] keys, length_key    # bits of uint32
 
-    def __init__(self, tables, Py_ssize_t n_features, int64_t span_features, Py_ssize_t max_length,
-                 int64_t max_bytes):
+    def __init__(self, tables, Py_ssize_t n_features, templates, Py_ssize_t max_length, int64_t max_bytes):
         cdef cky_grammar* g = &self.grammar
         self.tables, self.n_features, self.max_length, self.max_bytes = tables, n_features, max_length, max_bytes
-        self.arrays = tables.arrays
+        self.arrays, self.templates = tables.arrays, templates
         cdef const uint8_t[::1] counted = tables.counted
         g.n_symbols, g.n_nodes, g.n_terminals = tables.n_symbols, len(tables.nodes), len(tables.terminals)
-        g.n_categories, g.span_features = len(tables.categories), span_features
+        g.n_categories, g.span_features = len(tables.categories), len(tables.features)
+        g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
+        g.first_row, g.shift = first(templates.first_row), first(templates.shift)
+        self.length_key = templates.lengths.ravel().view(np.int32)
+        g.length_key = <const uint32_t*>first(self.length_key)
         g.counted = &counted[0]
         a = self.arrays
         g.start_feature = first(a["start_feature"])
@@ -229,13 +237,14 @@ cdef class Parser:
 
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Room for derivations of n words."""
-        cdef int64_t size = cky_most_nodes(n)
+        cdef int64_t size = cky_most_nodes(n), most
         if n > self.max_length:
             raise ValueError(f"a sentence of {n} words is longer than the cap max_length={self.max_length}")
         if self.nodes.shape[0] < NODE_WORDS * size:
             self.nodes = np.empty(NODE_WORDS * size, dtype=np.int32)
             self.stack = np.empty(3 * (size + 2), dtype=np.int32)
-            self.features = np.empty(2 * size * (6 * (self.longest_chain + 1) + 2) + 2, dtype=np.int64)
+            most = (self.grammar.n_spans + 1) * (self.longest_chain + 1) + self.grammar.n_splits + 2
+            self.features = np.empty(2 * size * most + 2, dtype=np.int64)
         return 0
 
     cdef int failed(self, int status, Py_ssize_t n, double size) except -1 nogil:
@@ -246,28 +255,40 @@ cdef class Parser:
                 f"the chart of a sentence of {n} words needs {size:.3g} bytes or more, above the cap "
                 f"max_chart_bytes={self.max_bytes}; raise it, or markovise the grammar (h=1), which has fewer symbols")
 
-    cdef int prepare(self, const int32_t* words, Py_ssize_t n, const double* w) except -1 nogil:
-        cdef int status = cky_prepare(&self.chart, words, n, w)
+    cdef int prepare(self, const int32_t* words, const uint32_t* keys, Py_ssize_t n, const double* w) except -1 nogil:
+        cdef int status = cky_prepare(&self.chart, words, keys, n, w)
         if status < 0:
             self.failed(status, n, cky_bytes(&self.chart))
         return 0
 
-    cdef double score(self, const int32_t* words, Py_ssize_t n, const cky_node* d, int64_t size,
-                      const double* w) noexcept nogil:
-        cdef int64_t k, count = cky_features(&self.grammar, words, n, d, size, &self.features[0])
+    cdef double score(self, const uint32_t* keys, const cky_node* d, int64_t size, const double* w) noexcept nogil:
+        cdef int64_t k, count = cky_features(&self.grammar, keys, d, size, &self.features[0])
         cdef double total = 0.0
         for k in range(count):
             total += w[self.features[k]]
         return total
 
     def check(self, words):
-        """Return the terminals of a sentence as int32 array, or raise ValueError."""
+        """Make a sentence the present one, or raise ValueError: its terminals, and their codes if templates need any.
+
+        Returns its length.
+        """
         words = np.ascontiguousarray(words, dtype=np.int32)
-        if words.ndim != 1 or len(words) == 0:
+        if len(words) == 0 or words.ndim > 2:
             raise ValueError("a sentence must have at least one word")
-        if not 0 <= words.min() <= words.max() < self.grammar.n_terminals:
+        rows = words[:, None] if words.ndim == 1 else words
+        if not 0 <= rows[:, 0].min() <= rows[:, 0].max() < self.grammar.n_terminals:
             raise ValueError(f"terminals must lie in 0..{self.grammar.n_terminals - 1}")
-        return words
+        if rows.shape[1] <= len(self.templates.columns):
+            raise ValueError(f"words need {len(self.templates.columns)} codes beside their terminals, got "
+                             f"{rows.shape[1] - 1}")
+        self.words = np.ascontiguousarray(rows[:, 0])
+        self.keys = self.templates.keys(rows).ravel().view(np.int32)
+        self.reserve(len(words))
+        return len(words)
+
+    cdef const uint32_t* key(self) noexcept nogil:
+        return <const uint32_t*>&self.keys[0] if self.keys.shape[0] > 0 else NULL
 
     cdef const double* weights(self, const double[::1] w) except NULL:
         if w.shape[0] != self.n_features:
@@ -279,8 +300,8 @@ cdef class Parser:
 
         Parameters
         ----------
-        words : int32 array of shape (n,)
-            Terminals.
+        words : int32 array of shape (n,) or (n, 1 + n_columns)
+            Terminals, and the codes of the templates' columns.
         w : ndarray of shape (n_features,), float64
 
         Returns
@@ -289,15 +310,13 @@ cdef class Parser:
             In preorder: symbol, begin, end, chain, rule, split.
         score : float
         """
-        cdef const int32_t[::1] checked = self.check(words)
         cdef const double* weights = self.weights(w)
-        cdef Py_ssize_t n = checked.shape[0]
+        cdef Py_ssize_t n = self.check(words)
         cdef int64_t root, size = 0
         cdef double best
         cdef cky_choice other
-        self.reserve(n)
         with nogil:
-            self.prepare(&checked[0], n, weights)
+            self.prepare(&self.words[0], self.key(), n, weights)
             KERNELS.inside(&self.chart)
             root = cky_root(&self.chart, &best, &other)
             if root >= 0:
@@ -308,11 +327,12 @@ cdef class Parser:
 
     # ---- sums over all trees -----------------------------------------------------------------------
 
-    cdef double log_sum(self, const int32_t* words, Py_ssize_t n, const double* w) except? -1.0 nogil:
+    cdef double log_sum(self, const int32_t* words, const uint32_t* keys, Py_ssize_t n,
+                        const double* w) except? -1.0 nogil:
         """Fill chart and sums; returns the log of the sum of exp(score) over all trees, -inf if there is none."""
         cdef double found
         cdef int status
-        self.prepare(words, n, w)
+        self.prepare(words, keys, n, w)
         KERNELS.inside(&self.chart)
         status = cky_sums_prepare(&self.sums, &self.chart)
         if status < 0:
@@ -322,12 +342,11 @@ cdef class Parser:
 
     def total(self, words, const double[::1] w):
         """The log of the sum of exp(score) over all trees, -inf where the grammar has none; see `parse`."""
-        cdef const int32_t[::1] checked = self.check(words)
         cdef const double* weights = self.weights(w)
+        cdef Py_ssize_t n = self.check(words)
         cdef double found
-        self.reserve(checked.shape[0])
         with nogil:
-            found = self.log_sum(&checked[0], checked.shape[0], weights)
+            found = self.log_sum(&self.words[0], self.key(), n, weights)
         return found
 
     def expect(self, words, const double[::1] w):
@@ -343,13 +362,12 @@ cdef class Parser:
             -inf where the grammar has no tree.
         psi : float64 array (n_features,)
         """
-        cdef const int32_t[::1] checked = self.check(words)
         cdef const double* weights = self.weights(w)
+        cdef Py_ssize_t n = self.check(words)
         cdef double[::1] psi = np.zeros(self.n_features)
         cdef double found
-        self.reserve(checked.shape[0])
         with nogil:
-            found = self.log_sum(&checked[0], checked.shape[0], weights)
+            found = self.log_sum(&self.words[0], self.key(), n, weights)
             if found > -INFINITY:
                 KERNELS.sums_outside(&self.chart, &self.sums, found, &psi[0])
         return found, np.asarray(psi)
@@ -357,12 +375,11 @@ cdef class Parser:
     # ---- the chart of the last sentence, for k-best search ---------------------------------------
 
     def fill(self, words, const double[::1] w):
-        """Fill the chart of a sentence, for `roots`, `chains` and `rules`. `words` and `w` must outlive their use."""
-        cdef const int32_t[::1] checked = words
+        """Fill the chart of a sentence, for `roots`, `chains` and `rules`. `w` must outlive its use."""
         cdef const double* weights = self.weights(w)
-        self.reserve(checked.shape[0])
+        cdef Py_ssize_t n = self.check(words)
         with nogil:
-            self.prepare(&checked[0], checked.shape[0], weights)
+            self.prepare(&self.words[0], self.key(), n, weights)
             KERNELS.inside(&self.chart)
 
     def cover(self, words, const double[::1] w):
@@ -464,8 +481,8 @@ cdef class TreeProblem(Problem):
     Parameters
     ----------
     oracle : CKYOracle
-    words : int32 array
-        Terminals of all sentences.
+    words : int32 array of shape (n_words, 1 + n_columns)
+        Terminals and codes of all sentences, see `Parser.parse`.
     offsets : int64 array of shape (n_samples + 1,)
         Where each sentence's words begin.
     nodes : int32 array of shape (n_nodes, 6)
@@ -490,6 +507,7 @@ cdef class TreeProblem(Problem):
     cdef readonly object oracle, words_array, nodes_array, node_offsets_array, offsets_array, twins_array
     cdef Parser parser
     cdef const int32_t[::1] words_all
+    cdef const int32_t[::1] keys_all
     cdef const int64_t[::1] offsets, node_offsets
     cdef const int32_t[::1] nodes
     cdef uint8_t[::1] twins
@@ -522,7 +540,8 @@ cdef class TreeProblem(Problem):
         self.parser = oracle.parser()
         self.words_array, self.offsets_array = words, offsets
         self.nodes_array, self.node_offsets_array = nodes, node_offsets
-        self.words_all, self.offsets, self.node_offsets = words, offsets, node_offsets
+        self.words_all, self.offsets, self.node_offsets = np.ascontiguousarray(words[:, 0]), offsets, node_offsets
+        self.keys_all = self.parser.templates.keys(words, offsets).ravel().view(np.int32)
         self.nodes = np.ascontiguousarray(nodes, dtype=np.int32).ravel()
         longest = int(np.diff(offsets).max()) if n else 1
         self.parser.reserve(longest)
@@ -556,7 +575,9 @@ cdef class TreeProblem(Problem):
             if self.loss != ZERO_ONE and not self.is_open:
                 weights = np.zeros(self.n_features)
                 for i in range(n):
-                    self.twins[i] = self.has_twin(i, weights)
+                    of_words, of_nodes = slice(*offsets[i:i + 2]), slice(*node_offsets[i:i + 2])
+                    self.twins[i] = (oracle.grammar.may_have_twin(words[of_words, 0], nodes[of_nodes])
+                                     and self.has_twin(i, weights))
         else:
             self.twins = np.array(twins, dtype=np.uint8)
         self.twins_array = np.asarray(self.twins)
@@ -580,7 +601,14 @@ cdef class TreeProblem(Problem):
 
     cdef void look(self, Py_ssize_t i, const double* w) noexcept nogil:
         """Select the symbols of a sentence."""
-        cky_look(&self.parser.chart, &self.words_all[self.offsets[i]], self.offsets[i + 1] - self.offsets[i], w)
+        cky_look(&self.parser.chart, &self.words_all[self.offsets[i]], self.keys(i),
+                 self.offsets[i + 1] - self.offsets[i], w)
+
+    cdef const uint32_t* keys(self, Py_ssize_t i) noexcept nogil:
+        """What templates see of sentence i, which has one more position than words."""
+        cdef cky_grammar* g = &self.parser.grammar
+        cdef Py_ssize_t at = (self.offsets[i] + i) * (2 * g.n_spans + g.n_splits)
+        return <const uint32_t*>&self.keys_all[at] if self.keys_all.shape[0] > 0 else NULL
 
     cdef int32_t list_features(self, int32_t* support) noexcept nogil:
         """List the features that the trees of the sentence looked at can have; returns how many there are."""
@@ -611,7 +639,7 @@ cdef class TreeProblem(Problem):
         """Fill the chart with what agrees with what is known of tree i; returns the best root, -1 if there is none."""
         cdef double best
         cdef cky_choice other
-        self.parser.prepare(&self.words_all[self.offsets[i]], self.offsets[i + 1] - self.offsets[i], w)
+        self.parser.prepare(&self.words_all[self.offsets[i]], self.keys(i), self.offsets[i + 1] - self.offsets[i], w)
         self.set_mask(i)
         KERNELS.inside(&self.parser.chart)
         return cky_root(&self.parser.chart, &best, &other)
@@ -692,7 +720,7 @@ cdef class TreeProblem(Problem):
         cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
         cdef int64_t size, k, span, spans = n * (n + 1) // 2, c, p, link, node
         cdef const cky_node* gold = self.gold(i, &size)
-        self.parser.prepare(words, n, w)
+        self.parser.prepare(words, self.keys(i), n, w)
         memset(&self.gold_ptr[0], 0, (spans + 1) * sizeof(int32_t))
         for span in range(spans):
             self.gold_node[span] = -1
@@ -718,7 +746,7 @@ cdef class TreeProblem(Problem):
                 link = g.chain_below[link]
         self.gold_ptr[spans] = <int32_t>self.g
         h.gold_ptr, h.gold_category = &self.gold_ptr[0], &self.gold_category[0]
-        self.S0 = self.parser.score(words, n, gold, size, w)
+        self.S0 = self.parser.score(h.keys, gold, size, w)
         self.size = 0
         self.n_c = self.n_p = 1
         if self.loss != ZERO_ONE:
@@ -811,7 +839,7 @@ cdef class TreeProblem(Problem):
         size = self.best_other(i, d)
         if size == 0:
             return 0
-        S = self.parser.score(h.words, h.n, d, size, w)
+        S = self.parser.score(h.keys, d, size, w)
         if self.n_p > 1:
             cky_count(h, d, size, &c, &p)
         M = S + h.a * c + h.mu * p
@@ -920,8 +948,7 @@ cdef class TreeProblem(Problem):
 
     cdef void write(self, Py_ssize_t i, Cut* cut) noexcept nogil:
         """The words of Psi(x_i, y_i) - Psi(x_i, y) for the best derivation y."""
-        cdef const int32_t* words = &self.words_all[self.offsets[i]]
-        cdef Py_ssize_t n = self.offsets[i + 1] - self.offsets[i]
+        cdef const uint32_t* keys = self.keys(i)
         cdef const cky_grammar* g = &self.parser.grammar
         cdef int64_t* features = &self.parser.features[0]
         cdef int64_t size, count, k, touched, kept = 0
@@ -929,8 +956,8 @@ cdef class TreeProblem(Problem):
         cdef double* values = &self.aligned[0]
         cdef int32_t* indices
         self.clear()
-        count = cky_features(g, words, n, gold, size, features)
-        touched = cky_features(g, words, n, <const cky_node*>&self.best[0], self.size, features + count) + count
+        count = cky_features(g, keys, gold, size, features)
+        touched = cky_features(g, keys, <const cky_node*>&self.best[0], self.size, features + count) + count
         for k in range(touched):
             self.sums[features[k]] += 1.0 if k < count else -1.0
         qsort(features, touched, sizeof(int64_t), compare)
@@ -967,14 +994,14 @@ cdef class TreeProblem(Problem):
         cdef double log_sum, S0, mean = 0.0
         cdef cky_chart* h = &self.parser.chart
         cdef cky_sums* f = &self.parser.sums
-        log_sum = self.parser.log_sum(words, n, w)
+        log_sum = self.parser.log_sum(words, self.keys(i), n, w)
         if size == 0:
             self.set_mask(i)
             KERNELS.sums_inside(h, f, &S0)
             if S0 == -INFINITY:
                 self.disagrees(i)
         else:
-            S0 = self.parser.score(words, n, gold, size, w)
+            S0 = self.parser.score(h.keys, gold, size, w)
         loss[0] = log_sum - S0 if isfinite(log_sum) and isfinite(S0) else NAN
         if loss[0] < 0.0:
             loss[0] = 0.0
@@ -992,7 +1019,7 @@ cdef class TreeProblem(Problem):
             KERNELS.sums_inside(h, f, &log_sum)
         KERNELS.sums_outside(h, f, log_sum, &self.sums[0])
         if size > 0:
-            count = cky_features(&self.parser.grammar, words, n, gold, size, &self.parser.features[0])
+            count = cky_features(&self.parser.grammar, h.keys, gold, size, &self.parser.features[0])
             for k in range(count):
                 self.sums[self.parser.features[k]] -= 1.0
         for k in range(self.n_moments[i]):
@@ -1038,7 +1065,7 @@ cdef class TreeProblem(Problem):
     def fingerprint(self):
         known = [] if self.known is None else [self.known.masks, self.known.rows]
         return checksum([np.array([<int>self.loss]), self.words_array, self.offsets_array, self.whole_nodes(),
-                         *self.parser.arrays.values(), *known])
+                         *self.parser.arrays.values(), *known, *self.parser.templates.arrays])
 
     def structure_fingerprint(self):
         return checksum([np.array([<int>LOSSES[self.oracle.loss_name]])])

@@ -13,8 +13,9 @@ from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.kbest import derivations, fragments
 from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
-from structsvm.structures.grammar import N_LENGTHS, N_TABLES, Grammar, category_of
+from structsvm.structures.grammar import Grammar, category_of
 from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
+from structsvm.structures.spans import PLAIN, SpanTemplates
 from structsvm.structures.trees import Tree
 
 
@@ -37,9 +38,15 @@ class CKYOracle(Oracle):
         both: ``1 - F1 = 1 - 2 c / (g + p)``, ``g + p - 2 c``, or 1 for any other tree. A different tree with the same
         spans (other labels that are not counted, a chain in another order) counts as having one span more. "log": as
         "zero_one" where a loss is asked for, but for training by `structsvm.solvers.ConditionalLikelihood`.
-    span_features : bool, default=False
-        Whether nodes also have weights for their spans: per category the first and the last word, the words before
-        and after, the length, and the first word of the second child of a binary (or binarised) rule.
+    span_features : bool or sequence of str, default=False
+        Whether nodes also have weights for their spans, per category: templates of what they see, see
+        `structsvm.structures.spans`. True: the first and the last word, the words before and after, the length, and the
+        first word of the second child of a binary (or binarised) rule.
+    columns : sequence of str
+        What templates see of a word beside its terminal. Words are then a `structsvm.structures.spans.Token` each.
+    span_bits : int, default=16
+        Rows of weights for what templates see, ``2**span_bits``; but for "length" and for terminals alone, which have
+        rows of their own.
     max_length : int, default=400
         Maximum length of a sentence, in words.
     max_chart_bytes : int, default=2**31
@@ -48,8 +55,8 @@ class CKYOracle(Oracle):
     Attributes
     ----------
     n_features : int
-        ``len(grammar.features)`` (rules and, if there are several, start symbols), and with `span_features`
-        (5 (T + 1) + 9) K more, for T terminals and K categories.
+        ``len(grammar.features)`` (rules and, if there are several, start symbols), and K more per row of span features,
+        for K categories: with ``span_features=True`` there are 5 (T + 1) + 9 rows, for T terminals.
 
     Notes
     -----
@@ -70,7 +77,9 @@ class CKYOracle(Oracle):
         grammar: Grammar | str,
         *,
         loss: str = "f1",
-        span_features: bool = False,
+        span_features: bool | Sequence[str] = False,
+        columns: Sequence[str] = (),
+        span_bits: int = 16,
         max_length: int = 400,
         max_chart_bytes: int = 2**31,
     ) -> None:
@@ -79,23 +88,45 @@ class CKYOracle(Oracle):
             raise ValueError(f"The 'grammar' parameter of CKYOracle must be a Grammar or text. Got {grammar!r:.80}.")
         for name, value, allowed in (
             ("loss", loss, Options(*LOSSES)),
+            ("span_bits", span_bits, Interval(Integral, 1, 24, closed="both")),
             ("max_length", max_length, Interval(Integral, 1, 2**31 - 1, closed="both")),
             ("max_chart_bytes", max_chart_bytes, Interval(Integral, 1, 2**63 - 1, closed="both")),
         ):
             if not allowed.accepts(value):
                 raise ValueError(f"The {name!r} parameter of CKYOracle must be {allowed}. Got {value!r} instead.")
         self.loss_name, self.span_features = loss, bool(span_features)
+        texts = (PLAIN if span_features else ()) if isinstance(span_features, bool) else span_features
+        self.templates = SpanTemplates(texts, columns, int(span_bits), len(self.grammar.terminals))
         self.max_length, self.max_chart_bytes = int(max_length), int(max_chart_bytes)
-        n_rules, n_categories = len(self.grammar.features), len(self.grammar.categories)
-        n_spans = n_categories * (N_TABLES * (len(self.grammar.terminals) + 1) + N_LENGTHS)
-        self.n_features = n_rules + (n_spans if self.span_features else 0)
+        n_rules, n_spans = len(self.grammar.features), self.templates.n_rows * len(self.grammar.categories)
+        self.n_features = n_rules + n_spans
         if self.n_features >= 2**31:
             raise ValueError(f"{n_rules} rules and {n_spans} span features are more than 2**31 weights")
 
     def parser(self) -> Parser:
         """A new parser with its own chart, for one thread."""
-        first = len(self.grammar.features) if self.span_features else -1
-        return Parser(self.grammar, self.n_features, first, self.max_length, self.max_chart_bytes)
+        return Parser(self.grammar, self.n_features, self.templates, self.max_length, self.max_chart_bytes)
+
+    def words(self, x: Sequence[str]) -> NDArray[np.int32] | None:
+        """Terminals and codes (n, 1 + n_columns) of a sentence; None if the grammar does not have one of its terminals.
+
+        Raises
+        ------
+        ValueError
+            For a word without the codes that templates need.
+        """
+        numbers = self.grammar.sentence(x)
+        return None if numbers is None else self._coded(x, numbers)
+
+    def _coded(self, x: Sequence[str], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        columns = self.templates.columns
+        if not columns:
+            return numbers[:, None]
+        codes = [getattr(word, "codes", ()) for word in x]
+        short = next((word for word, code in zip(x, codes, strict=True) if len(code) != len(columns)), None)
+        if short is not None:
+            raise ValueError(f"the word {short!r:.80} has no codes of the columns {', '.join(columns)}")
+        return np.column_stack([numbers, np.array(codes, dtype=np.int32)])
 
     def bind(
         self,
@@ -121,17 +152,23 @@ class CKYOracle(Oracle):
                     raise ValueError(f"{len(sentence)} words are more than the cap max_length={self.max_length}")
             except ValueError as error:
                 raise ValueError(f"tree {i}: {error}") from None
-            words.append(sentence)
+            words.append(self._coded(tree.leaves(), sentence))
             rows.append(derivation)
         if X is not None:
             if len(X) != len(words):
                 raise ValueError(f"X has {len(X)} sentences, Y has {len(words)} trees")
             for i, (x, sentence) in enumerate(zip(X, words, strict=True)):
-                if list(x) != [self.grammar.terminals[t] for t in sentence]:
+                if list(x) != [self.grammar.terminals[t] for t in sentence[:, 0]]:
                     raise ValueError(f"tree {i} does not have the words of the sentence")
         known = KnownTrees.of(self.grammar, partial)
         return TreeProblem(
-            self, *_joined(words, (0,)), *_joined(rows, (0, 6)), None, known, rescaling=rescaling, penalty=penalty
+            self,
+            *_joined(words, (0, 1 + len(self.templates.columns))),
+            *_joined(rows, (0, 6)),
+            None,
+            known,
+            rescaling=rescaling,
+            penalty=penalty,
         )
 
     def _partial(self, tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -161,9 +198,11 @@ class CKYOracle(Oracle):
 
     def joint_feature(self, x: Sequence[str], y: Tree) -> NDArray[np.float64]:
         words, rows = self.grammar.encode(y)
-        grammar, T = self.grammar, len(self.grammar.terminals)
-        arrays, n = grammar.arrays, len(words)
+        grammar, K = self.grammar, len(self.grammar.categories)
+        keys = self.templates.keys(self._coded(y.leaves(), words))
+        arrays = grammar.arrays
         psi = np.zeros(self.n_features)
+        spans = psi[len(grammar.features) :].reshape(-1, K)
         start = arrays["start_feature"][grammar.node_number[y.label]]
         psi[start] += start >= 0
         for symbol, i, j, chain, rule, split in rows.tolist():
@@ -175,18 +214,11 @@ class CKYOracle(Oracle):
             if rule >= 0:
                 feature = arrays["lexical_feature" if split < 0 else "rule_feature"][rule]
                 psi[feature] += feature >= 0
-            if not self.span_features:
-                continue
-            tables = psi[len(grammar.features) :]
-            by_word = tables[: -len(grammar.categories) * N_LENGTHS].reshape(N_TABLES, -1, T + 1)
-            by_length = tables[-len(grammar.categories) * N_LENGTHS :].reshape(-1, N_LENGTHS)
-            around = (words[i], words[j - 1], words[i - 1] if i else T, words[j] if j < n else T)
-            for label in labels:
-                category = grammar.categories.index(category_of(label))
-                by_word[np.arange(4), category, around] += 1.0
-                by_length[category, np.searchsorted([2, 3, 4, 5, 7, 10, 15, 20], j - i, side="right")] += 1.0
-            if split >= 0 and labels:
-                by_word[4, grammar.categories.index(category_of(labels[-1])), words[split]] += 1.0
+            categories = [grammar.categories.index(category_of(label)) for label in labels]
+            for category in categories:
+                np.add.at(spans[:, category], self.templates.rows(keys, i, j), 1.0)
+            if split >= 0 and categories:
+                np.add.at(spans[:, categories[-1]], self.templates.split_rows(keys, split), 1.0)
         return psi
 
     def loss(self, y_true: Tree, y: Tree) -> float:
@@ -220,7 +252,7 @@ class CKYOracle(Oracle):
         return self.grammar.decode(rows, x)
 
     def expect(self, x: Sequence[str], w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
-        numbers = self.grammar.sentence(x)
+        numbers = self.words(x)
         log_sum, psi = self.parser().expect(numbers, self.check_weights(w)) if numbers is not None else (-np.inf, None)
         if psi is None or log_sum == -np.inf:
             raise NoParseError(f"the grammar has no tree for the sentence {' '.join(x)!r:.200}")
@@ -228,7 +260,7 @@ class CKYOracle(Oracle):
 
     def log_sum(self, x: Sequence[str], w: ArrayLike, *, parser: Parser | None = None) -> float:
         """The log of the sum of exp(score) over all trees of a sentence, -inf if the grammar has none."""
-        numbers = self.grammar.sentence(x)
+        numbers = self.words(x)
         return -np.inf if numbers is None else (parser or self.parser()).total(numbers, self.check_weights(w))
 
     # ---- parsing --------------------------------------------------------------------------------
@@ -240,7 +272,7 @@ class CKYOracle(Oracle):
 
         `words` replace the terminals in the tree, words or trees; default: the terminals.
         """
-        numbers = self.grammar.sentence(x)
+        numbers = self.words(x)
         if numbers is None:
             return None
         found = (parser or self.parser()).parse(numbers, self.check_weights(w))
@@ -252,7 +284,7 @@ class CKYOracle(Oracle):
         """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
-        numbers, weights = self.grammar.sentence(x), self.check_weights(w).copy()
+        numbers, weights = self.words(x), self.check_weights(w).copy()
         if numbers is None:
             return iter(())
         ranked = islice(derivations(self.parser(), numbers, weights), None if k is None else int(k))
@@ -270,7 +302,7 @@ class CKYOracle(Oracle):
         found: list[Tree | str] = []
         for is_known, run in groupby(range(len(words)), lambda k: x[k] in self.grammar.terminal_number):
             part = list(run)
-            numbers = self.grammar.sentence([x[k] for k in part]) if is_known else None
+            numbers = self.words([x[k] for k in part]) if is_known else None
             alone = [words[k] for k in part]
             if numbers is not None:
                 alone = [self.grammar.decode(rows, alone) for rows in fragments(parser, numbers, weights)]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from structsvm.oracles._cky import Parser
 
@@ -126,15 +126,17 @@ class _Search:
         return np.array(rows, dtype=np.int32)
 
 
-def derivations(parser: Parser, words: ArrayLike, w: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.int32], float]]:
+def derivations(
+    parser: Parser, words: NDArray[np.int32], w: NDArray[np.float64]
+) -> Iterator[tuple[NDArray[np.int32], float]]:
     """Yield ``(nodes, score)`` of a sentence's derivations, best first; see `Parser.parse`.
 
     The iterator uses the parser's chart: do not parse anything else before its end.
     """
-    words = parser.check(words)
     parser.fill(words, w)
-    search = _Search(parser, len(words))
-    roots = [((_FINAL, symbol, 0, len(words)), worth) for symbol, worth in parser.roots()]
+    n = len(words)
+    search = _Search(parser, n)
+    roots = [((_FINAL, symbol, 0, n), worth) for symbol, worth in parser.roots()]
     ranks = [0] * len(roots)
     while True:
         best = None
@@ -150,9 +152,8 @@ def derivations(parser: Parser, words: ArrayLike, w: NDArray[np.float64]) -> Ite
         ranks[k] += 1
 
 
-def fragments(parser: Parser, words: ArrayLike, w: NDArray[np.float64]) -> list[NDArray[np.int32]]:
+def fragments(parser: Parser, words: NDArray[np.int32], w: NDArray[np.float64]) -> list[NDArray[np.int32]]:
     """The derivations of the fewest constituents that stand side by side over a sentence, and of these the best."""
-    words = parser.check(words)
     cover = parser.cover(words, w)
     search, found = _Search(parser, len(words)), []
     for symbol, i, j in cover:

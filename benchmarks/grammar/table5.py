@@ -11,6 +11,7 @@ from grammar.data import model_of, scores_of, treebank
 from structsvm import CuttingPlane, FrankWolfe, LaRank
 from structsvm.metrics import bracket_scores
 from structsvm.progress import Monitor
+from structsvm.structures.spans import PLAIN
 
 C, EPSILON, SEED = 1.0, 0.01, 0
 COLUMNS = {
@@ -146,7 +147,7 @@ def methods(length):
         (f"SVM2 F1, margin{few}", {}, CuttingPlane(C, **quadratic)),
         (f"LaRank F1, margin{few}", {}, LaRank(C, **linear)),
         (f"Frank-Wolfe F1, margin{few}", {}, FrankWolfe(C, **linear)),
-        (f"LaRank F1, h=1, span features, C=0.1{few}", {"h": 1, "span_features": True}, LaRank(0.1, **linear)),
+        (f"LaRank F1, h=1, span features, C=0.1{few}", {"h": 1, "span_features": PLAIN}, LaRank(0.1, **linear)),
     ]
 
 

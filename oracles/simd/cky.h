@@ -40,16 +40,17 @@
 
 enum { CKY_OK = 0, CKY_NO_MEMORY = -1, CKY_CAP = -2, CKY_STOPPED = -3 };   /* the last: see stop.h */
 
-/* Span features of a node A over words i .. j-1, a table (category, terminal) each; `length` has its own width. */
-enum { CKY_FIRST, CKY_LAST, CKY_BEFORE, CKY_AFTER, CKY_SPLIT, CKY_TABLES };
-enum { CKY_LENGTHS = 9 };
-
 enum { CKY_BLOCK = 4 };
 typedef double cky_block __attribute__((vector_size(8 * CKY_BLOCK), may_alias));
+typedef double cky_loose __attribute__((vector_size(8 * CKY_BLOCK), may_alias, aligned(8)));    /* anywhere in memory */
 
 typedef struct {
     int64_t n_symbols, n_nodes, n_terminals, n_rules, n_chains, n_categories;
-    int64_t span_features;      /* where their weights begin, or -1 */
+    /* span features, see structsvm/structures/spans.py: templates of spans and of splits, a row of weights by category
+     * for each of their values */
+    int64_t span_features, n_spans, n_splits;       /* where their weights begin; numbers of templates */
+    const int32_t *first_row, *shift;               /* (n_spans + n_splits) */
+    const uint32_t *length_key;                     /* (9, n_spans) */
     const int32_t *category;    /* (n_nodes) what losses compare and span features see */
     const uint8_t *counted;     /* (n_nodes) whether losses look at it */
     const int32_t *start_feature;   /* (n_nodes); -1: weight 0, -2: no start symbol */
@@ -85,6 +86,7 @@ typedef struct {
     /* the sentence, and its gold nodes as categories by span (gold_ptr NULL: none) */
     int64_t n;
     const int32_t *words;           /* terminal numbers */
+    const uint32_t *keys;           /* (n + 1, 2 n_spans + n_splits) what templates see at each position */
     const int32_t *gold_ptr, *gold_category;
     double a, mu;
     const int32_t *mask;            /* by span a row of `allowed`, -1: anything; NULL: anything over any span */
@@ -107,7 +109,7 @@ typedef struct {
     cky_edge *edge;
     int64_t *edge_ptr;              /* (n, n_left, 2) first edge and end of (k, B), -1: not listed yet */
     int64_t n_edges;
-    double *v, *e, *c;              /* scratch: of nodes, nodes, chains */
+    double *v, *e, *c, *own;        /* scratch: of nodes, nodes, chains, categories */
 } cky_chart;
 
 static inline int64_t cky_span(int64_t i, int64_t j) { return j * (j - 1) / 2 + i; }
@@ -155,35 +157,42 @@ static inline double cky_weight(const double *w, int32_t feature) { return featu
 
 /* ---- span features -------------------------------------------------------------------------- */
 
-static inline int64_t cky_table(const cky_grammar *g, int table, int64_t category, int64_t terminal) {
-    return g->span_features + (table * g->n_categories + category) * (g->n_terminals + 1) + terminal;
+static inline const uint32_t *cky_keys(const cky_grammar *g, const uint32_t *keys, int64_t at) {
+    return keys + at * (2 * g->n_spans + g->n_splits);
 }
 
-/* Lengths 1, 2, 3, 4, 5-6, 7-9, 10-14, 15-19, 20 and more. */
-static inline int64_t cky_length_feature(const cky_grammar *g, int64_t category, int64_t length) {
-    int64_t bin = length < 5 ? length - 1 : length < 7 ? 4 : length < 10 ? 5 : length < 15 ? 6 : length < 20 ? 7 : 8;
-    return cky_table(g, CKY_TABLES, 0, 0) + category * CKY_LENGTHS + bin;
+/* Classes of lengths: 1, 2, 3, 4, 5-6, 7-9, 10-14, 15-19, 20 and more. */
+static inline int64_t cky_length(int64_t n) {
+    return n < 5 ? n - 1 : n < 7 ? 4 : n < 10 ? 5 : n < 15 ? 6 : n < 20 ? 7 : 8;
 }
 
-/* The span features of a node over (i, j), five of them; the number n_terminals stands for "no word there". */
-static inline void cky_span_features(const cky_grammar *g, const int32_t *words, int64_t n, int64_t category,
-                                     int64_t i, int64_t j, int64_t *out) {
-    out[0] = cky_table(g, CKY_FIRST, category, words[i]);
-    out[1] = cky_table(g, CKY_LAST, category, words[j - 1]);
-    out[2] = cky_table(g, CKY_BEFORE, category, i > 0 ? words[i - 1] : g->n_terminals);
-    out[3] = cky_table(g, CKY_AFTER, category, j < n ? words[j] : g->n_terminals);
-    out[4] = cky_length_feature(g, category, j - i);
+/* Where the weights of a template's row begin. */
+static inline int64_t cky_row(const cky_grammar *g, int64_t t, uint32_t key) {
+    return g->span_features + g->n_categories * (g->first_row[t] + (int64_t)(key >> g->shift[t]));
+}
+static inline int64_t cky_span_row(const cky_grammar *g, const uint32_t *keys, int64_t t, int64_t i, int64_t j) {
+    uint32_t key = cky_keys(g, keys, i)[t] + cky_keys(g, keys, j)[g->n_spans + t];
+    return cky_row(g, t, key + g->length_key[cky_length(j - i) * g->n_spans + t]);
+}
+static inline int64_t cky_split_row(const cky_grammar *g, const uint32_t *keys, int64_t t, int64_t k) {
+    return cky_row(g, g->n_spans + t, cky_keys(g, keys, k)[2 * g->n_spans + t]);
+}
+
+/* to += from, of all categories. */
+static inline void cky_add(double *to, const double *from, int64_t n) {
+    int64_t c = 0;
+    for (; c + CKY_BLOCK <= n; c += CKY_BLOCK) *(cky_loose *)(to + c) += *(const cky_loose *)(from + c);
+    for (; c < n; c++) to[c] += from[c];
 }
 
 /* e: what each node is worth by itself over (i, j). */
-static void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
+static __attribute__((noinline)) void cky_nodes(const cky_chart *h, int64_t i, int64_t j, double *e) {
     const cky_grammar *g = h->g;
+    memset(h->own, 0, g->n_categories * sizeof(double));
+    for (int64_t t = 0; t < g->n_spans; t++) cky_add(h->own, h->w + cky_span_row(g, h->keys, t, i, j), g->n_categories);
     for (int64_t s = 0; s < h->n_nodes; s++) {
-        int64_t node = h->symbol[s], f[5];
-        e[s] = g->counted[node] ? h->mu : 0.0;
-        if (g->span_features < 0) continue;
-        cky_span_features(g, h->words, h->n, g->category[node], i, j, f);
-        e[s] += h->w[f[0]] + h->w[f[1]] + h->w[f[2]] + h->w[f[3]] + h->w[f[4]];
+        int64_t node = h->symbol[s];
+        e[s] = h->own[g->category[node]] + (g->counted[node] ? h->mu : 0.0);
     }
     if (h->gold_ptr == NULL || h->a == 0.0) return;
     for (int64_t k = h->gold_ptr[cky_span(i, j)]; k < h->gold_ptr[cky_span(i, j) + 1]; k++)
@@ -199,7 +208,7 @@ static void cky_free(cky_chart *h) {
     void *all[] = {h->local, h->symbol, h->left, h->left_ptr, h->rule_right, h->rule_parent, h->rule,
                    h->rule_weight, h->way_ptr, h->way,
                    h->chain, h->chain_below, h->chain_top, h->chain_bottom, h->chain_weight,
-                   h->value, h->base, h->split, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c};
+                   h->value, h->base, h->split, h->lo, h->row, h->edge, h->edge_ptr, h->v, h->e, h->c, h->own};
     for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) free(all[k]);
 }
 
@@ -216,7 +225,7 @@ static int cky_init(cky_chart *h, const cky_grammar *g, int64_t max_bytes) {
     NEW(rule_weight, g->n_rules); NEW(way_ptr, g->n_symbols + 1); NEW(way, g->n_rules);
     NEW(chain, g->n_chains); NEW(chain_below, g->n_chains); NEW(chain_top, g->n_chains);
     NEW(chain_bottom, g->n_chains); NEW(chain_weight, g->n_chains);
-    NEW(v, g->n_nodes); NEW(e, g->n_nodes); NEW(c, g->n_chains);
+    NEW(v, g->n_nodes); NEW(e, g->n_nodes); NEW(c, g->n_chains); NEW(own, g->n_categories);
 #undef NEW
     return ok ? CKY_OK : CKY_NO_MEMORY;
 }
@@ -341,8 +350,9 @@ static void cky_select(cky_chart *h) {
 }
 
 /* Make the chart ready for a sentence: which symbols, which rules, and room. */
-static int cky_prepare(cky_chart *h, const int32_t *words, int64_t n, const double *w) {
+static int cky_prepare(cky_chart *h, const int32_t *words, const uint32_t *keys, int64_t n, const double *w) {
     h->words = words;
+    h->keys = keys;
     h->n = n;
     h->w = w;
     h->gold_ptr = NULL;
@@ -363,11 +373,13 @@ static int cky_prepare(cky_chart *h, const int32_t *words, int64_t n, const doub
         cky_room(&h->edge_ptr, &h->room_edge_ptr, 16 * (size_t)n * h->n_left) < 0)
         return CKY_NO_MEMORY;
     h->hi = h->lo + n * h->m;
-    if (g->span_features >= 0) {
-        if (cky_room(&h->split, &h->room_split, 8 * (size_t)g->n_categories * n) < 0) return CKY_NO_MEMORY;
-        for (int64_t category = 0; category < g->n_categories; category++)
-            for (int64_t k = 0; k < n; k++)
-                h->split[category * n + k] = w[cky_table(g, CKY_SPLIT, category, words[k])];
+    if (g->n_splits > 0) {
+        size_t bytes = 8 * (size_t)g->n_categories * n;
+        if (cky_room(&h->split, &h->room_split, bytes) < 0) return CKY_NO_MEMORY;
+        memset(h->split, 0, bytes);
+        for (int64_t k = 1; k < n; k++)
+            for (int64_t t = 0; t < g->n_splits; t++)
+                cky_add(h->split + k * g->n_categories, w + cky_split_row(g, keys, t, k), g->n_categories);
     }
     return CKY_OK;
 }
@@ -382,7 +394,7 @@ static inline double cky_start(const cky_chart *h, int64_t s) {
 
 /* The score of split k under parent s (local). */
 static inline double cky_split(const cky_chart *h, int64_t s, int64_t k) {
-    return h->g->span_features < 0 || s >= h->n_nodes ? 0.0 : h->split[h->g->category[h->symbol[s]] * h->n + k];
+    return h->g->n_splits == 0 || s >= h->n_nodes ? 0.0 : h->split[k * h->g->n_categories + h->g->category[h->symbol[s]]];
 }
 
 /* ---- ways to begin ---------------------------------------------------------------------------

@@ -57,30 +57,34 @@ static inline int64_t cky_new_feature(int64_t feature, int32_t *mark, int32_t st
  * holds no `stamp` before. */
 static int64_t cky_support(const cky_chart *h, int32_t *mark, int32_t stamp, int32_t *out) {
     const cky_grammar *g = h->g;
-    int64_t size = 0, f[5];
+    int64_t size = 0;
 #define NEW(feature) size = cky_new_feature(feature, mark, stamp, out, size)
     for (int64_t s = 0; s < h->n_nodes; s++) NEW(g->start_feature[h->symbol[s]]);
     for (int64_t r = 0; r < h->n_rules; r++) NEW(g->rule_feature[h->rule[r]]);
     for (int64_t r = 0; r < h->n_chains; r++) NEW(g->chain_feature[h->chain[r]]);
     for (int64_t t = 0; t < h->n; t++)
         for (int64_t k = g->lexical_ptr[h->words[t]]; k < g->lexical_ptr[h->words[t] + 1]; k++) NEW(g->lexical_feature[k]);
-    if (g->span_features < 0) return size;
-    for (int64_t s = 0; s < h->n_nodes; s++) {
-        int64_t category = g->category[h->symbol[s]];
-        for (int64_t t = 0; t < h->n; t++) {
-            cky_span_features(g, h->words, h->n, category, t, t + 1, f);
-            for (int64_t k = 0; k < 4; k++) NEW(f[k]);
-            NEW(cky_table(g, CKY_SPLIT, category, h->words[t]));
-            NEW(cky_length_feature(g, category, t + 1));
-        }
+    /* All nodes of the sentence have a weight in a row, or none has. */
+#define ROW(expression)                                                                            \
+    {                                                                                              \
+        int64_t row = (expression);                                                                \
+        if (h->n_nodes > 0 && mark[row + g->category[h->symbol[0]]] != stamp)                      \
+            for (int64_t s = 0; s < h->n_nodes; s++) NEW((int32_t)row + g->category[h->symbol[s]]); \
     }
+    for (int64_t i = 0; i < h->n; i++)
+        for (int64_t j = i + 1; j <= h->n; j++)
+            for (int64_t t = 0; t < g->n_spans; t++) ROW(cky_span_row(g, h->keys, t, i, j))
+    for (int64_t k = 1; k < h->n; k++)
+        for (int64_t t = 0; t < g->n_splits; t++) ROW(cky_split_row(g, h->keys, t, k))
+#undef ROW
 #undef NEW
     return size;
 }
 
 /* Which symbols and rules a sentence has, without room for a chart. */
-static void cky_look(cky_chart *h, const int32_t *words, int64_t n, const double *w) {
+static void cky_look(cky_chart *h, const int32_t *words, const uint32_t *keys, int64_t n, const double *w) {
     h->words = words;
+    h->keys = keys;
     h->n = n;
     h->w = w;
     h->n_nodes = 0;
@@ -232,19 +236,18 @@ static int64_t cky_sums_give(const cky_chart *h, cky_sums *f, int64_t i, int64_t
             if (part == 0.0) continue;
             total += part;
             if (feature >= 0) psi[feature] += part;
-            if (g->span_features >= 0 && A < h->n_nodes)
-                psi[cky_table(g, CKY_SPLIT, g->category[h->symbol[A]], h->words[k])] += part;
+            if (A < h->n_nodes)
+                for (int64_t t = 0; t < g->n_splits; t++)
+                    psi[cky_split_row(g, h->keys, t, k) + g->category[h->symbol[A]]] += part;
         }
         f->chance[at] += total;
     }
     return count;
 }
 
-static void cky_expected_span(const cky_chart *h, int64_t s, int64_t i, int64_t k, double chance, double *psi) {
-    int64_t found[5];
-    if (h->g->span_features < 0) return;
-    cky_span_features(h->g, h->words, h->n, h->g->category[h->symbol[s]], i, k, found);
-    for (int t = 0; t < 5; t++) psi[found[t]] += chance;
+static __attribute__((noinline)) void cky_expected_span(const cky_chart *h, int64_t s, int64_t i, int64_t k, double chance, double *psi) {
+    const cky_grammar *g = h->g;
+    for (int64_t t = 0; t < g->n_spans; t++) psi[cky_span_row(g, h->keys, t, i, k) + g->category[h->symbol[s]]] += chance;
 }
 
 /* The reverse of cky_sums_close: from the chances of nodes over (i, k) to those of their chains and bases. */

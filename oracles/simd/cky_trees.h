@@ -152,16 +152,17 @@ static int64_t cky_derive(cky_chart *h, int64_t s, const cky_choice *forced, cky
 
 /* ---- what a derivation is made of ----------------------------------------------------------- */
 
+static __attribute__((noinline)) int64_t cky_node_features(const cky_grammar *g, const uint32_t *keys, const cky_node *d,
+                                                           int64_t node, int64_t *out, int64_t count) {
+    for (int64_t t = 0; t < g->n_spans; t++) out[count++] = cky_span_row(g, keys, t, d->i, d->j) + g->category[node];
+    return count;
+}
+
 /* Add the features of a derivation to `out`, one entry an occurrence; returns how many there are. */
-static int64_t cky_features(const cky_grammar *g, const int32_t *words, int64_t n, const cky_node *d, int64_t size,
-                            int64_t *out) {
+static int64_t cky_features(const cky_grammar *g, const uint32_t *keys, const cky_node *d, int64_t size, int64_t *out) {
     int64_t count = 0;
     if (g->start_feature[d[0].symbol] >= 0) out[count++] = g->start_feature[d[0].symbol];
-#define SPAN(node)                                                                                 \
-    if (g->span_features >= 0) {                                                                   \
-        cky_span_features(g, words, n, g->category[node], d[k].i, d[k].j, out + count);            \
-        count += 5;                                                                                \
-    }
+#define SPAN(node) count = cky_node_features(g, keys, d + k, node, out, count);
     for (int64_t k = 0; k < size; k++) {
         int64_t bottom = cky_bottom(g, d + k);
         int32_t feature = -1;
@@ -173,8 +174,9 @@ static int64_t cky_features(const cky_grammar *g, const int32_t *words, int64_t 
         if (d[k].rule < 0) continue;
         feature = d[k].split < 0 ? g->lexical_feature[d[k].rule] : g->rule_feature[d[k].rule];
         if (feature >= 0) out[count++] = feature;
-        if (d[k].split >= 0 && bottom < g->n_nodes && g->span_features >= 0)
-            out[count++] = cky_table(g, CKY_SPLIT, g->category[bottom], words[d[k].split]);
+        if (d[k].split >= 0 && bottom < g->n_nodes)
+            for (int64_t t = 0; t < g->n_splits; t++)
+                out[count++] = cky_split_row(g, keys, t, d[k].split) + g->category[bottom];
     }
 #undef SPAN
     return count;

@@ -145,7 +145,7 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @flag("--probability", "Fit what predict --confidence needs, on trees held out.")
 @choice("--rescaling", "margin", "slack")
 @choice("--penalty", "linear", "quadratic")
-@choice("--terminals", "tags", "words")
+@choice("--terminals", "tags", "words", "both")
 @count("--min-count", 2, "Words: rarer ones are classes.")
 @click.option("--h", "h", type=Order(), default=1, show_default=True, help="Horizontal Markovisation, or exact rules.")
 @count("--v", 1, "Vertical Markovisation.")
@@ -153,6 +153,11 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     "--span-features/--no-span-features",
     default=None,
     help="Weights for first and last words, length, split.  [default: with them, but for pcfg]",
+)
+@click.option(
+    "--span-bits",
+    type=click.IntRange(1, 24),
+    help="Rows of their weights, a power of two.  [default: by the trees' words]",
 )
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
 @click.option("--max-unary", type=click.IntRange(0), help="Longest chain of unary rules.  [default: the trees']")

@@ -33,8 +33,6 @@ MAX_RULES = 1_000_000
 MAX_CHAINS = 100_000
 MAX_CHAIN_SYMBOLS = 1_000_000  # in all chains together
 MAX_END_SYMBOLS = 10_000_000  # in the keys of all intermediates together, which are quadratic in a rule's length
-# Span features: tables (category, terminal) and lengths, as in cky.h.
-N_TABLES, N_LENGTHS = 5, 9
 
 
 @dataclass(frozen=True)
@@ -249,7 +247,7 @@ class Grammar:
         self.h, self.max_unary, self.uncounted = h, max_unary, tuple(uncounted)
         symbols = [symbol for rule in self.rules for symbol in (rule.lhs, *rule.rhs)]
         self.nodes = list(dict.fromkeys(symbol for symbol in symbols if isinstance(symbol, str)))
-        self.terminals = list(dict.fromkeys(symbol.name for symbol in symbols if isinstance(symbol, Terminal)))
+        self.terminals = list(dict.fromkeys(str(symbol.name) for symbol in symbols if isinstance(symbol, Terminal)))
         self.categories = list(dict.fromkeys(map(category_of, self.nodes)))
         sides = {rule.lhs for rule in self.rules}
         missing = [symbol for symbol in self.start if symbol not in sides]
@@ -283,6 +281,42 @@ class Grammar:
     def counted(self) -> NDArray[np.uint8]:
         """By node: whether losses count it."""
         return np.array([category_of(name) not in self.uncounted for name in self.nodes], dtype=np.uint8)
+
+    @cached_property
+    def _ambiguous(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """By node and then by chain, and by terminal: whether other labels may stand there that losses do not tell."""
+        below = {symbol for rule in self.rules for symbol in rule.rhs}
+        root = self.start[0] if len(self.start) == 1 and self.start[0] not in below else None
+        above = {rule.lhs for rule in self.rules if len(rule.rhs) > 1 or isinstance(rule.rhs[0], str)}
+        is_counted = dict(zip(self.nodes, self.counted.tolist(), strict=True))
+        tags = {name for name in self.nodes if not is_counted[name] and name not in above}
+        every: list[tuple[str, ...]] = [*((name,) for name in self.nodes), *self.chains]
+        keys = [
+            (labels[0] == root, *sorted(category_of(name) for name in labels if is_counted[name])) for labels in every
+        ]
+        many = Counter(key for key, labels in zip(keys, every, strict=True) if labels[0] not in tags)
+        # Nodes that are not counted, but for the root and for tags, may stand anywhere.
+        anywhere = any(not is_counted[name] and name != root and name not in tags for name in self.nodes)
+        of_nodes = [
+            anywhere or (labels[0] not in tags and many[key] > 1) for key, labels in zip(keys, every, strict=True)
+        ]
+        uncounted = Counter(t for node, t in self.lexical if self.nodes[node] in tags)
+        bare = {
+            symbol.name
+            for rule in self.rules
+            if len(rule.rhs) > 1
+            for symbol in rule.rhs
+            if not isinstance(symbol, str)
+        }
+        of_words = [uncounted[t] > (name not in bare) for t, name in enumerate(self.terminals)]
+        return np.array(of_nodes, dtype=bool), np.array(of_words, dtype=bool)
+
+    def may_have_twin(self, words: NDArray[np.int32], rows: NDArray[np.int32]) -> bool:
+        """Whether another tree may have just the counted nodes of a derivation: seen without a chart, which decides."""
+        of_nodes, of_words = self._ambiguous
+        symbols, chains = rows[:, 0], rows[:, 3]
+        at = np.where(chains >= 0, len(self.nodes) + chains, symbols)[(chains >= 0) | (symbols < len(self.nodes))]
+        return bool(of_nodes[at].any() or of_words[words].any())
 
     @property
     def longest_chain(self) -> int:

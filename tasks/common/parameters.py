@@ -71,7 +71,7 @@ def check_settled(parameters: Iterable[tuple[str, Any, Any]]) -> None:
 
 def check_unchanged(params: Any, model: Any, settled: Iterable[str]) -> None:
     """Raise ValueError for the first of the settled parameters that a model was trained with otherwise."""
-    check_settled((name, getattr(params, name), model.params[name]) for name in settled)
+    check_settled((name, getattr(params, name), model.params.get(name)) for name in settled)
 
 
 def is_same(a: Any, b: Any) -> bool:

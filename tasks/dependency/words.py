@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.features.word_codes import code, shape
 from structsvm.structures.dependencies import DependencyTree, Word
 
 # What templates can see of a word: the form in lower case, the lemma, the tags (XPOS: where there is none, UPOS), the
@@ -19,24 +19,6 @@ COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "prefix", "suffix", "shape"
 NOTHING = "_"
 FIELDS = frozenset(Word._fields)
 KEPT = 1 << 16  # strings whose codes are kept at hand
-LONGEST_SHAPE = 6
-
-
-def code(text: str) -> int:
-    """The code of a string, from 2 up: the same in every process."""
-    return (crc32(text.encode("utf-8", "surrogatepass")) & 0x3FFFFFFF) + 2
-
-
-def shape(form: str) -> str:
-    """The kinds of a word's letters, runs of one kind as one: ``Xx-d`` of *Boeing-747*."""
-    found: list[str] = []
-    for letter in form:
-        kind = "X" if letter.isupper() else "x" if letter.isalpha() else "d" if letter.isdigit() else letter
-        if not found or found[-1] != kind:
-            found.append(kind)
-            if len(found) == LONGEST_SHAPE:
-                break
-    return "".join(found)
 
 
 @lru_cache(KEPT)

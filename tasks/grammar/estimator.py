@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -21,6 +22,7 @@ from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
 from structsvm.tasks.grammar.model import PCFG, GrammarModel, check_whole, is_nothing, prepare, trees_of
 from structsvm.tasks.grammar.parameters import make_grammar_solver
+from structsvm.tasks.grammar.terminals import KINDS
 
 
 class GrammarParser(StructureEstimator):
@@ -44,8 +46,9 @@ class GrammarParser(StructureEstimator):
         out. Sums over all trees take several times as long as parsing.
     rescaling : {"margin", "slack"}, default="margin"
     penalty : {"linear", "quadratic"}, default="linear"
-    terminals : {"tags", "words"}, default="tags"
-        What sentences are made of: part-of-speech tags, as in the paper, or words.
+    terminals : {"tags", "words", "both"}, default="tags"
+        What sentences are made of: part-of-speech tags, as in the paper; words; or pairs (word, tag), whose tags the
+        grammar has and whose words span features see as well.
     min_count : int, default=2
         For words: rarer ones are known by a class (capitals, digits, suffix) only, as unknown ones are. With 1 there
         are no classes, and no tree for a sentence with an unknown word.
@@ -53,9 +56,12 @@ class GrammarParser(StructureEstimator):
         Horizontal Markovisation; None: exactly the rules of the treebank.
     v : int, default=1
         Vertical Markovisation: labels know their v - 1 nearest ancestors.
-    span_features : bool, optional
-        Whether nodes have weights for their first and last words, those around them, their length and their split.
-        None: yes, but for "pcfg".
+    span_features : bool, str or sequence of str, optional
+        Whether nodes have weights for their spans; or templates of what they see, one a line, see
+        `structsvm.structures.spans`. Columns: terminal, and but for tags word, prefix, end1 to end4, shape. True: those
+        of `structsvm.tasks.grammar.templates`. None: as True, but for "pcfg".
+    span_bits : int, optional
+        Span features are hashed to ``2**span_bits`` rows of weights. None: by the number of words, up to 16.
     max_unary : int, optional
         Longest chain of unary rules; None: as long as in the training trees.
     clean : bool, default=True
@@ -120,7 +126,8 @@ class GrammarParser(StructureEstimator):
         min_count: int = 2,
         h: int | None = 1,
         v: int = 1,
-        span_features: bool | None = None,
+        span_features: bool | str | Sequence[str] | None = None,
+        span_bits: int | None = None,
         max_unary: int | None = None,
         clean: bool = True,
         on_no_parse: str = "fragments",
@@ -147,6 +154,7 @@ class GrammarParser(StructureEstimator):
         self.h = h
         self.v = v
         self.span_features = span_features
+        self.span_bits = span_bits
         self.max_unary = max_unary
         self.clean = clean
         self.on_no_parse = on_no_parse
@@ -170,11 +178,12 @@ class GrammarParser(StructureEstimator):
         "probability": FLAG,
         "rescaling": Options("margin", "slack"),
         "penalty": Options("linear", "quadratic"),
-        "terminals": Options("tags", "words"),
+        "terminals": Options(*KINDS),
         "min_count": Interval(Integral, 1),
         "h": (Interval(Integral, 0), Options(None)),
         "v": Interval(Integral, 1),
-        "span_features": (FLAG, Options(None)),
+        "span_features": (FLAG, Options(None), Kind((str, list, tuple), "a str or a list of str")),
+        "span_bits": (Interval(Integral, 1, 24, closed="both"), Options(None)),
         "max_unary": (Interval(Integral, 0), Options(None)),
         "clean": FLAG,
         "on_no_parse": Options("fragments", "flat", "raise"),

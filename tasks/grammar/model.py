@@ -31,13 +31,17 @@ from structsvm.structures.trees import (
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import check_unchanged, described
-from structsvm.tasks.common.selection import Held, first_scale
-from structsvm.tasks.grammar.parameters import SETTLED
+from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.grammar.parameters import SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
-from structsvm.tasks.grammar.terminals import UNKNOWN, Terminals
+from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
+# Trees that C is chosen on; beyond them it hardly depends on their number.
+MOST_FOR_C = 500
+# Without span_bits: so many rows per word of the training trees, in powers of two.
+ROWS_PER_WORD, SPAN_BITS = 0, (8, 16)
 
 # A rule as ids: nonterminals from 0 up, terminals from -1 down.
 RULES = {
@@ -107,6 +111,12 @@ class GrammarModel(CalibratedStructures):
                 AdviceWarning,
             )
         return [i for i in range(len(data)) if i not in why]
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        if len(data) > MOST_FOR_C:
+            some = np.sort(np.random.default_rng(0).permutation(len(data))[:MOST_FOR_C])
+            data, sample_weight = [data[i] for i in some], None if sample_weight is None else sample_weight[some]
+        return Search(self, data, sample_weight, solver)
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         return [data[i] for i in train], [data[i] for i in test]
@@ -266,11 +276,16 @@ class GrammarModel(CalibratedStructures):
             for rule in grammar.rules
         ]
         header = {
-            "terminals": {"kind": self.terminals.kind, "known": sorted(self.terminals.known)},
+            "terminals": {
+                "kind": self.terminals.kind,
+                "known": sorted(self.terminals.known),
+                "endings": list(self.terminals.endings),
+            },
             "v": self.v,
             "grammar": described(grammar, "nodes", "terminals", "h", "max_unary")
             | {"start": list(grammar.start), "uncounted": sorted(grammar.uncounted)},
-            "oracle": described(oracle, "loss", "span_features", "max_length", "max_chart_bytes"),
+            "oracle": described(oracle, "loss", "max_length", "max_chart_bytes"),
+            "spans": described(oracle.templates, "bits") | {"templates": list(oracle.templates.texts)},
         }
         return header, {
             "weights": self.weights,
@@ -284,13 +299,36 @@ class GrammarModel(CalibratedStructures):
         rules = _rules_from_arrays(stored_names(stored, "nodes"), stored_names(stored, "terminals"), arrays)
         settings = {"h": stored["h"], "max_unary": stored["max_unary"]}
         settings |= {name: stored_names(stored, name) for name in ("start", "uncounted")}
-        oracle = CKYOracle(Grammar(rules, **settings), **header["oracle"])
-        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
+        grammar = Grammar(rules, **settings)
         kind = header["terminals"]["kind"]
-        if kind not in ("tags", "words"):
+        if kind not in KINDS:
             raise ValueError(f"terminals of a kind that this version does not know, {kind!r:.80}")
-        terminals = Terminals(kind, stored_names(header["terminals"], "known"))
+        names = {
+            name: stored_names(header["terminals"], name)
+            for name in ("known", "endings")
+            if name in header["terminals"]
+        }
+        terminals = Terminals(kind, **names)
+        spans = header.get("spans")
+        if spans is None:  # of version 0.1.0
+            oracle = CKYOracle(grammar, **header["oracle"])
+        else:
+            templates, bits = stored_names(spans, "templates"), stored_count(spans, "bits", 1, 24)
+            oracle = CKYOracle(
+                grammar, span_features=templates, columns=terminals.columns, span_bits=bits, **header["oracle"]
+            )
+        weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
+        if spans is None and oracle.span_features:
+            weights = by_rows(weights, grammar)
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
+
+
+def by_rows(weights: Any, grammar: Any) -> Any:
+    """Weights of version 0.1.0, whose span features stood by category, then by value."""
+    n_rules, K, T = len(grammar.features), len(grammar.categories), len(grammar.terminals)
+    tables = weights[n_rules : n_rules + 5 * K * (T + 1)].reshape(5, K, T + 1).transpose(0, 2, 1)
+    lengths = weights[n_rules + tables.size :].reshape(K, -1).T
+    return np.concatenate([weights[:n_rules], tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
 
 
 def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:
@@ -368,7 +406,15 @@ def trees_of(X: Any, y: Any, params: Any) -> Any:
             _check_tokens(sentence, tree.tokens(), params.terminals)
         except ValueError as error:
             raise ValueError(f"sentence {i}: {error}") from None
+    if params.terminals == "both":
+        return [_tagged_as(sentence, tree) for sentence, tree in zip(X, trees, strict=True)]
     return trees
+
+
+def _tagged_as(sentence: Any, tree: Any) -> Any:
+    """The tree with the tags of the sentence."""
+    tags = (tag for _, tag in sentence)
+    return tree.map(lambda node, made: Tree(next(tags) if node.is_preterminal else node.label, made))
 
 
 def _check_tokens(sentence: Any, tokens: Any, kind: Any) -> None:
@@ -377,8 +423,10 @@ def _check_tokens(sentence: Any, tokens: Any, kind: Any) -> None:
     for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
         given = token if isinstance(token, (tuple, list)) else (token,)
         wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)
-        if len(given) == 2 and tag in (None, UNKNOWN_LABEL, STRETCH):
-            wanted = (word, given[1])  # a tag that the tree does not tell
+        if len(given) == 2 and (kind == "both" or tag in (None, UNKNOWN_LABEL, STRETCH)):
+            wanted = (word, given[1])  # a tag that the tree does not tell, or that is the sentence's own
+        elif kind == "both":
+            raise ValueError(f"its token {k} is {token!r:.80}; with terminals='both' it must be a pair (word, tag)")
         if [escaped(str(part)) for part in given] != [escaped(str(part)) for part in wanted]:
             raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
 
@@ -439,10 +487,15 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         max_unary=longest if params.max_unary is None else params.max_unary,
         uncounted=EVALB_DELETED,
     )
+    n_words = sum(len(tree.leaves()) for tree in encoded)
     oracle = CKYOracle(
         grammar,
         loss=params.loss,
-        span_features=params.solver != PCFG if params.span_features is None else params.span_features,
+        span_features=make_templates(params, terminals.kind),
+        columns=terminals.columns,
+        span_bits=min(max(math.ceil(math.log2(n_words)) + ROWS_PER_WORD, SPAN_BITS[0]), SPAN_BITS[1])
+        if params.span_bits is None
+        else params.span_bits,
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,
     )

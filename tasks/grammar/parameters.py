@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from structsvm.solvers import ConditionalLikelihood, FrankWolfe, Perceptron, Solver
+from structsvm.solvers import ConditionalLikelihood, FrankWolfe, LaRank, Perceptron, Solver
 from structsvm.tasks.common.solver import check_alone, make_solver
+from structsvm.tasks.grammar.templates import default_templates, lines
 
 DEFAULT_C = 1.0
+# Passes of LaRank where nothing says how many: later ones raise the dual, and hardly F1.
+PASSES = 4
 # What grammar and loss depend on, beside the trees.
-SETTLED = ("terminals", "min_count", "h", "v", "max_unary", "span_features", "loss", "max_length", "max_chart_bytes")
+SETTLED = (
+    *("terminals", "min_count", "h", "v", "max_unary", "span_features", "span_bits", "loss", "max_length"),
+    "max_chart_bytes",
+)
 
 
 def make_grammar_solver(params: Any) -> Any:
@@ -23,6 +29,8 @@ def make_grammar_solver(params: Any) -> Any:
     if params.smoothing:
         raise ValueError("The 'smoothing' parameter is only for solver='pcfg'; large-margin weights have none")
     solver = make_solver(params, DEFAULT_C)
+    if params.solver == "larank" and isinstance(solver, LaRank) and solver.max_iter is None and solver.tol is None:
+        solver.set_params(max_iter=PASSES)
     if isinstance(solver, ConditionalLikelihood) and (params.rescaling, params.penalty) != ("margin", "linear"):
         raise ValueError("'rescaling' and 'penalty' have no meaning with loss='log', which has no margin")
     wanted = {"rescaling": params.rescaling, "penalty": params.penalty}
@@ -38,3 +46,12 @@ def make_grammar_solver(params: Any) -> Any:
         raise ValueError("penalty='quadratic' is not for solver='frank_wolfe', which needs a linear one")
     known = solver.get_params()
     return solver.set_params(**{name: value for name, value in wanted.items() if name in known})
+
+
+def make_templates(params: Any, kind: str) -> tuple[str, ...]:
+    """The templates of span features that parameters ask for."""
+    own = params.span_features
+    if own is None or isinstance(own, bool):
+        wanted = params.solver != "pcfg" if own is None else own
+        return default_templates(kind) if wanted else ()
+    return lines(own) if isinstance(own, str) else tuple(own)

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 
+from structsvm.features.word_codes import code, shape
+from structsvm.structures.spans import Token
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree, escaped
 
 UNKNOWN = "<unk>"  # the class of all rare words: for those whose own class was never seen
+KINDS = ("tags", "words", "both")
+# What templates of span features see of a word: the form in lower case, its first three letters, its last one to four,
+# and its shape. With terminals="tags" they see its tag alone, which is the column "terminal".
+COLUMNS = ("word", "prefix", "end1", "end2", "end3", "end4", "shape")
 
-_SUFFIXES = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "s")
+# Endings of the classes of rare words: those of at least so many of the rare words of the training trees.
+LONGEST_ENDING, LEAST_WITH_ENDING = 4, 20
+# Those of models of version 0.1.0, which were trained with them.
+ENGLISH = ("ing", "ed", "tion", "ion", "er", "est", "ly", "ity", "able", "al", "s")
 
 
-def word_class(word: Any) -> Any:
-    """The class of a rare word: capitals, digits, hyphen and suffix, ``<unk-Cap-s>``."""
+@lru_cache(1 << 16)
+def codes_of(word: str) -> tuple[int, ...]:
+    """The codes of a word's columns."""
+    lower = word.lower()
+    return tuple(map(code, (lower, lower[:3], *(lower[-k:] for k in range(1, 5)), shape(word))))
+
+
+def word_class(word: Any, endings: Any) -> Any:
+    """The class of a rare word: capitals, digits, hyphen and the longest of the endings, ``<unk-Cap-s>``."""
     if re.fullmatch(r"[+-]?[\d.,:/]*\d[\d.,:/]*", word):
         return "<unk-number>"
     marks = []
@@ -24,8 +41,21 @@ def word_class(word: Any) -> Any:
         marks.append("digit")
     if "-" in word:
         marks.append("dash")
-    suffix = next((end for end in _SUFFIXES if word.lower().endswith(end) and len(word) > len(end) + 2), None)
-    return "-".join(["<unk", *marks, *([suffix] if suffix else [])]) + ">"
+    lower = word.lower()
+    ending = next((end for end in endings if lower.endswith(end) and len(word) > len(end) + 2), None)
+    return "-".join(["<unk", *marks, *([ending] if ending else [])]) + ">"
+
+
+def common_endings(words: Any) -> tuple[str, ...]:
+    """The endings that many of the words have, the longest first."""
+    counts = Counter(
+        word[-k:].lower()
+        for word in words
+        for k in range(1, LONGEST_ENDING + 1)
+        if len(word) > k + 2 and word.isalpha()
+    )
+    found = (ending for ending, count in counts.items() if count >= LEAST_WITH_ENDING)
+    return tuple(sorted(found, key=lambda ending: (-len(ending), ending)))
 
 
 class Terminals:
@@ -33,27 +63,41 @@ class Terminals:
 
     Parameters
     ----------
-    kind : {"tags", "words"}
+    kind : {"tags", "words", "both"}
+        "both": tags, with words for templates to see.
     known : collection of str
         The words that are terminals themselves; for tags not used.
+    endings : sequence of str
+        Those that tell classes of rare words.
     """
 
-    def __init__(self, kind: Any, known: Any = ()) -> None:
-        self.kind, self.known = kind, frozenset(known)
+    def __init__(self, kind: Any, known: Any = (), endings: Any = ENGLISH) -> None:
+        self.kind, self.known, self.endings = kind, frozenset(known), tuple(endings)
 
     @classmethod
     def of_trees(cls, kind: Any, trees: Any, min_count: Any) -> Any:
         """Words seen `min_count` times or more are known."""
-        if kind == "tags":
+        if kind != "words":
             return cls(kind)
         counts = Counter(escaped(word) for tree in trees for word in tree.leaves())
-        return cls(kind, (word for word, count in counts.items() if count >= min_count))
+        rare = [word for word, count in counts.items() if count < min_count]
+        return cls(kind, (word for word, count in counts.items() if count >= min_count), common_endings(rare))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What templates see of a word beside its terminal."""
+        return () if self.kind == "tags" else COLUMNS
 
     def of_word(self, word: Any, grammar: Any = None) -> Any:
         """The terminal of a word; where there is a grammar, UNKNOWN for a class that is not in it."""
         word = escaped(word)  # trees that were read have brackets in that form
-        terminal = word if word in self.known else word_class(word)
-        return terminal if grammar is None or terminal in grammar.terminal_number else UNKNOWN
+        terminal = word if word in self.known else word_class(word, self.endings)
+        known = grammar is None or terminal in grammar.terminal_number
+        return Token(terminal if known else UNKNOWN, codes_of(word))
+
+    def of_pair(self, word: Any, tag: Any) -> Any:
+        """The terminal of a word and its tag, a tag."""
+        return tag if self.kind == "tags" else Token(tag, codes_of(escaped(word)))
 
     def of_tree(self, tree: Any, grammar: Any = None) -> Any:
         """The tree whose words are the grammar's terminals; ValueError for a word without the tag that is needed."""
@@ -68,7 +112,11 @@ class Terminals:
                 raise ValueError(f"the word {word!r} has no tag of its own; use terminals='words'")
         if tree.is_preterminal:
             raise ValueError(f"the tree is only a tag and its word, {tree!s:.80}")
-        return tree.map(lambda node, children: node.label if node.is_preterminal else Tree(node.label, children))
+        return tree.map(
+            lambda node, children: (
+                self.of_pair(node.children[0], node.label) if node.is_preterminal else Tree(node.label, children)
+            )
+        )
 
     def of_sentence(self, tokens: Any, grammar: Any) -> tuple[Any, Any]:
         """``(terminals, words)`` of a sentence, a list of tags or words or of (word, tag).
@@ -80,11 +128,13 @@ class Terminals:
             pair = isinstance(token, (tuple, list))
             if not (isinstance(token, str) or (pair and len(token) == 2 and all(isinstance(x, str) for x in token))):
                 raise ValueError(f"a token must be a str or a pair (word, tag), got {token!r:.80}")
+            if self.kind == "both" and not pair:
+                raise ValueError(f"with terminals='both' a token must be a pair (word, tag), got {token!r:.80}")
             word, tag = token if pair else (token, token)
-            if self.kind == "tags":
-                terminals.append(tag)
-                words.append(Tree(tag, (word,)))
-            else:
+            if self.kind == "words":
                 terminals.append(self.of_word(word, grammar))
                 words.append(word)
+            else:
+                terminals.append(self.of_pair(word, tag))
+                words.append(Tree(tag, (word,)))
         return terminals, words

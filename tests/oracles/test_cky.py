@@ -100,6 +100,35 @@ def test_twins_among_many_trees(seed):
                 check_most_violated(case, w, rescaling, penalty)
 
 
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_twins_are_found(seed):
+    for case in (Trees(seed, loss="hamming"), Twins(seed, 2, (2, 50), loss="hamming")):
+        problem = case.oracle.bind(None, case.Y)
+        for i, (trees, true) in enumerate(zip(case.forests, case.true, strict=True)):
+            spans = [case.oracle.counted_spans(case.tree(tree)) for tree in trees]
+            assert problem.twins_array[i] == (spans.count(spans[true]) > 1)
+
+
+def test_few_trees_are_searched_for_twins():
+    # Tags that are not counted stand over words alone; TOP stands at the root alone.
+    rules = (
+        "TOP -> S | NP\nS -> NP VP P\nNP -> 'a' | NP NP\nVP -> 'b' | S\nP -> '.' | 'c'\nNP -> 'c'\nQ -> 'c'\nS -> VP Q"
+    )
+    grammar = Grammar(rules, "TOP", uncounted=("TOP", "P", "Q"))
+
+    def may(text):
+        words, rows = grammar.encode(parse_tree(text))
+        return grammar.may_have_twin(words, rows)
+
+    assert not may("(TOP (S (NP a) (VP b) (P .)))")
+    assert may("(TOP (S (NP a) (VP b) (P c)))")  # or Q
+    assert not may("(TOP (S (NP (NP a) (NP a)) (VP (S (NP a) (VP b) (P .))) (P .)))")
+    other = Grammar(rules + "\nNP -> VP\nVP -> NP", "TOP", uncounted=("TOP", "P", "Q"))
+    words, rows = other.encode(parse_tree("(TOP (S (NP (VP b)) (VP b) (P .)))"))
+    assert other.may_have_twin(words, rows)  # VP over NP
+
+
 @pytest.mark.parametrize("n", range(1, 8))
 def test_catalan_numbers(n):
     oracle = CKYOracle("S -> S S | 'a'")

@@ -37,8 +37,9 @@ from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.structures.grammar import Grammar
+from structsvm.structures.spans import Token
 from structsvm.structures.taxonomy import Taxonomy
-from structsvm.structures.trees import parse_tree
+from structsvm.structures.trees import Tree, parse_tree
 
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 
@@ -398,7 +399,7 @@ class Trees(Case):
     def span_feature(self, x, tree):
         """Rule counts and span features, as the class documents them."""
         T, K = len(self.grammar.terminals), len(self.grammar.categories)
-        tables, lengths = np.zeros((5, K, T + 1)), np.zeros((K, 9))
+        tables, lengths = np.zeros((5, T + 1, K)), np.zeros((9, K))
         words = [self.grammar.terminals.index(word) for word in x]
 
         def visit(node, i):
@@ -407,17 +408,17 @@ class Trees(Case):
             for child in children:
                 ends.append(ends[-1] + (1 if isinstance(child, str) else visit(child, ends[-1])))
             k, j = self.grammar.categories.index(label), ends[-1]
-            tables[0, k, words[i]] += 1
-            tables[1, k, words[j - 1]] += 1
-            tables[2, k, words[i - 1] if i else T] += 1
-            tables[3, k, words[j] if j < len(words) else T] += 1
-            lengths[k, sum(j - i >= bound for bound in (2, 3, 4, 5, 7, 10, 15, 20))] += 1
+            tables[0, words[i], k] += 1
+            tables[1, words[j - 1], k] += 1
+            tables[2, words[i - 1] if i else T, k] += 1
+            tables[3, words[j] if j < len(words) else T, k] += 1
+            lengths[sum(j - i >= bound for bound in (2, 3, 4, 5, 7, 10, 15, 20)), k] += 1
             if len(children) > 1:
-                tables[4, k, words[ends[1]]] += 1
+                tables[4, words[ends[1]], k] += 1
             return j - i
 
         visit(tree, 0)
-        return np.concatenate([self.feature(tree), tables.ravel(), lengths.ravel()])
+        return np.concatenate([self.feature(tree), tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
 
     def other_inputs(self):
         return None  # the words are the trees'
@@ -433,6 +434,35 @@ class Trees(Case):
             loss = np.array([self.reference.loss(trees[k], tree, self.oracle.loss_name) for tree in trees])
             found.append(Space([self.tree(tree) for tree in trees], psi, loss, k))
         return found
+
+
+class TemplateTrees(Trees):
+    """Trees whose words have codes that templates of span features see; `tests/structures/test_spans.py` has what."""
+
+    TEMPLATES = ("first.terminal", "length", "first-1.form last.form", "last+1.shape", "split-1.form split.terminal")
+    COLUMNS = ("form", "shape")
+
+    def __init__(self, seed, n_sentences=2, **options):
+        own = {"span_features": self.TEMPLATES, "columns": self.COLUMNS, "span_bits": 5}
+        super().__init__(seed, n_sentences, **own | options)
+        self.X = [self.coded(x) for x in self.X]
+
+    @staticmethod
+    def coded(words):
+        """Words with codes by their place."""
+        return [Token(word, (ord(word[-1]) % 3, k % 4)) for k, word in enumerate(words)]
+
+    def tree(self, tree):
+        tree = super().tree(tree)
+        words = iter(self.coded(tree.leaves()))
+
+        def spelt(node):
+            return Tree(node.label, [next(words) if isinstance(c, str) else spelt(c) for c in node.children])
+
+        return spelt(tree)
+
+    def joint_feature(self, x, tree):
+        return self.oracle.joint_feature(x, self.tree(tree))
 
 
 # --- alignments -----------------------------------------------------------------------------------
@@ -867,6 +897,7 @@ STRUCTURES = {
     "trees, Hamming": lambda seed: Trees(seed, loss="hamming"),
     "trees, F1": lambda seed: Trees(seed, loss="f1"),
     "trees, span features": lambda seed: Trees(seed, n_sentences=2, span_features=True),
+    "trees, templates": TemplateTrees,
     **{f"alignments, {mode}, {gaps}": partial(some_pairs, mode=mode, gaps=gaps) for mode, gaps in ALIGNMENTS},
     "alignments, zero-one": lambda seed: some_pairs(seed, *ALIGNMENTS[seed % 6], loss="zero_one"),
     "alignments, decoys": lambda seed: Decoys(seed, *ALIGNMENTS[seed % 6], n=2),

@@ -23,7 +23,7 @@ from structsvm.structures.grammar import Rule, Terminal, parse_rules
 from structsvm.structures.trees import parse_tree, read_trees, write_trees
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.pcfg import pcfg_weights
-from structsvm.tasks.grammar.terminals import word_class
+from structsvm.tasks.grammar.terminals import ENGLISH, Terminals, common_endings, word_class
 
 pytestmark = pytest.mark.filterwarnings("ignore:the grammar has no tree for:structsvm.AdviceWarning")
 
@@ -336,6 +336,62 @@ def test_markovisation_and_span_features(options):
     assert f1(parser) > 0.6
 
 
+def test_templates():
+    few = GrammarParser(
+        C=0.1, max_iter=3, span_features="first.terminal  last.terminal # a pair\n\nlength", span_bits=4
+    )
+    few.fit(TRAIN[:40])
+    templates = few.model_.oracle.templates
+    assert templates.texts == ("first.terminal last.terminal", "length") and templates.n_rows == 9 + 2**4
+    assert len(few.coef_) == len(few.model_.oracle.grammar.features) + 25 * len(few.model_.oracle.grammar.categories)
+    with pytest.raises(ValueError, match=r"template 'first.word': no column 'word'; there are terminal$"):
+        clone(few).set_params(span_features=["first.word"]).fit(TRAIN[:5])
+    with pytest.raises(ValueError, match="The 'span_features' parameter of GrammarParser must be"):
+        clone(few).set_params(span_features=3).fit(TRAIN[:5])
+    with pytest.raises(ValueError, match="trained with another 'span_bits'"):
+        clone(few).set_params(warm_start=True).fit(TRAIN[:5]).set_params(span_bits=5).fit(TRAIN[:5])
+
+
+# The tag does not tell whether "on x" belongs to the noun; the word does.
+CHAIRS = [
+    f"(S (NP (PRP I)) (VP (VBD saw) (NP (NP (DT a) (NN {noun})) (PP (IN on) (NP (NN {last}))))))"
+    for noun in ("man", "cat", "dog")
+    for last in ("legs", "feet")
+] + [
+    f"(S (NP (PRP I)) (VP (VBD saw) (NP (DT a) (NN {noun})) (PP (IN on) (NP (NN {last})))))"
+    for noun in ("man", "cat", "dog")
+    for last in ("monday", "sunday")
+]
+
+
+def test_words_beside_tags(tmp_path):
+    by_tags = GrammarParser(C=1.0, max_iter=10, random_state=0).fit(CHAIRS)
+    both = clone(by_tags).set_params(terminals="both").fit(CHAIRS)
+    assert both.score(CHAIRS) == 1.0 > by_tags.score(CHAIRS)
+    sentence = parse_tree(CHAIRS[-1].replace("man", "hen")).tokens()
+    assert "(VP (VBD saw) (NP (DT a)" in str(both.predict([sentence])[0])
+    for bad in ([tag for _, tag in sentence], ["I", *sentence[1:]]):
+        with pytest.raises(ValueError, match=r"sentence 0: with terminals='both' a token must be a pair \(word, tag\)"):
+            both.predict([bad])
+    path = tmp_path / "both.model"
+    both.save(path)
+    loaded = structsvm.load(path)
+    assert loaded.predict([sentence]) == both.predict([sentence]) and loaded.score(CHAIRS) == 1.0
+    assert loaded.model_.oracle.templates.texts == both.model_.oracle.templates.texts
+
+
+def test_tags_of_sentences_may_be_others_than_those_of_their_trees():
+    trees = [parse_tree(text) for text in CHAIRS]
+    wrong = [[(word, "XX" if word == "saw" else tag) for word, tag in tree.tokens()] for tree in trees]
+    parser = GrammarParser(C=1.0, terminals="both", max_iter=5, random_state=0).fit(wrong, trees)
+    assert parser.predict(wrong)[0].tokens() == wrong[0]
+    assert parser.score(wrong, trees) > 0.9
+    with pytest.raises(ValueError, match="sentence 0: its token 0 is 'I'; with terminals='both' it must be a pair"):
+        parser.fit([tree.leaves() for tree in trees], trees)
+    with pytest.raises(ValueError, match=r"sentence 1: its token 2 is \('the', 'DT'\), and its tree has"):
+        parser.fit([wrong[0], [*wrong[1][:2], ("the", "DT"), *wrong[1][3:]]], trees[:2])
+
+
 def test_start_symbols():
     trees = [*(f"(S (NN a{k}))" for k in range(3)), "(FRAG (NN b))"]
     generative = GrammarParser(solver="pcfg").fit(trees)
@@ -433,7 +489,21 @@ def test_word_classes():
         "B-52s": "<unk-Cap-digit-dash-s>",
         "x": "<unk>",
     }
-    assert {word: word_class(word) for word in words} == words
+    assert {word: word_class(word, ENGLISH) for word in words} == words
+
+
+def test_endings_are_learnt():
+    rare = [f"{chr(97 + k % 26)}x{'aeiou'[k % 5]}{end}" for k in range(30) for end in ("heit", "\u03c9\u03bd")]
+    found = common_endings([*rare, *(f"{k}%" for k in range(40))])
+    assert found[:2] == ("heit", "eit") and "\u03c9\u03bd" in found and "%" not in found
+    assert (
+        word_class("Freiheit", found) == "<unk-Cap-heit>"
+        and word_class("\u03bb\u03cc\u03b3\u03c9\u03bd", found) == "<unk-\u03c9\u03bd>"
+    )
+    trees = [parse_tree(f"(S (NN {word}))") for word in rare]
+    terminals = Terminals.of_trees("words", trees, 2)
+    assert terminals.endings == found and terminals.of_word("Klugheit") == "<unk-Cap-heit>"
+    assert GrammarParser(terminals="words", C=1.0, max_iter=1).fit(trees).model_.terminals.endings == found
 
 
 # ---- bad input -----------------------------------------------------------------------------------

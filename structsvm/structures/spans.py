@@ -1,0 +1,223 @@
+"""Templates of the features of spans, as text: what the weights of a node see of the words in its span and around it.
+
+A template is one line of text, such as ``first-1.tag first.tag length``: parts side by side, conjoined.
+
+======================  ========================================================================================
+part                    sees
+======================  ========================================================================================
+``first.COLUMN``        that column of the span's first word; ``first-1.COLUMN``, ``first+1.COLUMN`` of words beside it
+``last.COLUMN``         the same of the span's last word
+``length``              the number of words: 1, 2, 3, 4, 5 to 6, 7 to 9, 10 to 14, 15 to 19, more
+``split.COLUMN``        of a node's second child (of a rule made binary: all but the first) the first word; the word
+                        before it is ``split-1``. A template of splits has no other parts.
+======================  ========================================================================================
+
+A template's value selects a row of weights, one per category. ``length`` alone, and one part of the column "terminal",
+have a row per value; all other values are hashed into the rows that all templates share. Row numbers are sums,
+
+    row(t, i, j) = first_row[t] + ((begin[i, t] + end[j, t] + length[j - i, t]) mod 2^32 >> shift[t]),
+
+so that what stands at i and at j is computed once per position.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+TERMINAL = "terminal"
+LENGTHS = (2, 3, 4, 5, 7, 10, 15, 20)  # where the next class of lengths begins, as in cky.h
+MOST_TEMPLATES = 256
+_PART = re.compile(r"(first|last|split)([+-][1-9])?\.(\w+)")
+_SIDES = ("first", "last", "split")
+
+# The features of a grammar's own terminals: exact, and of as many rows as there are terminals.
+PLAIN = ("first.terminal", "last.terminal", "first-1.terminal", "last+1.terminal", "split.terminal", "length")
+
+
+class _Part(NamedTuple):
+    side: str
+    offset: int
+    column: int
+
+
+class Template(NamedTuple):
+    """What one template sees."""
+
+    parts: tuple[_Part, ...]
+    length: bool
+
+    @property
+    def is_split(self) -> bool:
+        return bool(self.parts) and self.parts[0].side == "split"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it has a row per value."""
+        return not self.parts or (len(self.parts) == 1 and self.parts[0].column == 0 and not self.length)
+
+
+class SpanTemplates:
+    """Templates of a grammar's span features.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    columns : sequence of str
+        What a word has beside its terminal; "terminal" itself is always there.
+    bits : int
+        Rows for hashed values: ``2**bits``, none if no template needs them. At least 1.
+    n_terminals : int
+
+    Attributes
+    ----------
+    n_spans, n_splits : int
+        Numbers of templates of spans and of splits.
+    n_rows : int
+    first_row, shift : int32 arrays of shape (n_spans + n_splits,)
+    lengths : uint32 array of shape (9, n_spans)
+
+    Raises
+    ------
+    ValueError
+        For a part that is none, or a column that is not there; the message has the template.
+    """
+
+    def __init__(self, texts: Sequence[str], columns: Sequence[str] = (), bits: int = 1, n_terminals: int = 0) -> None:
+        self.texts, self.columns = tuple(dict.fromkeys(" ".join(text.split()) for text in texts)), tuple(columns)
+        self.n_terminals = n_terminals
+        read = [self._read(text) for text in self.texts]
+        templates = sorted(read, key=lambda one: one.is_split)
+        if len(templates) > MOST_TEMPLATES:
+            raise ValueError(f"{len(templates)} templates are more than {MOST_TEMPLATES}")
+        self.n_splits = sum(one.is_split for one in templates)
+        self.n_spans = len(templates) - self.n_splits
+        sizes = [0 if not one.is_table else n_terminals + 1 if one.parts else len(LENGTHS) + 1 for one in templates]
+        self.bits = bits
+        ends = np.cumsum(sizes)
+        self.n_rows = int(sum(sizes)) + (1 << bits if 0 in sizes else 0)
+        self.first_row = np.array(
+            [end - size if size else sum(sizes) for size, end in zip(sizes, ends, strict=True)], dtype=np.int32
+        )
+        self.shift = np.array([0 if size else 32 - bits for size in sizes], dtype=np.int32)
+        # A template's own seed keeps it apart from the others. Numbers are the same in every process.
+        seeds = _mixed(np.arange(len(templates), dtype=np.uint32) + np.uint32(0x7EED))
+        classes = np.arange(len(LENGTHS) + 1, dtype=np.uint32)
+        self.lengths = np.zeros((len(classes), self.n_spans), dtype=np.uint32)
+        for t, one in enumerate(templates[: self.n_spans]):
+            if one.length:
+                self.lengths[:, t] = classes if one.is_table else _mixed(classes + seeds[t])
+        # Columns of `keys`: begins, ends, splits. Each is a sum over parts, of which there is one at least.
+        groups: list[list[tuple[int, int, int, bool]]] = [[] for _ in range(2 * self.n_spans + self.n_splits)]
+        for t, one in enumerate(templates):
+            for k, part in enumerate(one.parts):
+                at = t + self.n_spans * (part.side != "first")
+                offset = part.offset - (part.side == "last")
+                seed = 0 if one.is_table else int(seeds[t]) + 0x9E37 * (k + 1)
+                groups[at].append((offset, part.column, seed, one.is_table))
+        nothing = (0, len(self.columns) + 1, 0, True)
+        parts = [part for group in groups for part in group or [nothing]]
+        self._starts = np.cumsum([0, *(max(len(group), 1) for group in groups)])[:-1]
+        offsets, self._column, seeds_, is_table = map(np.array, zip(*(parts or [nothing]), strict=True))
+        self._offset, self._seed, self._is_table = offsets, (seeds_ & 0xFFFFFFFF).astype(np.uint32), is_table
+        self._reach = int(np.abs(offsets).max()) + 1
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """All that numbers of rows depend on."""
+        return [self.first_row, self.shift, self.lengths, self._starts, self._offset, self._column, self._seed]
+
+    def _read(self, text: str) -> Template:
+        parts, length = [], False
+        for word in text.split():
+            if word == "length":
+                length = True
+                continue
+            found = _PART.fullmatch(word)
+            if found is None:
+                raise ValueError(f"template {text!r}: {word!r} is no part of one")
+            names = (TERMINAL, *self.columns)
+            if found[3] not in names:
+                raise ValueError(f"template {text!r}: no column {found[3]!r}; there are {', '.join(names)}")
+            parts.append(_Part(found[1], int(found[2] or 0), names.index(found[3])))
+        splits = [part.side == "split" for part in parts]
+        if any(splits) and (length or not all(splits)):
+            raise ValueError(f"template {text!r}: what is seen of a split stands alone")
+        if not parts and not length:
+            raise ValueError(f"template {text!r}: it sees nothing")
+        return Template(tuple(parts), length)
+
+    def keys(self, words: NDArray[np.int32], offsets: NDArray[np.int64] | None = None) -> NDArray[np.uint32]:
+        """What templates see at each position of sentences: begins, ends and splits, side by side.
+
+        Parameters
+        ----------
+        words : int32 array of shape (n_words, 1 + n_columns)
+            Terminals and codes of all sentences.
+        offsets : int64 array of shape (n_sentences + 1,), optional
+            Where sentences begin. None: there is one.
+
+        Returns
+        -------
+        uint32 array of shape (n_words + n_sentences, 2 n_spans + n_splits)
+            A sentence of n words has n + 1 positions.
+        """
+        offsets = np.array([0, len(words)]) if offsets is None else offsets
+        border, sizes = self._reach, np.diff(offsets)
+        # Sentences with a border of no words; the last column is always 0.
+        sentence = np.repeat(np.arange(len(sizes)), sizes)
+        padded = np.zeros((len(words) + 2 * border * len(sizes), words.shape[1] + 1), dtype=np.uint32)
+        padded[:, 0] = self.n_terminals
+        padded[np.arange(len(words)) + border * (2 * sentence + 1), :-1] = words
+        sentence = np.repeat(np.arange(len(sizes)), sizes + 1)
+        at = np.arange(len(words) + len(sizes)) - sentence + border * (2 * sentence + 1)
+        found = np.empty((len(at), 2 * self.n_spans + self.n_splits), dtype=np.uint32)
+        for first in range(0, len(at), PIECE):
+            part = at[first : first + PIECE, None] + self._offset
+            seen = padded[part, self._column]
+            seen = np.where(self._is_table, seen, _mixed(seen + self._seed))
+            if found.shape[1]:
+                found[first : first + PIECE] = np.add.reduceat(seen, self._starts, axis=1)
+        return found
+
+    def rows(self, keys: NDArray[np.uint32], i: int, j: int) -> NDArray[np.int64]:
+        """The rows of a span; `keys` are its sentence's."""
+        length = int(np.searchsorted(LENGTHS, j - i, side="right"))
+        sums = keys[i, : self.n_spans] + keys[j, self.n_spans : 2 * self.n_spans] + self.lengths[length]
+        return self.first_row[: self.n_spans] + (sums >> self.shift[: self.n_spans].astype(np.uint32)).astype(np.int64)
+
+    def split_rows(self, keys: NDArray[np.uint32], k: int) -> NDArray[np.int64]:
+        """The rows of a split before word k."""
+        shift = self.shift[self.n_spans :].astype(np.uint32)
+        return self.first_row[self.n_spans :] + (keys[k, 2 * self.n_spans :] >> shift).astype(np.int64)
+
+
+PIECE = 4096  # positions at a time
+
+
+def _mixed(x: Any) -> Any:
+    """Hashes of uint32 numbers (the finaliser of MurmurHash 3)."""
+    x = x ^ (x >> np.uint32(16))
+    x = x * np.uint32(0x85EBCA6B)
+    x = x ^ (x >> np.uint32(13))
+    x = x * np.uint32(0xC2B2AE35)
+    return x ^ (x >> np.uint32(16))
+
+
+class Token(str):
+    """A terminal's name that carries what templates see of the word: `codes`, one per column."""
+
+    __slots__ = ("codes",)
+    codes: tuple[int, ...]
+
+    def __new__(cls, name: str, codes: tuple[int, ...]) -> Self:
+        token = super().__new__(cls, name)
+        token.codes = codes
+        return token
+
+    def __getnewargs__(self) -> tuple[str, tuple[int, ...]]:  # type: ignore[override]
+        return str(self), self.codes

@@ -1,0 +1,77 @@
+"""The span features of a parser as it comes: templates, see `structsvm.structures.spans`.
+
+After Hall, Durrett and Klein (2014), "Less grammar, more features": what stands at the edges of a span and around them,
+alone and in pairs, and around splits. Chosen on wsj_0140-0159 of the treebank sample, none of its test part.
+"""
+
+from __future__ import annotations
+
+from structsvm.structures.spans import PLAIN
+
+PAIRS = """
+first-1.terminal first.terminal
+last.terminal last+1.terminal
+first.terminal last.terminal
+first-1.terminal last+1.terminal
+split-1.terminal split.terminal
+"""
+
+OF_TAGS = """
+first-1.terminal first.terminal last.terminal last+1.terminal
+first.terminal first+1.terminal
+last-1.terminal last.terminal
+first-2.terminal first-1.terminal
+last+1.terminal last+2.terminal
+split-1.terminal
+split-2.terminal split-1.terminal split.terminal
+split-1.terminal split.terminal split+1.terminal
+"""
+
+OF_WORDS = """
+first.word
+last.word
+first-1.word
+last+1.word
+first.word length
+last.word length
+first-1.word first.word
+last.word last+1.word
+first.word last.word
+first-1.word last+1.word
+first.end2
+first.end3
+last.end3
+first.end1 length
+first.end2 length
+first.end3 length
+first.prefix length
+first.shape length
+last.shape
+split.word
+split-1.word
+split-1.word split.word
+"""
+
+OF_BOTH = """
+first.terminal last.word
+first.word last.terminal
+first-1.terminal first.word
+first-1.word first.terminal
+last.terminal last+1.word
+last.word last+1.terminal
+split-1.terminal split.word
+split-1.word split.terminal
+"""
+
+
+def lines(text: str) -> tuple[str, ...]:
+    """The templates of a text, one a line; empty lines and comments (``#``) are left out."""
+    found = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(line for line in found if line)
+
+
+def default_templates(kind: str) -> tuple[str, ...]:
+    """The templates for terminals of a kind."""
+    if kind == "words":
+        return ("length", *lines(OF_WORDS))
+    return PLAIN + lines(PAIRS) + (lines(OF_TAGS) if kind == "tags" else lines(OF_WORDS) + lines(OF_BOTH))

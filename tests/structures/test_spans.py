@@ -1,0 +1,114 @@
+"""Templates of span features: what each of them sees, and the rows that values select."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from structsvm.structures.spans import LENGTHS, PLAIN, SpanTemplates, Token
+
+COLUMNS = ("form", "shape")
+TEMPLATES = (
+    *PLAIN,
+    "first.terminal length",
+    "first-1.terminal first.form",
+    "last.shape last+2.form first.terminal length",
+    "first+1.form",
+    "split-1.form split.form",
+    "split-2.terminal",
+)
+
+
+def seen(text, words, i, j, k):
+    """What a template sees: a tuple; None of a split where there is none."""
+    found = []
+    for part in text.split():
+        if part == "length":
+            found.append(sum(j - i >= bound for bound in LENGTHS))
+            continue
+        side, _, column = part.partition(".")
+        name, offset = next((name, side.removeprefix(name)) for name in ("first", "last", "split") if name in side)
+        at = {"first": i, "last": j - 1, "split": k}[name] + int(offset or 0)
+        inside = 0 <= at < len(words)
+        found.append(words[at][("terminal", *COLUMNS).index(column)] if inside else None)
+    return (text, *found)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32 - 1))
+def test_equal_values_share_a_row_and_others_do_not(seed):
+    rng = np.random.default_rng(seed)
+    texts = [str(text) for text in rng.permutation(TEMPLATES)[: rng.integers(1, len(TEMPLATES))]]
+    templates = SpanTemplates(texts, COLUMNS, bits=24, n_terminals=4)
+    # Codes are from 1 up: 0 is no word.
+    sentences = [rng.integers([0, 1, 1], [4, 5, 5], (int(n), 3)).astype(np.int32) for n in rng.integers(1, 7, 3)]
+    offsets = np.concatenate([[0], np.cumsum([len(words) for words in sentences])])
+    every = templates.keys(np.concatenate(sentences), offsets)
+    rows = {}
+    spans = [text for text in texts if "split" not in text]
+    splits = [text for text in texts if "split" in text]
+    assert (templates.n_spans, templates.n_splits) == (len(spans), len(splits))
+    for s, words in enumerate(sentences):
+        n = len(words)
+        keys = every[offsets[s] + s :][: n + 1]
+        for i in range(n):
+            for j in range(i + 1, n + 1):
+                for text, row in zip(spans, templates.rows(keys, i, j), strict=True):
+                    rows.setdefault(seen(text, words.tolist(), i, j, None), set()).add(int(row))
+        for k in range(1, n):
+            for text, row in zip(splits, templates.split_rows(keys, k), strict=True):
+                rows.setdefault(seen(text, words.tolist(), 0, 0, k), set()).add(int(row))
+    assert all(len(found) == 1 and 0 <= min(found) < templates.n_rows for found in rows.values())
+    # A few hundred values among 2**24 rows: a collision is one in a hundred.
+    assert len({row for found in rows.values() for row in found}) >= len(rows) - 1
+
+
+def test_rows_of_the_plain_templates():
+    templates = SpanTemplates(PLAIN, n_terminals=3)
+    keys = templates.keys(np.array([[2], [0], [1]], dtype=np.int32))
+    # Tables of four rows (three terminals, and none) in the order of the text, those of splits last.
+    assert templates.rows(keys, 0, 2).tolist() == [2, 4 + 0, 8 + 3, 12 + 1, 16 + 1]
+    assert templates.rows(keys, 1, 3).tolist() == [0, 4 + 1, 8 + 2, 12 + 3, 16 + 1]
+    assert templates.split_rows(keys, 1).tolist() == [25 + 0]
+    assert templates.n_rows == 25 + 4
+
+
+@pytest.mark.parametrize("bits", [1, 5])
+def test_few_rows_are_shared(bits):
+    templates = SpanTemplates(TEMPLATES, COLUMNS, bits=bits, n_terminals=4)
+    words = np.random.default_rng(0).integers(0, 4, (9, 3)).astype(np.int32)
+    keys = templates.keys(words)
+    rows = [*templates.rows(keys, 2, 7), *templates.split_rows(keys, 3)]
+    assert max(rows) < templates.n_rows == 6 * 5 + 9 + 2**bits
+
+
+def test_no_templates():
+    templates = SpanTemplates((), COLUMNS)
+    assert templates.n_rows == 0
+    assert templates.keys(np.zeros((3, 3), dtype=np.int32)).shape == (4, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("first.tag", "template 'first.tag': no column 'tag'; there are terminal, form, shape"),
+        ("middle.form", "template 'middle.form': 'middle.form' is no part of one"),
+        ("first.form split.form", "what is seen of a split stands alone"),
+        ("split.form length", "what is seen of a split stands alone"),
+        ("", "template '': it sees nothing"),
+    ],
+)
+def test_templates_that_are_none(text, message):
+    with pytest.raises(ValueError, match=message):
+        SpanTemplates([text], COLUMNS)
+    with pytest.raises(ValueError, match="300 templates are more than 256"):
+        SpanTemplates([f"first.form {'last.form ' * k}" for k in range(300)], COLUMNS)
+
+
+def test_tokens_keep_their_codes():
+    token = Token("NN", (3, 4))
+    for other in (token, pickle.loads(pickle.dumps(token)), copy.deepcopy(token)):
+        assert other == "NN" and hash(other) == hash("NN") and other.codes == (3, 4)
