@@ -207,7 +207,7 @@ cdef class Parser:
         g.n_categories, g.span_features = len(tables.categories), len(tables.features)
         g.n_spans, g.n_splits = templates.n_spans, templates.n_splits
         g.first_row, g.shift = first(templates.first_row), first(templates.shift)
-        self.length_key = templates.lengths.ravel().view(np.int32)
+        self.length_key = templates.length_keys
         g.length_key = <const uint32_t*>first(self.length_key)
         g.counted = &counted[0]
         a = self.arrays
@@ -273,17 +273,7 @@ cdef class Parser:
 
         Returns its length.
         """
-        words = np.ascontiguousarray(words, dtype=np.int32)
-        if len(words) == 0 or words.ndim > 2:
-            raise ValueError("a sentence must have at least one word")
-        rows = words[:, None] if words.ndim == 1 else words
-        if not 0 <= rows[:, 0].min() <= rows[:, 0].max() < self.grammar.n_terminals:
-            raise ValueError(f"terminals must lie in 0..{self.grammar.n_terminals - 1}")
-        if rows.shape[1] <= len(self.templates.columns):
-            raise ValueError(f"words need {len(self.templates.columns)} codes beside their terminals, got "
-                             f"{rows.shape[1] - 1}")
-        self.words = np.ascontiguousarray(rows[:, 0])
-        self.keys = self.templates.keys(rows).ravel().view(np.int32)
+        self.words, self.keys = self.templates.sentence(words)
         self.reserve(len(words))
         return len(words)
 
@@ -540,8 +530,8 @@ cdef class TreeProblem(Problem):
         self.parser = oracle.parser()
         self.words_array, self.offsets_array = words, offsets
         self.nodes_array, self.node_offsets_array = nodes, node_offsets
-        self.words_all, self.offsets, self.node_offsets = np.ascontiguousarray(words[:, 0]), offsets, node_offsets
-        self.keys_all = self.parser.templates.keys(words, offsets).ravel().view(np.int32)
+        self.offsets, self.node_offsets = offsets, node_offsets
+        self.words_all, self.keys_all = self.parser.templates.sentences(words, offsets)
         self.nodes = np.ascontiguousarray(nodes, dtype=np.int32).ravel()
         longest = int(np.diff(offsets).max()) if n else 1
         self.parser.reserve(longest)
@@ -574,10 +564,10 @@ cdef class TreeProblem(Problem):
             self.twins = np.ones(n, dtype=np.uint8)
             if self.loss != ZERO_ONE and not self.is_open:
                 weights = np.zeros(self.n_features)
+                self.twins = oracle.may_have_twins(words, offsets, nodes, node_offsets)
                 for i in range(n):
-                    of_words, of_nodes = slice(*offsets[i:i + 2]), slice(*node_offsets[i:i + 2])
-                    self.twins[i] = (oracle.grammar.may_have_twin(words[of_words, 0], nodes[of_nodes])
-                                     and self.has_twin(i, weights))
+                    if self.twins[i]:
+                        self.twins[i] = self.has_twin(i, weights)
         else:
             self.twins = np.array(twins, dtype=np.uint8)
         self.twins_array = np.asarray(self.twins)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from numbers import Integral
 
 import numpy as np
@@ -195,6 +195,21 @@ class CKYOracle(Oracle):
         return why | {others[k]: "the grammar has no tree that agrees with what is known of it" for k in found}
 
     # ---- the protocol on single objects ---------------------------------------------------------
+
+    def may_have_twins(
+        self,
+        words: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        nodes: NDArray[np.int32],
+        node_offsets: NDArray[np.int64],
+    ) -> NDArray[np.uint8]:
+        """By tree: whether another one may have just its counted nodes, see `Grammar.may_have_twin`."""
+        spans, derivations = pairwise(offsets.tolist()), pairwise(node_offsets.tolist())
+        found = [
+            self.grammar.may_have_twin(words[a:b, 0], nodes[c:d])
+            for (a, b), (c, d) in zip(spans, derivations, strict=True)
+        ]
+        return np.array(found, dtype=np.uint8)
 
     def joint_feature(self, x: Sequence[str], y: Tree) -> NDArray[np.float64]:
         words, rows = self.grammar.encode(y)

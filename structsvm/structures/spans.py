@@ -68,7 +68,7 @@ class SpanTemplates:
     ----------
     texts : sequence of str
     columns : sequence of str
-        What a word has beside its terminal; "terminal" itself is always there.
+        What a word has beside its terminal; "terminal" itself is always there. None are kept if no template sees any.
     bits : int
         Rows for hashed values: ``2**bits``, none if no template needs them. At least 1.
     n_terminals : int
@@ -92,6 +92,8 @@ class SpanTemplates:
         self.n_terminals = n_terminals
         read = [self._read(text) for text in self.texts]
         templates = sorted(read, key=lambda one: one.is_split)
+        if not any(part.column for one in templates for part in one.parts):
+            self.columns = ()
         if len(templates) > MOST_TEMPLATES:
             raise ValueError(f"{len(templates)} templates are more than {MOST_TEMPLATES}")
         self.n_splits = sum(one.is_split for one in templates)
@@ -119,7 +121,7 @@ class SpanTemplates:
                 offset = part.offset - (part.side == "last")
                 seed = 0 if one.is_table else int(seeds[t]) + 0x9E37 * (k + 1)
                 groups[at].append((offset, part.column, seed, one.is_table))
-        nothing = (0, len(self.columns) + 1, 0, True)
+        nothing = (0, -1, 0, True)
         parts = [part for group in groups for part in group or [nothing]]
         self._starts = np.cumsum([0, *(max(len(group), 1) for group in groups)])[:-1]
         offsets, self._column, seeds_, is_table = map(np.array, zip(*(parts or [nothing]), strict=True))
@@ -128,7 +130,9 @@ class SpanTemplates:
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """All that numbers of rows depend on."""
+        """All that numbers of rows depend on; nothing for the templates that there were before there were others."""
+        if self.texts in ((), PLAIN):
+            return []
         return [self.first_row, self.shift, self.lengths, self._starts, self._offset, self._column, self._seed]
 
     def _read(self, text: str) -> Template:
@@ -183,6 +187,27 @@ class SpanTemplates:
             if found.shape[1]:
                 found[first : first + PIECE] = np.add.reduceat(seen, self._starts, axis=1)
         return found
+
+    def sentences(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> tuple[Any, Any]:
+        """Terminals and keys as compiled code has them: int32 arrays in one dimension."""
+        return np.ascontiguousarray(words[:, 0]), self.keys(words, offsets).ravel().view(np.int32)
+
+    def sentence(self, words: Any) -> tuple[Any, Any]:
+        """The same of one sentence, terminals alone or with their codes; raises ValueError for what is none."""
+        words = np.ascontiguousarray(words, dtype=np.int32)
+        if len(words) == 0 or words.ndim > 2:
+            raise ValueError("a sentence must have at least one word")
+        rows = words[:, None] if words.ndim == 1 else words
+        if not 0 <= rows[:, 0].min() <= rows[:, 0].max() < self.n_terminals:
+            raise ValueError(f"terminals must lie in 0..{self.n_terminals - 1}")
+        if rows.shape[1] <= len(self.columns):
+            raise ValueError(f"words need {len(self.columns)} codes beside their terminals, got {rows.shape[1] - 1}")
+        return self.sentences(rows, np.array([0, len(rows)]))
+
+    @property
+    def length_keys(self) -> NDArray[np.int32]:
+        """`lengths` as compiled code has them."""
+        return self.lengths.ravel().view(np.int32)
 
     def rows(self, keys: NDArray[np.uint32], i: int, j: int) -> NDArray[np.int64]:
         """The rows of a span; `keys` are its sentence's."""

@@ -31,7 +31,7 @@ class GrammarParser(StructureEstimator):
     Parameters
     ----------
     C : float, "auto" or None, default="auto"
-        Weight of the sum of slacks. "auto": chosen by held-out examples (`validation_`), see
+        Weight of the sum of slacks. "auto": chosen by held-out trees (`validation_`), of at most 500, see
         `structsvm.tasks.common.selection`; 1 with fewer than 20 trees, and in `partial_fit` before any `fit`.
         None: 1. A solver given as an object has its own.
     solver : {"larank", "cutting_plane", "frank_wolfe", "passive_aggressive", "perceptron", "pcfg"} or Solver
@@ -40,7 +40,8 @@ class GrammarParser(StructureEstimator):
         frequencies instead of training.
     loss : {"hamming", "f1", "zero_one", "log"}, default="hamming"
         What training minimises, see `structsvm.oracles.cky.CKYOracle`. "log": not a margin but the conditional
-        likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`.
+        likelihood of the trees (a log-linear grammar), by `structsvm.solvers.ConditionalLikelihood`, which stores a
+        number per feature that the trees of each sentence can have: for small treebanks, or few templates.
     probability : bool, default=False
         Whether training on a margin finds the temperature at which scores are probabilities: in the end, on trees held
         out. Sums over all trees take several times as long as parsing.
@@ -76,7 +77,7 @@ class GrammarParser(StructureEstimator):
     max_chart_bytes : int, default=2**31
         Largest chart.
     max_iter, tol, random_state, checkpoint, checkpoint_every
-        As for the solver; None: the solver's own.
+        As for the solver; None: the solver's own. LaRank without either of the first two makes four passes.
     warm_start : bool, default=False
         Whether `fit` goes on from what was learnt before, with its grammar: the same run on the same trees, around the
         present weights on others. "pcfg" always begins anew.

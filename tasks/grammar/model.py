@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -293,6 +293,11 @@ class GrammarModel(CalibratedStructures):
             "rule_sizes": np.array([len(rule) for rule in flat], dtype=np.int32),
         }
 
+    def set_training(self, file: Any) -> None:
+        super().set_training(file)
+        if self.state is not None and "spans" not in file.meta and self.oracle.span_features:
+            self.state = moved_state(self.state, old_places(self.oracle.grammar, self.oracle.n_features))
+
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         stored = header["grammar"]
@@ -319,16 +324,29 @@ class GrammarModel(CalibratedStructures):
             )
         weights = checked_arrays(arrays, WEIGHTS, n_features=oracle.n_features)["weights"]
         if spans is None and oracle.span_features:
-            weights = by_rows(weights, grammar)
+            weights = weights[old_places(grammar, len(weights))]
         return cls(terminals, oracle, stored_count(header, "v", 1), weights=weights)
 
 
-def by_rows(weights: Any, grammar: Any) -> Any:
-    """Weights of version 0.1.0, whose span features stood by category, then by value."""
+def old_places(grammar: Any, n_features: int) -> Any:
+    """Where the weights stood in version 0.1.0, whose span features stood by category, then by value."""
     n_rules, K, T = len(grammar.features), len(grammar.categories), len(grammar.terminals)
-    tables = weights[n_rules : n_rules + 5 * K * (T + 1)].reshape(5, K, T + 1).transpose(0, 2, 1)
-    lengths = weights[n_rules + tables.size :].reshape(K, -1).T
-    return np.concatenate([weights[:n_rules], tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
+    tables = np.arange(n_rules, n_rules + 5 * K * (T + 1)).reshape(5, K, T + 1).transpose(0, 2, 1)
+    lengths = np.arange(n_rules + tables.size, n_features).reshape(K, -1).T
+    return np.concatenate([np.arange(n_rules), tables[:4].ravel(), lengths.ravel(), tables[4].ravel()])
+
+
+def moved_state(state: Any, places: Any) -> Any:
+    """A training state of version 0.1.0 whose features have moved from there; None if it holds more than cuts."""
+    if "cut_words" not in state or any(array.size == len(places) for array in state.values()):
+        return None
+    number, words = np.argsort(places), state["cut_words"].copy()
+    for a, b in pairwise(state["cut_bounds"].tolist()):
+        # Values (two words each), then features, ascending.
+        values, features = words[a : b - (b - a) // 3].reshape(-1, 2), number[words[b - (b - a) // 3 : b]]
+        order = np.argsort(features)
+        words[a:b] = np.concatenate([values[order].ravel(), features[order]])
+    return state | {"cut_words": words}
 
 
 def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any]]) -> list[Any]:

@@ -109,6 +109,18 @@ def test_what_is_no_training_data(X, y, message):
     assert not hasattr(parser, "model_")
 
 
+def test_ten_thousand_labels_an_unknown_one_and_a_long_sentence(parser):
+    labels = [f"l{k}" for k in range(10_000)]
+    X, y = [["a", "b"], ["c", "d", "e"]], [[(2, "l7"), (0, "l9")], [(2, "l0"), (0, "l9"), (2, "l7")]]
+    many = DependencyParser(C=1.0, random_state=0).partial_fit(X, y, classes=labels)
+    assert many.classes_.tolist() == sorted(labels)
+    assert {label for arcs in many.predict(X) for _, label in arcs} <= set(labels)
+    with pytest.raises(ValueError, match="sentence 0: word 1 has the label 'new', which the model does not know"):
+        many.partial_fit([["a"]], [[(0, "new")]])
+    (arcs,) = parser.predict([["word"] * 500])
+    assert len(arcs) == 500 and [head for head, _ in arcs].count(0) == 1
+
+
 def test_bad_parameters():
     for params in (
         {"C": 0.0}, {"loss": "f1"}, {"projective": "no"}, {"arc_bits": 0}, {"row_bits": 29}, {"max_length": 0},
