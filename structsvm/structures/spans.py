@@ -213,12 +213,13 @@ class SpanTemplates:
         """The rows of a span; `keys` are its sentence's."""
         length = int(np.searchsorted(LENGTHS, j - i, side="right"))
         sums = keys[i, : self.n_spans] + keys[j, self.n_spans : 2 * self.n_spans] + self.lengths[length]
-        return self.first_row[: self.n_spans] + (sums >> self.shift[: self.n_spans].astype(np.uint32)).astype(np.int64)
+        shift = self.shift[: self.n_spans].astype(np.uint32)
+        return self.first_row[: self.n_spans].astype(np.int64) + (sums >> shift).astype(np.int64)
 
     def split_rows(self, keys: NDArray[np.uint32], k: int) -> NDArray[np.int64]:
         """The rows of a split before word k."""
         shift = self.shift[self.n_spans :].astype(np.uint32)
-        return self.first_row[self.n_spans :] + (keys[k, 2 * self.n_spans :] >> shift).astype(np.int64)
+        return self.first_row[self.n_spans :].astype(np.int64) + (keys[k, 2 * self.n_spans :] >> shift).astype(np.int64)
 
 
 PIECE = 4096  # positions at a time
