@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
-from structsvm.structures.meanings import MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import HybridProblem, first_weights, hybrid_trees
@@ -52,6 +53,7 @@ class HybridModel(BagModel, method="hybrid"):
     followed = (*fixed, "abstain_below")
     hybrid: HybridTrees
     meanings: list[Any]
+    order: ArgumentOrder
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -78,13 +80,23 @@ class HybridModel(BagModel, method="hybrid"):
         """The sentences and bags that `read` returns."""
         tokens, bags = data
         check_lengths(tokens)
+        self._check_grammar(bags)
         meanings = list(chain.from_iterable(bags))
         if not self.is_trained:
             self.meanings = list(dict.fromkeys(meanings))
             self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings)
         else:
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
+        self.order = ArgumentOrder(self.meanings)
         return HybridProblem(self.hybrid, tokens, bags), sample_weight
+
+    def _check_grammar(self, bags: Any) -> None:
+        """ValueError for a grammar that accepts none of the meanings of a bag: it could never be predicted."""
+        for i, trees in enumerate(bags if self.grammar is not None else ()):
+            if not any(map(self.grammar.accepts, trees)):
+                raise ValueError(
+                    f"sentence {i}: the grammar accepts no meaning of its bag, as {format_meaning(trees[0]):.200}"
+                )
 
     def _meet(self, tokens: Any, bags: Any, meanings: Any) -> None:
         """Take in the units and words of more sentences; `meanings` are those of all so far."""
@@ -97,7 +109,8 @@ class HybridModel(BagModel, method="hybrid"):
     # ---- prediction -----------------------------------------------------------------------------
 
     def accepts(self, meaning: Any) -> bool:
-        """Whether a meaning is one of the grammar, and can be run."""
+        """Whether a meaning, in order, is one of the grammar, and can be run."""
+        meaning = self.order.sorted(meaning)
         if self.grammar is not None and not self.grammar.accepts(meaning):
             return False
         return self.executor is None or bool(self.executor(format_meaning(meaning)))
@@ -106,6 +119,7 @@ class HybridModel(BagModel, method="hybrid"):
         """For each sentence at most k meanings with their probabilities, the most probable first."""
         check_lengths(tokens)
         considered = max(k, CONSIDERED)
+        n_looked_for = considered if self.order.before else k
 
         def of_part(a: int, b: int) -> Any:
             hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
@@ -117,10 +131,21 @@ class HybridModel(BagModel, method="hybrid"):
                     found.append([])
                     continue
                 search: Any = {"considered": considered, "accepts": self.accepts, "most": most, "least": LEAST}
-                found.append(hybrid.kbest(words, self.weights, k, **search))
+                # Meanings that only differ in the order of arguments are one.
+                found.append(self._in_order(hybrid.kbest(words, self.weights, n_looked_for, **search))[:k])
             return found
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
+
+    def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
+        """Meanings with their arguments in order; those that become equal are added up."""
+        first: dict[Any, Derivation] = {}
+        total: dict[Any, float] = defaultdict(float)
+        for derivation, p in found:
+            meaning = self.order.sorted(derivation.meaning)
+            first.setdefault(meaning, derivation._replace(meaning=meaning))
+            total[meaning] += p
+        return sorted([(first[meaning], p) for meaning, p in total.items()], key=lambda pair: -pair[1])
 
     def best(self, tokens: Any, n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
         """The most probable meaning of each sentence, None where there is none that is probable enough."""
@@ -170,6 +195,7 @@ class HybridModel(BagModel, method="hybrid"):
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
         meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
         model.meanings = model.checked_trees(meanings, "its meanings")
+        model.order = ArgumentOrder(model.meanings)
         units = Units(model.meanings, model.grammar)
         calls, always = header["calls"], header["always"]
         for leaves in [always, *calls.values()]:
