@@ -24,6 +24,8 @@ from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 __all__ = ["Derivation", "HybridTrees", "Lexicon"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
+# Begins the attributes of words in phrases of the lexicon.
+LISTED = "g:"
 
 # Of a name that is looked for in a sentence: words at most.
 LONGEST_NAME = 6
@@ -72,21 +74,48 @@ class Lexicon:
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.
+    phrases : dict, optional
+        From tuples of words to the leaf that they say, a tree: one of the units, or a name like some of them, else
+        ValueError.
     """
 
     def __init__(
-        self, units: Units, calls: dict[str, list[int]], always: Iterable[int], new: Iterable[int] = ()
+        self,
+        units: Units,
+        calls: dict[str, list[int]],
+        always: Iterable[int],
+        new: Iterable[int] = (),
+        phrases: dict[tuple[str, ...], Meaning] | None = None,
     ) -> None:
         self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
             if unit.n_slots == 0 and unit.words:
                 self.written["".join(unit.words)].append(number)
+        self.phrases = phrases or {}
+        self.longest_phrase = max(map(len, self.phrases), default=0)
+        # Of each phrase the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
+        self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
+        # Of each such attribute the kinds or the leaf that it speaks for.
+        self.listed: dict[str, list[int]] = {}
+        for phrase, tree in self.phrases.items():
+            kinds = units.kinds_like(tree)
+            if not kinds:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
+                    "which is like no name in the meanings"
+                )
+            number = units.number.get(units.split(tree)[0], -1)
+            speak = {f"{LISTED}{'' if isinstance(tree, str) else tree[0]}": kinds}
+            if number >= 0:
+                speak[f"{LISTED}={format_meaning(tree)}"] = [number]
+            self.listed |= speak
+            self._leaf_of[phrase] = number, kinds, [*speak]
 
     @classmethod
-    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any]) -> Lexicon:
+    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
         """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
-        self = cls(units, {}, ())
+        self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
         n_words: Counter[str] = Counter()
         share: Counter[int] = Counter()
@@ -127,7 +156,36 @@ class Lexicon:
         kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
         taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
         taken = {kind for kind in taken if kind >= len(self.units.units)}
-        return Lexicon(self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken)
+        return Lexicon(
+            self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken, self.phrases
+        )
+
+    @property
+    def kinds_of_phrases(self) -> set[int]:
+        """The kinds of the names that phrases say."""
+        return {kind for _, kinds, _ in self._leaf_of.values() for kind in kinds}
+
+    def phrases_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """``(begin, end, phrase)`` of those in a sentence."""
+        for i in range(len(words)):
+            for j in range(i + 1, min(i + self.longest_phrase, len(words)) + 1):
+                if (phrase := tuple(words[i:j])) in self.phrases:
+                    yield i, j, phrase
+
+    def listed_at(self, words: Sequence[str]) -> dict[int, list[str]]:
+        """Of the words in phrases the attributes that say so."""
+        found: dict[int, list[str]] = defaultdict(list)
+        for i, j, phrase in self.phrases_in(words):
+            for t in range(i, j):
+                found[t] += self._leaf_of[phrase][2]
+        return found
+
+    def new_in(self, words: Sequence[str]) -> Iterator[Copy]:
+        """The names of phrases in a sentence that are no units."""
+        for i, j, phrase in self.phrases_in(words):
+            number, kinds, _ = self._leaf_of[phrase]
+            if number < 0:
+                yield from (Copy(self.phrases[phrase], kind, i, j) for kind in kinds)
 
     def spelt(self, sentences: Iterable[Sequence[str]]) -> dict[int, set[str]]:
         """Of each leaf the words that it is written with in some sentences."""
@@ -153,7 +211,8 @@ class Lexicon:
         for word in words:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
-        return found
+        found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
+        return found - {-1}
 
 
 class HybridTrees:
@@ -196,7 +255,7 @@ class HybridTrees:
         self._kinds = np.array(units.kinds, dtype=np.int64)
         self._inner, self._leaves = self._fillings()
         # Of each kind that words may be: a name of it, and how its names are written.
-        self._examples = {kind: units.members[kind][0] for kind in lexicon.new}
+        self._examples = {kind: units.members[kind][0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}}
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
         self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
         self._free: dict[frozenset[int], Forest] = {}
@@ -235,6 +294,8 @@ class HybridTrees:
             ]
             for t in range(1, len(around) - 1)
         ]
+        for t, names in self.lexicon.listed_at(words).items():
+            of_words[t] += [known[name] for name in dict.fromkeys(names) if name in known]
         of_borders = [
             [self.borders[name] for name in border_attributes(*pair) if name in self.borders]
             for pair in pairwise(around)
@@ -246,11 +307,19 @@ class HybridTrees:
         return (slot + 1) * self.units.n_kinds + self.units.kinds[unit]
 
     def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
-        """The names that words which are not known, or are `unknown`, may be, alone or with those beside."""
+        """The names of phrases that are no units, and those that words which are not known, or are `unknown`, may be.
+
+        These alone, or with those beside.
+        """
+        listed = {copy[1:]: copy for copy in self.lexicon.new_in(words)}
         if not self.lexicon.new:
-            return []
+            return [*listed.values()]
         n = len(words)
-        is_new = [word in unknown or f"w:{word}" not in self.attributes for word in words]
+        listed_at = self.lexicon.listed_at(words)
+        is_new = [
+            t not in listed_at and (word in unknown or f"w:{word}" not in self.attributes)
+            for t, word in enumerate(words)
+        ]
         spans = set()
         for t in range(n):
             if is_new[t]:
@@ -262,7 +331,7 @@ class HybridTrees:
                 tree = written(words[a:b])
                 if tree is not None and (unknown or Unit(format_meaning(tree), None) not in self.units.number):
                     found.append(Copy(tree, kind, a, b))
-        return found
+        return [*listed.values(), *(copy for copy in found if copy[1:] not in listed)]
 
     def free(self, leaves: Iterable[int], copies: Sequence[Copy] = ()) -> Forest:
         """The forest of all meanings with these leaves; the last nodes are the copies."""

@@ -162,6 +162,18 @@ class Units:
             yield slot, number
             waiting += [(self.first_slot[number] + s, part) for s, part in enumerate(parts)]
 
+    def kinds_like(self, tree: Meaning) -> list[int]:
+        """The kinds of names that a leaf may be of: its own, or those with the same relation around."""
+        unit, parts = self.split(tree)
+        if unit in self.number and not parts:
+            return [self.kinds[self.number[unit]]]
+        if not isinstance(tree, str) and (len(tree) != 2 or not isinstance(tree[1], str)):
+            return []
+        wrapper = None if isinstance(tree, str) else tree[0]
+        of_names = zip(self.units, self.kinds, strict=True)
+        named = {kind: unit.tree for unit, kind in of_names if kind >= len(self.units)}
+        return sorted(k for k, own in named.items() if (None if isinstance(own, str) else own[0]) == wrapper)
+
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
         """How names of a kind are written: from words to a tree, None for words that make no name."""
         trees = [self.units[unit].tree for unit in self.members[kind]]

@@ -49,7 +49,7 @@ class HybridModel(BagModel, method="hybrid"):
         Those of training, from which the units are read.
     """
 
-    fixed = ("lowercase",)
+    fixed = ("lowercase", "lexicon")
     followed = (*fixed, "abstain_below")
     hybrid: HybridTrees
     meanings: list[Any]
@@ -84,11 +84,26 @@ class HybridModel(BagModel, method="hybrid"):
         meanings = list(chain.from_iterable(bags))
         if not self.is_trained:
             self.meanings = list(dict.fromkeys(meanings))
-            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings)
+            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings, None, self._phrases())
         else:
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
         self.order = ArgumentOrder(self.meanings)
         return HybridProblem(self.hybrid, tokens, bags), sample_weight
+
+    def _phrases(self) -> dict[tuple[str, ...], Any]:
+        """The lexicon: from the words of phrases to leaves; ValueError naming the phrase for what is none."""
+        found = {}
+        for phrase, text in (self.settings.lexicon or {}).items():
+            if not (isinstance(phrase, str) and isinstance(text, str) and phrase.split()):
+                raise ValueError(
+                    f"the lexicon must be from phrases to texts of names, got {phrase!r:.80}: {text!r:.80}"
+                )
+            try:
+                tree = parse_meaning(text)
+            except ValueError as error:
+                raise ValueError(f"the lexicon, for {phrase!r:.80}: {error}") from None
+            found[tuple((phrase.lower() if self.settings.lowercase else phrase).split())] = tree
+        return found
 
     def _check_grammar(self, bags: Any) -> None:
         """ValueError for a grammar that accepts none of the meanings of a bag: it could never be predicted."""
@@ -100,7 +115,7 @@ class HybridModel(BagModel, method="hybrid"):
 
     def _meet(self, tokens: Any, bags: Any, meanings: Any) -> None:
         """Take in the units and words of more sentences; `meanings` are those of all so far."""
-        old, new = self.hybrid, hybrid_trees(tokens, bags, self.grammar, meanings, self.hybrid)
+        old, new = self.hybrid, hybrid_trees(tokens, bags, self.grammar, meanings, self.hybrid, self._phrases())
         self.meanings = meanings
         if not same(old, new):
             self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
@@ -175,6 +190,7 @@ class HybridModel(BagModel, method="hybrid"):
             "method": self.method,
             "grammar": None if self.grammar is None else self.grammar.text,
             "meanings": [format_meaning(tree) for tree in self.meanings],
+            "lexicon": self.settings.lexicon,
             "calls": hybrid.lexicon.calls,
             "always": hybrid.lexicon.always,
             "new": hybrid.lexicon.new,
@@ -191,6 +207,9 @@ class HybridModel(BagModel, method="hybrid"):
         if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
             raise ValueError(f"a least probability of {least!r:.80}")
         settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
+        settings["lexicon"] = header.get("lexicon")
+        if not isinstance(settings["lexicon"], dict | None):
+            raise ValueError(f"a lexicon {settings['lexicon']!r:.80}")
         model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
         meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
@@ -204,7 +223,7 @@ class HybridModel(BagModel, method="hybrid"):
         new = header["new"]
         if not (all(type(kind) is int for kind in new) and units.members.keys() >= {*new}):
             raise ValueError("a kind of names that is none")
-        lexicon = Lexicon(units, calls, always, {*new})
+        lexicon = Lexicon(units, calls, always, {*new}, model._phrases())
         attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
         model.hybrid = HybridTrees(units, lexicon, attributes, borders)
         checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)

@@ -53,7 +53,9 @@ KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 IBM_PASSES, LEAST = 8, 1e-3
 
 
-def hybrid_trees(tokens: Any, bags: Any, grammar: Any, meanings: Any, before: HybridTrees | None = None) -> HybridTrees:
+def hybrid_trees(
+    tokens: Any, bags: Any, grammar: Any, meanings: Any, before: HybridTrees | None = None, phrases: Any = None
+) -> HybridTrees:
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
     units = Units(meanings, grammar)
     sentences = [[token[0] for token in sentence] for sentence in tokens]
@@ -68,8 +70,8 @@ def hybrid_trees(tokens: Any, bags: Any, grammar: Any, meanings: Any, before: Hy
             n_seen.update(word_attributes(around, t, of_words)[1:])
         for t in range(len(around) - 1):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
-    attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1)]
-    lexicon = Lexicon.learn(units, sentences, shares(units, bags))
+    lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
+    attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
     if grammar is not None:  # which has all names
         lexicon.new = []
     if before is not None:
@@ -148,6 +150,8 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
             of_word[number, [column for part in parts for column in beginnings[part]]] += RELATED
     for number, written in hybrid.lexicon.spelt([token[0] for token in sentence] for sentence in tokens).items():
         of_word[number, [hybrid.attributes[f"w:{word}"] for word in written - {*units.units[number].words}]] += NAMED
+    for name, rows in hybrid.lexicon.listed.items():
+        of_word[rows, hybrid.attributes[name]] += NAMED
     unknown = hybrid.attributes[f"w:{RARE}"]
     for kind in hybrid.lexicon.new:
         of_word[kind, unknown] += COPIED
