@@ -28,8 +28,6 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free as release, malloc
 from libc.string cimport memset
 
-from functools import partial
-
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
@@ -101,7 +99,7 @@ cdef class Forest:
     spans : dict, optional
         From nodes without slots to ``(i, j)``: the words that they must cover, and no others.
     priors : array of float64, optional
-        Added to the scores of the roots.
+        Added to the scores of the roots, by default 0.
     """
 
     cdef readonly object units, kinds, slot_ptr, slots, fill_ptr, fill, pairs, roots, root_pairs, spans
@@ -114,13 +112,14 @@ cdef class Forest:
         cdef object fill = rows_of([pair for _, nodes in filling for pair in nodes]), whole = rows_of(roots)
         self.take((units, kinds, np.cumsum([0, *map(len, slots)]), [slot for slot, _ in filling],
                    np.cumsum([0, *[len(nodes) for _, nodes in filling]]), fill[:, 0], fill[:, 1],
-                   whole[:, 0], whole[:, 1], [(spans or {}).get(u, (-1, -1)) for u in range(len(units))]), priors)
+                   whole[:, 0], whole[:, 1], [(spans or {}).get(u, (-1, -1)) for u in range(len(units))],
+                   np.zeros(len(roots)) if priors is None else priors))
 
-    cdef int take(self, object arrays, object priors) except -1:
+    cdef int take(self, object arrays) except -1:
         """Set the arrays; those that may fill a slot are put in order, first the nodes that have slots."""
         (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
-         self.root_pairs, self.spans) = [np.ascontiguousarray(array, dtype=np.int32) for array in arrays]
-        self.priors = None if priors is None else np.ascontiguousarray(priors, dtype=np.float64)
+         self.root_pairs, self.spans) = [np.ascontiguousarray(array, dtype=np.int32) for array in arrays[:10]]
+        self.priors = np.ascontiguousarray(arrays[10], dtype=np.float64)
         self.n_nodes, self.n_slots = len(self.units), len(self.slots)
         arity = np.diff(self.slot_ptr)
         if arity.max(initial=0) > MOST_SLOTS:
@@ -135,20 +134,20 @@ cdef class Forest:
         return 0
 
     @staticmethod
-    def of_arrays(*arrays, object priors=None):
+    def of_arrays(*arrays):
         """The inverse of `arrays`."""
         cdef Forest self = Forest.__new__(Forest)
-        self.take(arrays, priors)
+        self.take(arrays)
         return self
 
     @property
     def arrays(self):
-        """Ten arrays that make the forest."""
+        """Eleven arrays that make the forest."""
         return (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
-                self.root_pairs, self.spans)
+                self.root_pairs, self.spans, self.priors)
 
     def __reduce__(self):
-        return partial(Forest.of_arrays, priors=self.priors), self.arrays
+        return Forest.of_arrays, self.arrays
 
 
 def rows_of(pairs):
@@ -254,7 +253,7 @@ cdef class Chart:
         self.pair = <const int32_t*> array_data(forest.pairs)
         self.root_pair = <const int32_t*> array_data(forest.root_pairs)
         self.span = <const int32_t*> array_data(forest.spans)
-        self.prior = <const double*> array_data(forest.priors) if forest.priors is not None else NULL
+        self.prior = <const double*> array_data(forest.priors)
         h.n = len(sentence[0]) - 1
         h.N = (h.n + 7) & ~3
         h.n_nodes, h.n_slots, h.n_roots = forest.n_nodes, forest.n_slots, len(forest.roots)
@@ -357,9 +356,7 @@ cdef class Chart:
                 h.pair[k] = exp(w[lay.pair + self.pair[k]]) if self.pair[k] >= 0 else 1.0
             poll(40 * n + 10 * (h.fill_ptr[s + 1] - h.fill_ptr[s]))
         for k in range(h.n_roots):
-            h.root_pair[k] = exp(w[lay.pair + self.root_pair[k]]) if self.root_pair[k] >= 0 else 1.0
-            if self.prior != NULL:
-                h.root_pair[k] *= exp(self.prior[k])
+            h.root_pair[k] = exp(self.prior[k] + (w[lay.pair + self.root_pair[k]] if self.root_pair[k] >= 0 else 0.0))
         return 0
 
     cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:

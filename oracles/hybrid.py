@@ -376,6 +376,7 @@ class HybridTrees:
             fill[:n_roots],
             pairs[:n_roots],
             spans,
+            np.zeros(n_roots),
         )
 
     def known(

@@ -170,8 +170,7 @@ class Units:
         if not isinstance(tree, str) and (len(tree) != 2 or not isinstance(tree[1], str)):
             return []
         wrapper = None if isinstance(tree, str) else tree[0]
-        of_names = zip(self.units, self.kinds, strict=True)
-        named = {kind: unit.tree for unit, kind in of_names if kind >= len(self.units)}
+        named = {kind: self.units[units[0]].tree for kind, units in self.members.items()}
         return sorted(k for k, own in named.items() if (None if isinstance(own, str) else own[0]) == wrapper)
 
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:

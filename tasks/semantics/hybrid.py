@@ -134,7 +134,6 @@ class HybridModel(BagModel, method="hybrid"):
         """For each sentence at most k meanings with their probabilities, the most probable first."""
         check_lengths(tokens)
         considered = max(k, CONSIDERED)
-        n_looked_for = considered if self.order.before else k
 
         def of_part(a: int, b: int) -> Any:
             hybrid = self.hybrid.again() if n_jobs > 1 else self.hybrid
@@ -147,7 +146,7 @@ class HybridModel(BagModel, method="hybrid"):
                     continue
                 search: Any = {"considered": considered, "accepts": self.accepts, "most": most, "least": LEAST}
                 # Meanings that only differ in the order of arguments are one.
-                found.append(self._in_order(hybrid.kbest(words, self.weights, n_looked_for, **search))[:k])
+                found.append(self._in_order(hybrid.kbest(words, self.weights, k, **search)))
             return found
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
