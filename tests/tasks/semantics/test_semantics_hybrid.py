@@ -299,7 +299,7 @@ def test_arguments_that_may_stand_in_any_order():
     days = ["monday", "friday", "sunday"]
     X = [f"fly from {a} to {b}" for a in cities for b in cities if a != b]
     y = [f"fly(all(from({a}),to({b})))" for a in cities for b in cities if a != b]
-    X += X
+    X += [f"fly to {b} from {a}" for a in cities for b in cities if a != b]
     y += y
     X += [f"fly on {d} from {a} to {b}" for a, b, d in zip(cities, cities[1:], days * 2, strict=False)]
     y += [f"fly(all(from({a}),to({b}),day({d})))" for a, b, d in zip(cities, cities[1:], days * 2, strict=False)]
