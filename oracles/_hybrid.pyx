@@ -98,23 +98,28 @@ cdef class Forest:
     roots : list of (node, pair)
     spans : dict, optional
         From nodes without slots to ``(i, j)``: the words that they must cover, and no others.
+    priors : array of float64, optional
+        Added to the scores of the roots, by default 0.
     """
 
     cdef readonly object units, kinds, slot_ptr, slots, fill_ptr, fill, pairs, roots, root_pairs, spans
-    cdef readonly object stage_ptr, inner_end
+    cdef readonly object stage_ptr, inner_end, priors
     cdef readonly Py_ssize_t n_nodes, n_slots
 
-    def __init__(self, object units, object kinds, object slots, object roots, object spans=None):
+    def __init__(self, object units, object kinds, object slots, object roots, object spans=None,
+                 object priors=None):
         cdef object filling = [of_slot for of_node in slots for of_slot in of_node]
         cdef object fill = rows_of([pair for _, nodes in filling for pair in nodes]), whole = rows_of(roots)
         self.take((units, kinds, np.cumsum([0, *map(len, slots)]), [slot for slot, _ in filling],
                    np.cumsum([0, *[len(nodes) for _, nodes in filling]]), fill[:, 0], fill[:, 1],
-                   whole[:, 0], whole[:, 1], [(spans or {}).get(u, (-1, -1)) for u in range(len(units))]))
+                   whole[:, 0], whole[:, 1], [(spans or {}).get(u, (-1, -1)) for u in range(len(units))],
+                   np.zeros(len(roots)) if priors is None else priors))
 
     cdef int take(self, object arrays) except -1:
         """Set the arrays; those that may fill a slot are put in order, first the nodes that have slots."""
         (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
-         self.root_pairs, self.spans) = [np.ascontiguousarray(array, dtype=np.int32) for array in arrays]
+         self.root_pairs, self.spans) = [np.ascontiguousarray(array, dtype=np.int32) for array in arrays[:10]]
+        self.priors = np.ascontiguousarray(arrays[10], dtype=np.float64)
         self.n_nodes, self.n_slots = len(self.units), len(self.slots)
         arity = np.diff(self.slot_ptr)
         if arity.max(initial=0) > MOST_SLOTS:
@@ -137,9 +142,9 @@ cdef class Forest:
 
     @property
     def arrays(self):
-        """Ten arrays that make the forest."""
+        """Eleven arrays that make the forest."""
         return (self.units, self.kinds, self.slot_ptr, self.slots, self.fill_ptr, self.fill, self.pairs, self.roots,
-                self.root_pairs, self.spans)
+                self.root_pairs, self.spans, self.priors)
 
     def __reduce__(self):
         return Forest.of_arrays, self.arrays
@@ -205,6 +210,7 @@ cdef class Chart:
     cdef const int32_t* pair
     cdef const int32_t* root_pair
     cdef const int32_t* span
+    cdef const double* prior
     cdef const int32_t* word_ptr
     cdef const int32_t* word_attribute
     cdef const int32_t* border_ptr
@@ -247,6 +253,7 @@ cdef class Chart:
         self.pair = <const int32_t*> array_data(forest.pairs)
         self.root_pair = <const int32_t*> array_data(forest.root_pairs)
         self.span = <const int32_t*> array_data(forest.spans)
+        self.prior = <const double*> array_data(forest.priors)
         h.n = len(sentence[0]) - 1
         h.N = (h.n + 7) & ~3
         h.n_nodes, h.n_slots, h.n_roots = forest.n_nodes, forest.n_slots, len(forest.roots)
@@ -349,7 +356,7 @@ cdef class Chart:
                 h.pair[k] = exp(w[lay.pair + self.pair[k]]) if self.pair[k] >= 0 else 1.0
             poll(40 * n + 10 * (h.fill_ptr[s + 1] - h.fill_ptr[s]))
         for k in range(h.n_roots):
-            h.root_pair[k] = exp(w[lay.pair + self.root_pair[k]]) if self.root_pair[k] >= 0 else 1.0
+            h.root_pair[k] = exp(self.prior[k] + (w[lay.pair + self.root_pair[k]] if self.root_pair[k] >= 0 else 0.0))
         return 0
 
     cdef inline Py_ssize_t first_attribute(self, Py_ssize_t t) noexcept nogil:

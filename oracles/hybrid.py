@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ from structsvm.structures.meanings import MAX_DEPTH, Meaning, format_meaning
 __all__ = ["Derivation", "HybridTrees", "Lexicon"]
 
 BEGIN, END, RARE = "\x02", "\x03", "\x04"
+# Begins the attributes of words in phrases of the lexicon.
+LISTED = "g:"
 
 # Of a name that is looked for in a sentence: words at most.
 LONGEST_NAME = 6
@@ -72,21 +74,48 @@ class Lexicon:
     always : iterable of int
     new : iterable of int
         The kinds of names that words which are not known may be.
+    phrases : dict, optional
+        From tuples of words to the leaf that they say, a tree: one of the units, or a name like some of them, else
+        ValueError.
     """
 
     def __init__(
-        self, units: Units, calls: dict[str, list[int]], always: Iterable[int], new: Iterable[int] = ()
+        self,
+        units: Units,
+        calls: dict[str, list[int]],
+        always: Iterable[int],
+        new: Iterable[int] = (),
+        phrases: dict[tuple[str, ...], Meaning] | None = None,
     ) -> None:
         self.units, self.calls, self.always, self.new = units, calls, sorted(always), sorted(new)
         self.written: dict[str, list[int]] = defaultdict(list)
         for number, unit in enumerate(units.units):
             if unit.n_slots == 0 and unit.words:
                 self.written["".join(unit.words)].append(number)
+        self.phrases = phrases or {}
+        self.longest_phrase = max(map(len, self.phrases), default=0)
+        # Of each phrase the number of its leaf, -1 for a new one; its kinds; the attributes of its words.
+        self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
+        # Of each such attribute the kinds or the leaf that it speaks for.
+        self.listed: dict[str, list[int]] = {}
+        for phrase, tree in self.phrases.items():
+            kinds = units.kinds_like(tree)
+            if not kinds:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
+                    "which is like no name in the meanings"
+                )
+            number = units.number.get(units.split(tree)[0], -1)
+            speak = {f"{LISTED}{'' if isinstance(tree, str) else tree[0]}": kinds}
+            if number >= 0:
+                speak[f"{LISTED}={format_meaning(tree)}"] = [number]
+            self.listed |= speak
+            self._leaf_of[phrase] = number, kinds, [*speak]
 
     @classmethod
-    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any]) -> Lexicon:
+    def learn(cls, units: Units, sentences: Sequence[Any], bags: Sequence[Any], phrases: Any = None) -> Lexicon:
         """From sentences, lists of words, and the shares of the units in their bags: dicts from numbers to floats."""
-        self = cls(units, {}, ())
+        self = cls(units, {}, (), (), phrases)
         together: dict[str, Counter[int]] = defaultdict(Counter)
         n_words: Counter[str] = Counter()
         share: Counter[int] = Counter()
@@ -127,20 +156,63 @@ class Lexicon:
         kinds = {units.kinds[u]: self.units.kinds[v] for u, v in number.items()}
         taken = {*self.new, *(kinds[kind] for kind in other.new if kind in kinds)}
         taken = {kind for kind in taken if kind >= len(self.units.units)}
-        return Lexicon(self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken)
+        return Lexicon(
+            self.units, {word: sorted(leaves) for word, leaves in calls.items()}, always, taken, self.phrases
+        )
+
+    @property
+    def kinds_of_phrases(self) -> set[int]:
+        """The kinds of the names that phrases say."""
+        return {kind for _, kinds, _ in self._leaf_of.values() for kind in kinds}
+
+    def phrases_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+        """``(begin, end, phrase)`` of those in a sentence."""
+        for i in range(len(words)):
+            for j in range(i + 1, min(i + self.longest_phrase, len(words)) + 1):
+                if (phrase := tuple(words[i:j])) in self.phrases:
+                    yield i, j, phrase
+
+    def listed_at(self, words: Sequence[str]) -> dict[int, list[str]]:
+        """Of the words in phrases the attributes that say so."""
+        found: dict[int, list[str]] = defaultdict(list)
+        for i, j, phrase in self.phrases_in(words):
+            for t in range(i, j):
+                found[t] += self._leaf_of[phrase][2]
+        return found
+
+    def new_in(self, words: Sequence[str]) -> Iterator[Copy]:
+        """The names of phrases in a sentence that are no units."""
+        for i, j, phrase in self.phrases_in(words):
+            number, kinds, _ = self._leaf_of[phrase]
+            if number < 0:
+                yield from (Copy(self.phrases[phrase], kind, i, j) for kind in kinds)
+
+    def spelt(self, sentences: Iterable[Sequence[str]]) -> dict[int, set[str]]:
+        """Of each leaf the words that it is written with in some sentences."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for words in sentences:
+            for i, j, leaf in self.written_in(words):
+                found[leaf].update(word for word in words[i:j] if any(map(str.isalnum, word)))
+        return found
+
+    def written_in(self, words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+        """``(begin, end, leaf)`` of the leaves that are written in a sentence."""
+        plain = ["".join(c for c in word if c.isalnum()) for word in words]
+        for i in range(len(words)):
+            text = ""
+            for j, word in enumerate(plain[i : i + LONGEST_NAME], start=i + 1):
+                text += word
+                for leaf in self.written.get(text, ()):
+                    yield i, j, leaf
 
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
         for word in words:
             found.update(self.calls.get(word, ()))
-        plain = ["".join(c for c in word if c.isalnum()) for word in words]
-        for i in range(len(words)):
-            text = ""
-            for word in plain[i : i + LONGEST_NAME]:
-                text += word
-                found.update(self.written.get(text, ()))
-        return found
+        found.update(leaf for _, _, leaf in self.written_in(words))
+        found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
+        return found - {-1}
 
 
 class HybridTrees:
@@ -179,21 +251,23 @@ class HybridTrees:
             )
         # One for searches, one for sums in between.
         self.chart, self.sums = Chart(self.layout, depth), Chart(self.layout, depth)
+        self.arity = np.array([unit.n_slots for unit in units.units], dtype=np.int64)
+        self._kinds = np.array(units.kinds, dtype=np.int64)
         self._inner, self._leaves = self._fillings()
         # Of each kind that words may be: a name of it, and how its names are written.
-        self._examples = {kind: units.members[kind][0] for kind in lexicon.new}
+        self._examples = {kind: units.members[kind][0] for kind in {*lexicon.new, *lexicon.kinds_of_phrases}}
         self._written = {kind: units.spelling(kind) for kind in lexicon.new}
         self._most_kept = max(KEPT // (1000 + 20 * len(self._inner)), 16)
         self._free: dict[frozenset[int], Forest] = {}
 
-    def _fillings(self) -> tuple[list[Any], dict[int, list[Any]]]:
-        """``(slot, unit, pair)`` of all that may fill a slot: of units with slots, and of each leaf."""
+    def _fillings(self) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:
+        """Rows ``(slot, unit, pair)`` of all that may fill a slot: of units with slots, and of each leaf."""
         inner: list[Any] = []
         leaves: dict[int, list[Any]] = defaultdict(list)
         for slot in (ROOT, *range(len(self.units.slots))):
             for u in self.units.fillers.get(slot, ()):
-                (inner if self.units.units[u].n_slots else leaves[u]).append((slot, u, self.pair(slot, u)))
-        return inner, leaves
+                (leaves[u] if self.arity[u] == 0 else inner).append((slot, u, self.pair(slot, u)))
+        return rows_of(inner), {u: rows_of(rows) for u, rows in leaves.items()}
 
     @property
     def n_features(self) -> int:
@@ -220,6 +294,8 @@ class HybridTrees:
             ]
             for t in range(1, len(around) - 1)
         ]
+        for t, names in self.lexicon.listed_at(words).items():
+            of_words[t] += [known[name] for name in dict.fromkeys(names) if name in known]
         of_borders = [
             [self.borders[name] for name in border_attributes(*pair) if name in self.borders]
             for pair in pairwise(around)
@@ -231,11 +307,19 @@ class HybridTrees:
         return (slot + 1) * self.units.n_kinds + self.units.kinds[unit]
 
     def copies(self, words: Sequence[str], unknown: Any = ()) -> list[Copy]:
-        """The names that words which are not known, or are `unknown`, may be, alone or with those beside."""
+        """The names of phrases that are no units, and those that words which are not known, or are `unknown`, may be.
+
+        These alone, or with those beside.
+        """
+        listed = {copy[1:]: copy for copy in self.lexicon.new_in(words)}
         if not self.lexicon.new:
-            return []
+            return [*listed.values()]
         n = len(words)
-        is_new = [word in unknown or f"w:{word}" not in self.attributes for word in words]
+        listed_at = self.lexicon.listed_at(words)
+        is_new = [
+            t not in listed_at and (word in unknown or f"w:{word}" not in self.attributes)
+            for t, word in enumerate(words)
+        ]
         spans = set()
         for t in range(n):
             if is_new[t]:
@@ -247,7 +331,7 @@ class HybridTrees:
                 tree = written(words[a:b])
                 if tree is not None and (unknown or Unit(format_meaning(tree), None) not in self.units.number):
                     found.append(Copy(tree, kind, a, b))
-        return found
+        return [*listed.values(), *(copy for copy in found if copy[1:] not in listed)]
 
     def free(self, leaves: Iterable[int], copies: Sequence[Copy] = ()) -> Forest:
         """The forest of all meanings with these leaves; the last nodes are the copies."""
@@ -262,35 +346,45 @@ class HybridTrees:
 
     def _forest(self, leaves: frozenset[int], copies: Sequence[Copy] = ()) -> Forest:
         units = self.units
-        nodes = [u for u, unit in enumerate(units.units) if unit.n_slots or u in leaves]
-        place = np.zeros(len(units.units) + len(copies), dtype=np.int32)
+        n_units = len(self.arity)
+        is_node = self.arity > 0
+        is_node[[*leaves]] = True
+        nodes = np.flatnonzero(is_node)
+        place = np.zeros(n_units + len(copies), dtype=np.int64)
         place[nodes] = np.arange(len(nodes))
-        place[len(units.units) :] = np.arange(len(nodes), len(nodes) + len(copies))
-        filling = [*self._inner, *chain.from_iterable(self._leaves[u] for u in sorted(leaves))]
-        for k, copy in enumerate(copies, start=len(units.units)):
-            filling += [(slot, k, pair) for slot, _, pair in self._leaves[self._examples[copy.kind]]]
-        flat = np.array(filling).reshape(-1, 3)
-        flat = flat[np.argsort(flat[:, 0], kind="stable")]
-        n_roots = int(np.searchsorted(flat[:, 0], ROOT, side="right"))
-        fill, pairs = place[flat[:, 1]], flat[:, 2]
-        own = [copy.kind for copy in copies]
+        place[n_units:] = np.arange(len(nodes), len(nodes) + len(copies))
+        parts = [self._inner, *(self._leaves[u] for u in sorted(leaves) if u in self._leaves)]
+        for k, copy in enumerate(copies, start=n_units):
+            rows = self._leaves[self._examples[copy.kind]].copy()
+            rows[:, 1] = k
+            parts.append(rows)
+        filling = np.concatenate(parts)
+        slot, unit, pairs = filling[np.argsort(filling[:, 0], kind="stable")].T
+        n_roots = int(np.searchsorted(slot, ROOT, side="right"))
+        fill = place[unit]
+        own = np.array([copy.kind for copy in copies], dtype=np.int64)
+        spans = np.full((len(place) - n_units + len(nodes), 2), -1)
+        spans[len(nodes) :] = np.array([(copy.begin, copy.end) for copy in copies]).reshape(-1, 2)
         return Forest.of_arrays(
-            [*nodes, *own],
-            [*(units.kinds[u] for u in nodes), *own],
-            np.cumsum([0, *(units.units[u].n_slots for u in nodes), *(0 for _ in copies)]),
+            np.concatenate([nodes, own]),
+            np.concatenate([self._kinds[nodes], own]),
+            np.cumsum(np.concatenate([[0], self.arity[nodes], 0 * own])),
             np.arange(len(units.slots)),
-            np.searchsorted(flat[n_roots:, 0], np.arange(len(units.slots) + 1)),
+            np.searchsorted(slot[n_roots:], np.arange(len(units.slots) + 1)),
             fill[n_roots:],
             pairs[n_roots:],
             fill[:n_roots],
             pairs[:n_roots],
-            [(-1, -1)] * len(nodes) + [(copy.begin, copy.end) for copy in copies],
+            spans,
+            np.zeros(n_roots),
         )
 
-    def known(self, trees: Iterable[Meaning], copies: Sequence[Copy] = ()) -> Forest:
+    def known(
+        self, trees: Iterable[Meaning], copies: Sequence[Copy] = (), priors: dict[Meaning, float] | None = None
+    ) -> Forest:
         """The forest of some meanings, whose common parts are there once; KeyError for a unit that is not known.
 
-        A name may be said by a copy, too.
+        A name may be said by a copy, too. `priors` are added to the scores of the meanings.
         """
         units = self.units
         nodes: list[int] = []
@@ -300,7 +394,7 @@ class HybridTrees:
         copied: dict[Meaning, list[Copy]] = defaultdict(list)
         for copy in copies:
             copied[copy.tree].append(copy)
-        roots = []
+        roots, prior_of = [], []
 
         def filling(slot: int, part: Meaning) -> list[tuple[int, int]]:
             may = units.fillers.get(slot, ())
@@ -332,9 +426,12 @@ class HybridTrees:
                     spans[len(nodes)] = copy.begin, copy.end
                     nodes.append(copy.kind)
                     slots.append([])
-            roots += filling(ROOT, tree)
+            found = filling(ROOT, tree)
+            roots += found
+            if priors is not None:
+                prior_of += [priors[tree]] * len(found)
         kinds = [number if k in spans else units.kinds[number] for k, number in enumerate(nodes)]
-        return Forest(nodes, kinds, slots, roots, spans)
+        return Forest(nodes, kinds, slots, roots, spans, None if priors is None else prior_of)
 
     def meant(self, words: Sequence[str]) -> Forest:
         """The forest of all that a sentence may mean."""
@@ -520,6 +617,11 @@ def word_attributes(around: Sequence[str], t: int, known: Any) -> list[str]:
 def border_attributes(before: str, after: str) -> list[str]:
     """Names of the attributes of the place between two words."""
     return [f"l:{before}", f"r:{after}"]
+
+
+def rows_of(triples: Any) -> NDArray[np.int64]:
+    """An array of three columns."""
+    return np.array(triples, dtype=np.int64).reshape(-1, 3)
 
 
 def flat(lists: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -151,6 +151,27 @@ class Units:
             found.append(self.number.get(unit, -1))
             waiting += parts
         return found
+
+    def pairs_of(self, tree: Meaning) -> Iterator[tuple[int, int]]:
+        """The slots and what fills them, by numbers of units: the root first."""
+        waiting = [(ROOT, tree)]
+        while waiting:
+            slot, node = waiting.pop()
+            unit, parts = self.split(node)
+            number = self.number[unit]
+            yield slot, number
+            waiting += [(self.first_slot[number] + s, part) for s, part in enumerate(parts)]
+
+    def kinds_like(self, tree: Meaning) -> list[int]:
+        """The kinds of names that a leaf may be of: its own, or those with the same relation around."""
+        unit, parts = self.split(tree)
+        if unit in self.number and not parts:
+            return [self.kinds[self.number[unit]]]
+        if not isinstance(tree, str) and (len(tree) != 2 or not isinstance(tree[1], str)):
+            return []
+        wrapper = None if isinstance(tree, str) else tree[0]
+        named = {kind: self.units[units[0]].tree for kind, units in self.members.items()}
+        return sorted(k for k, own in named.items() if (None if isinstance(own, str) else own[0]) == wrapper)
 
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
         """How names of a kind are written: from words to a tree, None for words that make no name."""

@@ -95,13 +95,13 @@ class BagModel(TaskModel):
     # ---- model files ----------------------------------------------------------------------------
 
     def stored_params(self) -> Any:
-        return {name: value for name, value in self.params.items() if name not in ("grammar", "executor")} | vars(
-            self.settings
-        )
+        kept = self.params | vars(self.settings)
+        return {name: value for name, value in kept.items() if name not in ("grammar", "executor", "lexicon")}
 
     def restored_params(self, params: Any) -> Any:
         # Files of earlier versions do not name the method.
-        return params | {"grammar": self.grammar, "executor": None, "method": self.method}
+        lexicon = getattr(self.settings, "lexicon", None)
+        return params | {"grammar": self.grammar, "executor": None, "lexicon": lexicon, "method": self.method}
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

@@ -73,6 +73,9 @@ class SemanticParser(StructureEstimator):
         Whether a relation between constants alone, ``stateid('texas')``, is one symbol.
     abstain_below : float, optional
         Of hybrid trees: predict nothing for a sentence whose best meaning has a lower probability.
+    lexicon : dict, optional
+        Of hybrid trees: from phrases of a sentence to names of the meaning language (``{"big apple":
+        "cityid('new york')"}``), known ones or others like them.
     executor : callable, optional
         Of hybrid trees: returns whether the text of a meaning can be run; others are not predicted. Not in model files.
     lowercase : bool, default=True
@@ -133,6 +136,7 @@ class SemanticParser(StructureEstimator):
         "complete": FLAG,
         "fold_constants": FLAG,
         "abstain_below": (Interval(Real, 0.0, 1.0, closed="both"), Options(None)),
+        "lexicon": (Kind(dict, "a dict from phrases to names"), Options(None)),
         "lowercase": FLAG,
     }
 
@@ -153,6 +157,7 @@ class SemanticParser(StructureEstimator):
         complete: bool = True,
         fold_constants: bool = False,
         abstain_below: float | None = None,
+        lexicon: dict[str, str] | None = None,
         executor: Any = None,
         lowercase: bool = True,
         random_state: int | np.random.RandomState | None = None,
@@ -176,6 +181,7 @@ class SemanticParser(StructureEstimator):
         self.complete = complete
         self.fold_constants = fold_constants
         self.abstain_below = abstain_below
+        self.lexicon = lexicon
         self.executor = executor
         self.lowercase = lowercase
         self.random_state = random_state

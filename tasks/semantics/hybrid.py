@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.oracles.hybrid import Derivation, HybridTrees, Lexicon
 from structsvm.stored_values import Array, checked_arrays, stored_flag, stored_names
 from structsvm.structures.meaning_units import Units
-from structsvm.structures.meanings import MeaningGrammar, Symbol, format_meaning, parse_meaning
+from structsvm.structures.meanings import ArgumentOrder, MeaningGrammar, Symbol, format_meaning, parse_meaning
 from structsvm.tasks.semantics.bags import BagModel
 from structsvm.tasks.semantics.growth import carried, same
 from structsvm.tasks.semantics.likelihood import HybridProblem, first_weights, hybrid_trees
@@ -48,10 +49,11 @@ class HybridModel(BagModel, method="hybrid"):
         Those of training, from which the units are read.
     """
 
-    fixed = ("lowercase",)
+    fixed = ("lowercase", "lexicon")
     followed = (*fixed, "abstain_below")
     hybrid: HybridTrees
     meanings: list[Any]
+    order: ArgumentOrder
 
     def __init__(self, params: Any) -> None:
         super().__init__()
@@ -78,17 +80,42 @@ class HybridModel(BagModel, method="hybrid"):
         """The sentences and bags that `read` returns."""
         tokens, bags = data
         check_lengths(tokens)
+        self._check_grammar(bags)
         meanings = list(chain.from_iterable(bags))
         if not self.is_trained:
             self.meanings = list(dict.fromkeys(meanings))
-            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings)
+            self.hybrid = hybrid_trees(tokens, bags, self.grammar, self.meanings, None, self._phrases())
         else:
             self._meet(tokens, bags, list(dict.fromkeys([*self.meanings, *meanings])))
+        self.order = ArgumentOrder(self.meanings)
         return HybridProblem(self.hybrid, tokens, bags), sample_weight
+
+    def _phrases(self) -> dict[tuple[str, ...], Any]:
+        """The lexicon: from the words of phrases to leaves; ValueError naming the phrase for what is none."""
+        found = {}
+        for phrase, text in (self.settings.lexicon or {}).items():
+            if not (isinstance(phrase, str) and isinstance(text, str) and phrase.split()):
+                raise ValueError(
+                    f"the lexicon must be from phrases to texts of names, got {phrase!r:.80}: {text!r:.80}"
+                )
+            try:
+                tree = parse_meaning(text)
+            except ValueError as error:
+                raise ValueError(f"the lexicon, for {phrase!r:.80}: {error}") from None
+            found[tuple((phrase.lower() if self.settings.lowercase else phrase).split())] = tree
+        return found
+
+    def _check_grammar(self, bags: Any) -> None:
+        """ValueError for a grammar that accepts none of the meanings of a bag: it could never be predicted."""
+        for i, trees in enumerate(bags if self.grammar is not None else ()):
+            if not any(map(self.grammar.accepts, trees)):
+                raise ValueError(
+                    f"sentence {i}: the grammar accepts no meaning of its bag, as {format_meaning(trees[0]):.200}"
+                )
 
     def _meet(self, tokens: Any, bags: Any, meanings: Any) -> None:
         """Take in the units and words of more sentences; `meanings` are those of all so far."""
-        old, new = self.hybrid, hybrid_trees(tokens, bags, self.grammar, meanings, self.hybrid)
+        old, new = self.hybrid, hybrid_trees(tokens, bags, self.grammar, meanings, self.hybrid, self._phrases())
         self.meanings = meanings
         if not same(old, new):
             self.weights = carried(old, self.weights, new, first_weights(new, tokens, bags))
@@ -97,7 +124,8 @@ class HybridModel(BagModel, method="hybrid"):
     # ---- prediction -----------------------------------------------------------------------------
 
     def accepts(self, meaning: Any) -> bool:
-        """Whether a meaning is one of the grammar, and can be run."""
+        """Whether a meaning, in order, is one of the grammar, and can be run."""
+        meaning = self.order.sorted(meaning)
         if self.grammar is not None and not self.grammar.accepts(meaning):
             return False
         return self.executor is None or bool(self.executor(format_meaning(meaning)))
@@ -117,10 +145,21 @@ class HybridModel(BagModel, method="hybrid"):
                     found.append([])
                     continue
                 search: Any = {"considered": considered, "accepts": self.accepts, "most": most, "least": LEAST}
-                found.append(hybrid.kbest(words, self.weights, k, **search))
+                # Meanings that only differ in the order of arguments are one.
+                found.append(self._in_order(hybrid.kbest(words, self.weights, k, **search)))
             return found
 
         return list(chain.from_iterable(parallel_parts(of_part, len(tokens), n_jobs)))
+
+    def _in_order(self, found: list[tuple[Derivation, float]]) -> list[tuple[Derivation, float]]:
+        """Meanings with their arguments in order; those that become equal are added up."""
+        first: dict[Any, Derivation] = {}
+        total: dict[Any, float] = defaultdict(float)
+        for derivation, p in found:
+            meaning = self.order.sorted(derivation.meaning)
+            first.setdefault(meaning, derivation._replace(meaning=meaning))
+            total[meaning] += p
+        return sorted([(first[meaning], p) for meaning, p in total.items()], key=lambda pair: -pair[1])
 
     def best(self, tokens: Any, n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
         """The most probable meaning of each sentence, None where there is none that is probable enough."""
@@ -150,6 +189,7 @@ class HybridModel(BagModel, method="hybrid"):
             "method": self.method,
             "grammar": None if self.grammar is None else self.grammar.text,
             "meanings": [format_meaning(tree) for tree in self.meanings],
+            "lexicon": self.settings.lexicon,
             "calls": hybrid.lexicon.calls,
             "always": hybrid.lexicon.always,
             "new": hybrid.lexicon.new,
@@ -166,10 +206,14 @@ class HybridModel(BagModel, method="hybrid"):
         if least is not None and not (type(least) is float and 0.0 <= least <= 1.0):
             raise ValueError(f"a least probability of {least!r:.80}")
         settings = {"lowercase": stored_flag(params, "lowercase"), "abstain_below": least}
+        settings["lexicon"] = header.get("lexicon")
+        if not isinstance(settings["lexicon"], dict | None):
+            raise ValueError(f"a lexicon {settings['lexicon']!r:.80}")
         model = cls(SimpleNamespace(**settings, grammar=None, executor=None))
         model.grammar = None if header["grammar"] is None else MeaningGrammar(header["grammar"])
         meanings = [parse_meaning(text) for text in stored_names(header, "meanings")]
         model.meanings = model.checked_trees(meanings, "its meanings")
+        model.order = ArgumentOrder(model.meanings)
         units = Units(model.meanings, model.grammar)
         calls, always = header["calls"], header["always"]
         for leaves in [always, *calls.values()]:
@@ -178,7 +222,7 @@ class HybridModel(BagModel, method="hybrid"):
         new = header["new"]
         if not (all(type(kind) is int for kind in new) and units.members.keys() >= {*new}):
             raise ValueError("a kind of names that is none")
-        lexicon = Lexicon(units, calls, always, {*new})
+        lexicon = Lexicon(units, calls, always, {*new}, model._phrases())
         attributes, borders = stored_names(header, "attributes"), stored_names(header, "borders")
         model.hybrid = HybridTrees(units, lexicon, attributes, borders)
         checked = checked_arrays(arrays, WEIGHTS, n_features=model.hybrid.n_features)

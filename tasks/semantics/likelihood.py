@@ -2,6 +2,9 @@
 
     max_w  sum_i log p(bag_i | x_i) - 1/2 |w - w0|^2 / C,    p(bag | x) = sum over its meanings' derivations / over all
 
+A meaning m counts 1 / pi(m) times in its bag, pi(m) being how often a bag holds it by chance: of the bags that hold m
+and are about x, a share proportional to that means m. Without it what happens all the time explains everything.
+
 It is not concave, and begins at w0: weights from co-occurrence (IBM model 1). The steps are those of AdaGrad; the
 weights are the mean of all iterates, the t-th counted t times. In every second pass words seen once are taken for
 unknown ones.
@@ -43,12 +46,16 @@ from structsvm.structures.meaning_units import Units
 PRIOR, NAMED, RELATED, ALIKE, COPIED, WORDLESS, EMPTY = 0.2, 4.0, 1.0, 4, 2.0, -1.0, -2.0
 # The pace of the features of a unit and a word anywhere in the sentence.
 PRESENT = 0.3
+# Of what a meaning holds below its root: how much it counts that a bag would hold it by chance.
+BELOW = 0.5
 KEPT_OF_FEATURES = ("weights", "squares", "sum", "start")
 # Passes of IBM model 1, and the probability of a pair that makes no difference.
 IBM_PASSES, LEAST = 8, 1e-3
 
 
-def hybrid_trees(tokens: Any, bags: Any, grammar: Any, meanings: Any, before: HybridTrees | None = None) -> HybridTrees:
+def hybrid_trees(
+    tokens: Any, bags: Any, grammar: Any, meanings: Any, before: HybridTrees | None = None, phrases: Any = None
+) -> HybridTrees:
     """The units of `meanings`, which the bags hold, a lexicon and features; those of `before`, and more."""
     units = Units(meanings, grammar)
     sentences = [[token[0] for token in sentence] for sentence in tokens]
@@ -63,8 +70,8 @@ def hybrid_trees(tokens: Any, bags: Any, grammar: Any, meanings: Any, before: Hy
             n_seen.update(word_attributes(around, t, of_words)[1:])
         for t in range(len(around) - 1):
             of_borders |= dict.fromkeys(border_attributes(around[t], around[t + 1]))
-    attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1)]
-    lexicon = Lexicon.learn(units, sentences, shares(units, bags))
+    lexicon = Lexicon.learn(units, sentences, shares(units, bags), phrases)
+    attributes = [*of_words, *(name for name, n in n_seen.items() if n > 1), *lexicon.listed]
     if grammar is not None:  # which has all names
         lexicon.new = []
     if before is not None:
@@ -85,6 +92,30 @@ def shares(units: Units, bags: Any) -> list[dict[int, float]]:
                 share[number] += 1 / len(trees)
         out.append(share)
     return out
+
+
+def rarities(units: Units, bags: Any) -> list[dict[Any, float]]:
+    """Of each meaning of each bag, minus the log of how often a bag holds it by chance; 0 for the rarest of the bag.
+
+    A bag holds the unit at its root as often as in all bags, and that each slot holds what fills it, as often as in
+    all meanings; units below the root come together, and count `BELOW` each.
+    """
+    n_bags: Counter[int] = Counter()
+    seen: Counter[tuple[int, int]] = Counter()
+    filled: Counter[int] = Counter()
+    pairs = {tree: [*units.pairs_of(tree)] for tree in dict.fromkeys(chain.from_iterable(bags))}
+    for trees in bags:
+        n_bags.update({pairs[tree][0][1] for tree in trees})
+        for pair in chain.from_iterable(pairs[tree][1:] for tree in trees):
+            seen[pair] += 1
+            filled[pair[0]] += 1
+    log = {pair: float(np.log(n / filled[pair[0]])) for pair, n in seen.items()}
+    rarity = {
+        tree: -float(np.log(n_bags[root])) - BELOW * sum(log[pair] for pair in below)
+        for tree, ((_, root), *below) in pairs.items()
+    }
+    most = [max(rarity[tree] for tree in trees) for trees in bags]
+    return [{tree: rarity[tree] - top for tree in trees} for trees, top in zip(bags, most, strict=True)]
 
 
 def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.float64]:
@@ -117,6 +148,10 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
         else:
             parts = {part[:ALIKE] for part in re.findall(r"[^\W\d_]+", unit.name.casefold()) if len(part) >= ALIKE}
             of_word[number, [column for part in parts for column in beginnings[part]]] += RELATED
+    for number, written in hybrid.lexicon.spelt([token[0] for token in sentence] for sentence in tokens).items():
+        of_word[number, [hybrid.attributes[f"w:{word}"] for word in written - {*units.units[number].words}]] += NAMED
+    for name, rows in hybrid.lexicon.listed.items():
+        of_word[rows, hybrid.attributes[name]] += NAMED
     unknown = hybrid.attributes[f"w:{RARE}"]
     for kind in hybrid.lexicon.new:
         of_word[kind, unknown] += COPIED
@@ -152,7 +187,8 @@ class HybridProblem(BoundProblem):
         self.less_known = [hybrid.encode(words, once) for words in sentences]
         # What the words seen once may be, if they were not known.
         self.copies = [hybrid.copies(words, once & set(words)) for words in sentences]
-        self.known = [hybrid.known(trees) for trees in bags]
+        self.priors = rarities(units, bags)
+        self.known = [hybrid.known(trees, (), priors) for trees, priors in zip(bags, self.priors, strict=True)]
         self.leaves = [
             frozenset(hybrid.lexicon.called(words) | (leaves & set(forest.units.tolist())))
             for words, forest in zip(sentences, self.known, strict=True)
@@ -163,7 +199,7 @@ class HybridProblem(BoundProblem):
         if k % 2 == 0:
             return self.encoded[i], self.known[i], self.hybrid.free(self.leaves[i])
         copies = self.copies[i]
-        known = self.hybrid.known(self.bags[i], copies) if copies else self.known[i]
+        known = self.hybrid.known(self.bags[i], copies, self.priors[i]) if copies else self.known[i]
         return self.less_known[i], known, self.hybrid.free(self.leaves[i], copies)
 
     def structure_fingerprint(self) -> int:

@@ -411,3 +411,48 @@ def test_what_a_lexicon_calls():
     lexicon = Lexicon.learn(units, sentences, bags)
     called = {units.units[u].name for u in lexicon.called(["north", "San-Diego".lower()])}
     assert {"'san diego'", "'oslo'"} <= called and "'rome'" not in called
+
+
+def test_words_that_names_are_written_with():
+    units = Units([parse_meaning(f"go('{name}')") for name in ("san diego", "rome", "purple9")])
+    lexicon = Lexicon(units, {}, [])
+    leaves = {unit.name: u for u, unit in enumerate(units.units)}
+    spelt = lexicon.spelt([["to", "san", "-", "diego", "?"], ["Purple".lower(), "9", "!"], ["x"]])
+    assert spelt == {leaves["'san diego'"]: {"san", "diego"}, leaves["'purple9'"]: {"purple", "9"}}
+
+
+def test_priors_are_added_to_the_scores_of_meanings():
+    words = ["p", "q", "x"]
+    hybrid = trees_of(TREES[1], words)
+    w = np.random.default_rng(0).normal(size=hybrid.n_features)
+    sentence, priors = hybrid.encode(words), dict(zip(TREES[1], [-1.0, 0.5, 0.0], strict=True))
+    with_priors = hybrid.known(TREES[1], (), priors)
+    wanted = [hybrid.log_sum(words, w, [tree]) + priors[tree] for tree in TREES[1]]
+    for forest in (with_priors, pickle.loads(pickle.dumps(with_priors))):
+        assert hybrid.sums.log_sum(sentence, forest, w) == pytest.approx(np.logaddexp.reduce(wanted))
+    # Of the joint feature, too.
+    parts = [hybrid.expect(words, w, [tree])[1] for tree in TREES[1]]
+    shares = np.exp(np.array(wanted) - np.logaddexp.reduce(wanted))
+    np.testing.assert_allclose(hybrid.sums.expect(sentence, with_priors, w)[1], shares @ parts, atol=1e-12)
+
+
+def test_phrases_of_a_lexicon():
+    """A new name is a copy that covers the phrase; a known one is called; words of phrases have an attribute."""
+    units = Units([parse_meaning(f"f(k('{c}'))") for c in "abc"])
+    phrases = {("big", "p"): parse_meaning("k('new')"), ("q",): parse_meaning("k('a')")}
+    lexicon = Lexicon(units, {}, [], (), phrases)
+    (a,), (kind,) = lexicon.called(["q"]), lexicon.kinds_of_phrases
+    assert lexicon.listed == {"g:k": [kind], "g:=k('a')": [a]} and units.kinds[a] == kind
+    attributes = ["w:p", "w:q", "w:big", "w:\x04", "g:k", "g:=k('a')"]
+    hybrid = HybridTrees(units, lexicon, attributes, [], 2)
+    words = ["p", "big", "p"]
+    assert [copy[1:] for copy in hybrid.copies(words)] == [(kind, 1, 3)] and not lexicon.called(words)
+    ptr, values, *_ = hybrid.encode(words)
+    assert [4 in values[a:b] for a, b in itertools.pairwise(ptr)] == [False, True, True] and 5 not in values
+    assert {4, 5} <= {*hybrid.encode(["q"])[1].tolist()}
+    found = {format_meaning(d.meaning) for d in hybrid.derivations(words, np.zeros(hybrid.n_features))}
+    assert found == {"f(k('new'))"}
+    assert pickle.loads(pickle.dumps(hybrid)).copies(words) == hybrid.copies(words)
+    for text in ("other('a')", "f(k('a'))", "bare"):
+        with pytest.raises(ValueError, match=r"the lexicon says .* for 'x', which is like no name in the meanings"):
+            Lexicon(units, {}, [], (), {("x",): parse_meaning(text)})

@@ -1,6 +1,7 @@
 """SemanticParser(method="hybrid"): what it learns from pairs and bags, confidence, files, refusals; GeoQuery."""
 
 import copy
+import math
 import os
 import pickle
 
@@ -12,8 +13,10 @@ from structsvm import ModelFileError
 from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
-from structsvm.structures.meanings import parse_meaning
+from structsvm.structures.meaning_units import Units
+from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
+from structsvm.tasks.semantics.likelihood import BELOW, rarities
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -231,3 +234,97 @@ def test_sentences_that_are_too_long_are_refused():
     parser.fit(["john kicks", "mary kick"], [["kick(john)"], ["kick(mary)"]])
     with pytest.raises(ValueError, match="sentence 0: 501 words"):
         parser.predict([words])
+
+
+def test_what_comes_all_the_time_explains_less():
+    """Rarities by hand; and what they are for: turnover() is in each bag with miss(), and in others."""
+    bags = [["f(a)", "g(a)"], ["f(b)", "g(a)"], ["g(b)"], ["f(a)"]]
+    trees = [[parse_meaning(text) for text in bag] for bag in bags]
+    units = Units([tree for bag in trees for tree in bag])
+    f, g = math.log(3), math.log(3)
+    fa, fb, ga, gb = (math.log(n / 3) for n in (2, 1, 2, 1))
+    wanted = [
+        [-f - BELOW * fa, -g - BELOW * ga],
+        [-f - BELOW * fb, -g - BELOW * ga],
+        [-g - BELOW * gb],
+        [-f - BELOW * fa],
+    ]
+    for of_bag, values in zip(rarities(units, trees), wanted, strict=True):
+        np.testing.assert_allclose([*of_bag.values()], np.array(values) - max(values))
+    names = ["anna", "bo", "cem", "dia", "eve"]
+    X = [f"{a} fails to reach {b}" for a in names for b in names if a != b]
+    y = [[f"loss({a},{b})", f"miss({a},{b})"] for a in names for b in names if a != b]
+    X += [f"{a} is robbed by {b}" for a in names[:2] for b in names[2:]]
+    y += [[f"loss({a},{b})"] for a in names[:2] for b in names[2:]]
+    parser = SemanticParser(max_iter=5, random_state=0).fit(X, y)
+    assert parser.predict(["anna fails to reach eve", "bo is robbed by dia"]) == [["miss(anna,eve)"], ["loss(bo,dia)"]]
+
+
+def test_a_lexicon_of_the_user(tmp_path):
+    names = ["anna", "bo", "cem", "dia", "eve", "fay", "gil"]
+    X = [f"show me the jobs of {name}" for name in names] + ["what is big", "the big things"]
+    y = [f"answer(job(name({name})))" for name in names] + ["answer(big(all))"] * 2
+    lexicon = {"the boss": "name(zoe)", "Big Apple": "name(ny)", "chief": "name(anna)"}
+    X_new = ["show me the jobs of the boss", "show me the jobs of big apple", "show me the jobs of chief"]
+    y_new = [[f"answer(job(name({name})))"] for name in ("zoe", "ny", "anna")]
+    parser = SemanticParser(random_state=0, lexicon=lexicon).fit(X, y)
+    assert parser.predict(X_new) == y_new and parser.predict(X) == [[meaning] for meaning in y]
+    parser.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    assert loaded.get_params() == parser.get_params() and loaded.predict_kbest(X_new) == parser.predict_kbest(X_new)
+    # Entries that match all sentences do not make it say them.
+    everywhere = {"the": "name(anna)", "show": "name(bo)", "jobs": "name(someone)"}
+    assert SemanticParser(random_state=0, lexicon=everywhere).fit(X, y).score(X, y) == 1.0
+    for wrong, said in (
+        ({"": "name(a)"}, "the lexicon must be from phrases to texts of names, got '': 'name"),
+        ({"a": ("name", "a")}, "the lexicon must be from phrases to texts of names"),
+        ({"a": "f("}, "the lexicon, for 'a': the end, with 1 brackets open"),
+        ({"x": "town(z)"}, r"the lexicon says town\(z\) for 'x', which is like no name in the meanings"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            SemanticParser(lexicon=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="another 'lexicon'"):
+        parser.set_params(warm_start=True, lexicon=None).fit(X, y)
+
+
+def test_arguments_that_may_stand_in_any_order():
+    trees = [parse_meaning(text) for text in ["i(f(a),g(b))"] * 19 + ["i(f(a),g(b),h(c))", "o(f(a),g(b))"]]
+    order = ArgumentOrder(trees)
+    assert order.before == {("i", "f", "g")}
+    assert order.sorted(parse_meaning("k(i(h(z),g(x),f(y)))")) == parse_meaning("k(i(f(y),h(z),g(x)))")
+    for text in ("o(g(x),f(y))", "i(g(x),f)", "i(g(x),g(w))", "a"):  # of two arguments always; constants; equal ones
+        assert order.sorted(parse_meaning(text)) == parse_meaning(text)
+    assert not ArgumentOrder(trees[2:]).before and not ArgumentOrder(trees + 3 * [parse_meaning("i(g(b),f(a))")]).before
+    cities = ["rome", "oslo", "kyiv", "bern", "riga"]
+    days = ["monday", "friday", "sunday"]
+    X = [f"fly from {a} to {b}" for a in cities for b in cities if a != b]
+    y = [f"fly(all(from({a}),to({b})))" for a in cities for b in cities if a != b]
+    X += [f"fly to {b} from {a}" for a in cities for b in cities if a != b]
+    y += y
+    X += [f"fly on {d} from {a} to {b}" for a, b, d in zip(cities, cities[1:], days * 2, strict=False)]
+    y += [f"fly(all(from({a}),to({b}),day({d})))" for a, b, d in zip(cities, cities[1:], days * 2, strict=False)]
+    parser = SemanticParser(max_iter=3, random_state=0).fit(X, y)
+    found = parser.predict_kbest(["fly to rome from riga", "fly on friday to oslo from bern"], 3)
+    for best in found:
+        said = [meaning for meaning, _ in best]
+        assert len(set(said)) == len(said) and all("to" not in m or m.index("from") < m.index("to") for m in said)
+    assert parser.predict(["fly to rome from riga"]) == [["fly(all(from(riga),to(rome)))"]]
+
+
+def test_a_grammar_that_accepts_nothing_of_a_bag():
+    grammar = "S -> 'run' '(' N ')'\nN -> 'anna'"
+    with pytest.raises(ValueError, match=r"sentence 1: the grammar accepts no meaning of its bag, as run\(bo\)"):
+        SemanticParser(grammar=grammar).fit(["anna runs", "bo runs"], ["run(anna)", ["run(bo)", "go(anna)"]])
+    some = SemanticParser(grammar=grammar, max_iter=1).fit(["anna runs"], [["run(bo)", "run(anna)"]])
+    assert some.predict(["anna runs"]) == [["run(anna)"]]
+
+
+def test_contradictory_bags_and_meanings_twice():
+    X = ["anna runs", "anna runs", "bo runs"]
+    parser = SemanticParser(max_iter=3, random_state=0).fit(X, [["run(anna)", "run(anna)"], ["run(anna)"], ["run(bo)"]])
+    assert parser.predict(["anna runs"]) == [["run(anna)"]]
+    torn = SemanticParser(max_iter=3, random_state=0).fit(X[:2], [["run(anna)"], ["stop(anna)"]])
+    probabilities = [p for _, p in torn.predict_kbest(["anna runs"], 2)[0]]
+    assert len(probabilities) == 2 and min(probabilities) > 0.05
+    mixed = SemanticParser(max_iter=2, random_state=0).fit(["a b", "b a"], ["f(g(x))", "f(x)"])  # a name and a relation
+    assert mixed.predict(["a b", "b a"]) == [["f(g(x))"], ["f(x)"]]
