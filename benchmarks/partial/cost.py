@@ -103,7 +103,7 @@ def when(n):
         model = TaxonomyClassifier(train.taxonomy, C=None, solver=solver)
         if not stream:
             return model.fit(rows, known)
-        return one_by_one(model, rows, known)
+        return one_by_one(model, rows, known, classes=sorted(set(train.y)))
 
     for name, fit, C, score in (
         (f"Lost, {len(sets)} rows", faces, 0.1, lambda m: np.mean(m.predict(X[test]) == data.y[test])),
