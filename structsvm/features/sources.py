@@ -50,7 +50,7 @@ def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[by
             file: Any = closing.enter_context(open(source, "rb"))
         else:
             name = str(getattr(source, "name", "<bytes>"))
-            file = source if hasattr(source, "peek") else io.BufferedReader(source)  # type: ignore[type-var]
+            file = source if hasattr(source, "peek") else io.BufferedReader(source)
         kind, module = _compression(file.peek(16), name)
         if kind is None:
             while block := file.read1(BLOCK):

@@ -115,8 +115,8 @@ class Tokens:
         Bigrams stay as they are.
         """
         features, indices = np.unique(self.indices, return_inverse=True)
-        features = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
-        return replace(self, indices=indices.astype(np.int32), n_features=len(features)), features
+        rows: NDArray[np.int64] = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
+        return replace(self, indices=indices.astype(np.int32), n_features=len(rows)), rows
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
