@@ -77,7 +77,8 @@ def summary(results):
         "peer_total": ["with the grid", ".2f"],
     }
     rows = []
-    for table in (table for part in results.parts for table in results.tables(part) if "method" in table.columns):
+    tables = [table for part in results.parts for table in results.tables(part)]
+    for table in (table for table in tables if {"method", "score"} <= table.columns.keys()):
         ours = [row for row in table.rows if row["method"] == "structsvm"]
         others = [row for row in table.rows if not row["method"].startswith("structsvm")]
         if ours and others:

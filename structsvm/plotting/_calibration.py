@@ -11,6 +11,7 @@ from structsvm.plotting._drawing import GREY, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
     from structsvm.metrics import CalibrationScores
 
@@ -116,7 +117,11 @@ class CalibrationDisplay:
             self.ax_.set(xlabel="mean probability of the predictions", ylabel="share of them that is right")
             self.ax_.spines[["top", "right"]].set_visible(False)
         text = f"error {100.0 * self.scores.error:.1f} %"
-        style = {"marker": "o", "markersize": 3.5, "label": text if self.name is None else f"{self.name}: {text}"}
-        (self.line_,) = self.ax_.plot(self.scores.confidence, self.scores.accuracy, **style | kw)
+        style: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 3.5,
+            "label": text if self.name is None else f"{self.name}: {text}",
+        }
+        self.line_: Line2D = self.ax_.plot(self.scores.confidence, self.scores.accuracy, **style | kw)[0]
         self.ax_.legend(frameon=False, loc="best")
         return self
