@@ -173,7 +173,9 @@ def as_text(arrays: Mapping[str, NDArray[Any]], name: str) -> str:
     """The inverse of `as_array`."""
     array = np.asarray(arrays.get(name))
     if array.dtype != np.uint8 or array.ndim != 1 or len(array) > MOST_TEXT:
-        raise ValueError(f"array {name!r} of the training state must be text, at most {MOST_TEXT} uint8 numbers")
+        raise ValueError(
+            f"array {name!r} of the training state must be text of up to {MOST_TEXT} bytes as uint8 numbers"
+        )
     return array.tobytes().decode(errors="replace")
 
 

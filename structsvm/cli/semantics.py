@@ -170,6 +170,6 @@ def describe(model: Any) -> str:
     return f"{len(model.symbols.labels) - 1} symbols; {model.result.certificate()}"
 
 
-DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None}
+DEFAULTS = defaults(command) | {"C": DEFAULT_C, "max_iter": None, "executor": None, "lexicon": None}
 UNDRAWN = dict.fromkeys(("evaluate", "inspect"), "has nothing to show for a semantic parser")
 TASK = Task(command, BagModel.load, predict, evaluate, inspect, demo, undrawn=UNDRAWN, has_probabilities=False)

@@ -95,7 +95,7 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     meanings = [f"{about}(state('{name}'))" for about in ("size", "capital(loc)") for name in names]
     meanings = [meaning.replace("loc)(", "loc(") + ")" * ("loc" in meaning) for meaning in meanings]
     grammar = (
-        "S -> size ( @T )\nS -> capital ( loc ( @T ) )\n@T -> state ( @N )\n@N -> 'ohio'\n@N -> 'texas'\n@N -> 'maine'"
+        "S -> size ( @T )\nS -> capital ( loc ( @T ) )\nT -> state ( @N )\nN -> 'ohio'\nN -> 'texas'\nN -> 'new york'"
     )
     once = {"max_iter": 2, "random_state": 0}
     bits = {"arc_bits": 6, "row_bits": 3}

@@ -94,8 +94,7 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
     for other in (fit(case), structsvm.load(tmp_path / "m")):
         assert other.get_params()["C"] == "auto" and other.C_ == model.C_
         assert other.validation_.keys() == table.keys()
-        for name, column in table.items():
-            np.testing.assert_array_equal(other.validation_[name], column)
+        np.testing.assert_equal(other.validation_, table)
 
 
 @each
