@@ -90,6 +90,9 @@ class HybridModel(BagModel, method="hybrid"):
         self.order = ArgumentOrder(self.meanings)
         return HybridProblem(self.hybrid, tokens, bags), sample_weight
 
+    def finish(self, solver: Any, run: Any, sample_weight: Any, before: Any) -> None:
+        run.warn_of_left_out()
+
     def _phrases(self) -> dict[tuple[str, ...], Any]:
         """The lexicon: from the words of phrases to leaves; ValueError naming the phrase for what is none."""
         found = {}

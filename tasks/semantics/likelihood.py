@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm._problem import BoundProblem
+from structsvm._warnings import AdviceWarning, warn
 from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
 from structsvm.dual._weights import checked_array, half_norm
@@ -156,8 +157,13 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
     for kind in hybrid.lexicon.new:
         of_word[kind, unknown] += COPIED
         of_word[[u for u, own in enumerate(units.kinds) if own == kind], unknown] -= COPIED
-    w[layout.wordless : layout.empty] = WORDLESS
-    w[layout.empty : layout.order] = EMPTY
+    # A unit without words is one of those that may stand there: sums over what may be left unsaid stay in range.
+    others = np.ones(layout.order - layout.empty)
+    for fillers in units.fillers.values():
+        kinds = np.unique(np.array(units.kinds)[fillers])
+        others[kinds] = np.maximum(others[kinds], len(kinds))
+    w[layout.wordless : layout.empty] = WORDLESS - np.log(others)
+    w[layout.empty : layout.order] = EMPTY - np.log(others)
     return w
 
 
@@ -296,6 +302,17 @@ class LikelihoodSchedule:
 
 class LikelihoodRun(Run):
     """A run whose weights are the average of the last passes."""
+
+    def warn_of_left_out(self) -> None:
+        """Warn of sentences that no step was made for, as a share of all of them."""
+        state = self.state
+        share = 2.0 * state.n_left_out / max(state.n_argmax, 1)
+        if share > 0.0:
+            warn(
+                f"{100 * share:.3g} % of the sentences were left out of training: none of their meanings has a "
+                "derivation over their words, or the sum over what they may mean overflows",
+                AdviceWarning,
+            )
 
     @property
     def weights(self) -> Any:

@@ -10,13 +10,15 @@ import pytest
 
 import structsvm
 from structsvm import ModelFileError
+from structsvm._warnings import AdviceWarning
 from structsvm.datasets import fetch_geoquery, make_ambig_child_world, make_ambig_house
 from structsvm.metrics import meaning_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.structures.meaning_units import Units
 from structsvm.structures.meanings import ArgumentOrder, parse_meaning
 from structsvm.tasks import SemanticParser
-from structsvm.tasks.semantics.likelihood import BELOW, rarities
+from structsvm.tasks.semantics import likelihood
+from structsvm.tasks.semantics.likelihood import BELOW, first_weights, hybrid_trees, rarities
 
 needs_data = pytest.mark.skipif("STRUCTSVM_DATA" not in os.environ, reason="STRUCTSVM_DATA names no data folder")
 
@@ -328,3 +330,26 @@ def test_contradictory_bags_and_meanings_twice():
     assert len(probabilities) == 2 and min(probabilities) > 0.05
     mixed = SemanticParser(max_iter=2, random_state=0).fit(["a b", "b a"], ["f(g(x))", "f(x)"])  # a name and a relation
     assert mixed.predict(["a b", "b a"]) == [["f(g(x))"], ["f(x)"]]
+
+
+def test_sums_over_what_is_left_unsaid_stay_in_range():
+    """Slots of seven arguments that a hundred units may fill, of which few are said, one below the other."""
+    rng, tokens, bags = np.random.default_rng(0), [], []
+    inner = "all(r1(n1),r3(n3),r5(n0),r7(n2),r9(n4),r11(n1),r13(n3))"
+    for _ in range(100):
+        parts = rng.permutation(150)[:7]
+        tokens.append([(f"r{k}",) for k in parts])
+        text = ",".join(f"r{k}(n{k % 30})" if k % 2 else f"s{k}({inner})" for k in parts)
+        bags.append([parse_meaning(f"all({text})")])
+    hybrid = hybrid_trees(tokens, bags, None, [bag[0] for bag in bags])
+    weights = first_weights(hybrid, tokens, bags)
+    for sentence in tokens[:5]:
+        words = [token[0] for token in sentence]
+        assert 0.0 < hybrid.log_sum(words, weights) < 60.0
+
+
+def test_sentences_that_are_left_out_are_told(monkeypatch):
+    X, y = questions()
+    monkeypatch.setattr(likelihood, "EMPTY", 800.0)
+    with pytest.warns(AdviceWarning, match="100 % of the sentences were left out of training"):
+        SemanticParser(random_state=0, max_iter=2).fit(X, y)
