@@ -203,7 +203,7 @@ class LatentRun(DualRun):
             return
         w = self.weights
         targets = self.rounds.completions(w)
-        others = None if self.is_soft else self.problem.differ(targets)  # from no outputs, then
+        others: Any = None if self.is_soft else self.problem.differ(targets)  # from no outputs, then
         if not is_growing and not others.any():
             self.status = "converged"
             return
