@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -32,17 +32,16 @@ def cut_points(n_samples: int, groups: Any, n_shards: int = N_SHARDS) -> Any:
     return bounds.tolist()
 
 
-def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = False) -> Any:
-    """Return ``[function(part) for part in parts]``, computed by threads.
+@contextmanager
+def _workers(n_threads: int, *, wait: bool = False) -> Any:
+    """``submit(function, part)`` of a pool of threads.
 
-    Without joblib, whose threads take some 10 ms per call. On Ctrl-C, and if a part fails, what has not begun is left
-    out, and what is at work is stopped: nobody waits for it, unless `wait` asks for that.
+    On Ctrl-C, and if a part fails, what has not begun is left out, and what is at work is stopped: nobody waits for it,
+    unless `wait` asks for that.
     """
-    if n_threads == 1 or len(parts) < 2:
-        return [function(part) for part in parts]
     job, pool = Job(), ThreadPoolExecutor(n_threads)
     try:
-        return list(pool.map(partial(job.run, function), parts))
+        yield lambda function, part: pool.submit(job.run, function, part)
     except BaseException:
         job.stop()
         raise
@@ -50,25 +49,31 @@ def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = Fals
         pool.shutdown(wait=wait, cancel_futures=True)
 
 
+def parallel_map(function: Any, parts: Any, n_threads: int, *, wait: bool = False) -> Any:
+    """Return ``[function(part) for part in parts]``, computed by threads; see `_workers`.
+
+    Without joblib, whose threads take some 10 ms per call.
+    """
+    if n_threads == 1 or len(parts) < 2:
+        return [function(part) for part in parts]
+    with _workers(n_threads, wait=wait) as submit:
+        at_work = [submit(function, part) for part in parts]
+        return [future.result() for future in at_work]
+
+
 def parallel_stream(function: Any, parts: Any, n_threads: int) -> Any:
     """Yield ``function(part)`` in the order of the parts, asked for as they are needed; else as `parallel_map`."""
     if n_threads == 1:
         yield from map(function, parts)
         return
-    job, pool = Job(), ThreadPoolExecutor(n_threads)
     at_work: deque[Any] = deque()
-    try:
+    with _workers(n_threads) as submit:
         for part in parts:
-            at_work.append(pool.submit(job.run, function, part))
+            at_work.append(submit(function, part))
             if len(at_work) > n_threads:
                 yield at_work.popleft().result()
         while at_work:
             yield at_work.popleft().result()
-    except BaseException:
-        job.stop()
-        raise
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def parallel_parts(function: Any, n: int, n_threads: int) -> Any:

@@ -287,11 +287,10 @@ def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], enco
             start = getattr(error, "start", 0)
             line = data.count(b"\n", 0, start) + 1
             raise ColumnFileError(f"{name}:{line}: bytes that are not {encoding}") from None
-    if len(data) and data.startswith(BOM):
-        data = data[len(BOM) :]
+    data = data.removeprefix(BOM)
     columns = _parsed(data, name, is_text=lines)
     if not columns.n_tokens:
-        raise ColumnFileError(f"{name}: no tokens ({'only blank lines' if data else 'the file is empty'})")
+        raise no_tokens(name, is_blank=bool(data))
     return columns
 
 
@@ -334,9 +333,7 @@ class ColumnPieces:
             raise ColumnFileError(str(error)) from error
         yield from self._piece(bytes(held), line, name)
         if not self.n_columns:
-            raise ColumnFileError(
-                f"{name}: no tokens ({'only blank lines' if line > 1 or held else 'the file is empty'})"
-            )
+            raise no_tokens(name, is_blank=line > 1 or bool(held))
 
     def _piece(self, data: bytes, line: int, name: str) -> Iterator[tuple[bytes, int, str]]:
         """A piece, if it has tokens; the first one settles the number of columns."""
@@ -353,6 +350,11 @@ class ColumnPieces:
             line += data.count(b"\n", 0, len(data) - len(data.lstrip()))
             raise ColumnFileError(f"{name}:{line}: expected {self.n_columns} columns, found {columns.n_columns}")
         return columns
+
+
+def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
+    """The error for a file without tokens, with blank lines or with nothing."""
+    return ColumnFileError(f"{name}: no tokens ({'only blank lines' if is_blank else 'the file is empty'})")
 
 
 def _parsed(data: bytes, name: str, line: int = 1, *, is_text: bool = False) -> Columns:

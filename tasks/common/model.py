@@ -137,11 +137,9 @@ class TaskModel(ABC):
         """
         solver = self.completing(solver, data)
         solver.validate()
-        if passes is None:
-            return self.solve(data, solver, sample_weight, monitor, resume, None)
-        model, data, self.touched_rows = self.touched(data)
+        model, data, self.touched_rows = (self, data, None) if passes is None else self.touched(data)
         run = model.solve(data, solver, sample_weight, monitor, resume, passes)
-        if model is not self:
+        if self.touched_rows is not None:
             self.__dict__.update({name: getattr(model, name) for name in TRAINED})
             weights = self.weights if self.weights.flags.writeable else self.weights.copy()
             self.weights, self.touched_rows = put_rows(weights, self.touched_rows, model.weights), None

@@ -158,9 +158,9 @@ def first_weights(hybrid: HybridTrees, tokens: Any, bags: Any) -> NDArray[np.flo
         of_word[kind, unknown] += COPIED
         of_word[[u for u, own in enumerate(units.kinds) if own == kind], unknown] -= COPIED
     # A unit without words is one of those that may stand there: sums over what may be left unsaid stay in range.
-    others = np.ones(layout.order - layout.empty)
+    others, kind_of = np.ones(layout.order - layout.empty), np.array(units.kinds)
     for fillers in units.fillers.values():
-        kinds = np.unique(np.array(units.kinds)[fillers])
+        kinds = np.unique(kind_of[fillers])
         others[kinds] = np.maximum(others[kinds], len(kinds))
     w[layout.wordless : layout.empty] = WORDLESS - np.log(others)
     w[layout.empty : layout.order] = EMPTY - np.log(others)

@@ -71,6 +71,15 @@ def check_size(n: Any, n_labels: int) -> None:
         )
 
 
+def class_by_class(y: Any, C: Any, n_labels: int) -> tuple[Any, Any, Any]:
+    """The examples of positive weight, class by class: their indices, their classes, and where each class begins."""
+    used = np.flatnonzero(C)
+    order = used[np.argsort(y[used], kind="stable")]
+    check_size(len(order), n_labels)
+    owner = y[order].astype(np.int64)
+    return order, owner, np.searchsorted(owner, np.arange(n_labels + 1))
+
+
 class KernelSolver(Solver):
     """Base of the solvers of the kernel dual."""
 

@@ -30,7 +30,7 @@ from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._lasvm import LaSVMState
 from structsvm.parameters import Interval
 from structsvm.result import relative_gap
-from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, check_size
+from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
 
 # The tolerance of the first pass, LIBSVM's, which leaves a gap of some 0.3 %, and its factor from pass to pass.
 FIRST_TAU, SHRINK = 1e-3, 0.1
@@ -174,13 +174,8 @@ class PairwiseState:
     n_argmax = 0
 
     def __init__(self, gram: Gram, y: Any, C: Any, n_labels: int, *, cache_size: float = 200.0) -> None:
-        used = np.flatnonzero(C)
-        self.order = used[np.argsort(y[used], kind="stable")]
-        n = len(self.order)
-        check_size(n, n_labels)
-        self.owner = y[self.order].astype(np.int64)
-        self.own = self.owner, np.arange(n)
-        self.start = np.searchsorted(self.owner, np.arange(n_labels + 1)).tolist()
+        self.order, self.owner, start = class_by_class(y, C, n_labels)
+        self.own, self.start = (self.owner, np.arange(len(self.order))), start.tolist()
         self.C = np.ascontiguousarray(C[self.order])
         self.cache, self.cache_size = ClassBlocks(gram, self.order, self.start, cache_size), cache_size
         self.biases = np.zeros((n_labels, n_labels))

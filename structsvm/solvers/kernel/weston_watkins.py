@@ -33,7 +33,7 @@ from structsvm.kernel._cycles import Arcs, CycleSteps
 from structsvm.kernel._expansion import check_members
 from structsvm.kernel._row_cache import RowCache
 from structsvm.parameters import Interval, Options
-from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, check_size
+from structsvm.solvers.kernel.base import KernelDualRun, KernelSolver, class_by_class
 
 # Examples in a working set of cycle steps. A working set is worked on until its steepest cycle (for Frank-Wolfe: its
 # gap) has only this share of the slope that there was.
@@ -154,13 +154,9 @@ class WestonWatkinsState:
     n_argmax = 0
 
     def __init__(self, gram: Any, y: Any, C: Any, n_classes: Any, *, cache_size: float = 200.0) -> None:
-        used = np.flatnonzero(C)
-        self.order = used[np.argsort(y[used], kind="stable")]
+        self.order, self.owner, self.start = class_by_class(y, C, n_classes)
         n = len(self.order)
-        check_size(n, n_classes)
-        self.owner = y[self.order].astype(np.int64)
         self.own = self.owner, np.arange(n)
-        self.start = np.searchsorted(self.owner, np.arange(n_classes + 1))
         if (np.diff(self.start) == 0).any():
             raise ValueError(f"class {np.argmin(np.diff(self.start))} has no example of positive weight")
         self.C = np.ascontiguousarray(C[self.order])
