@@ -116,12 +116,11 @@ def validate(owner: object, constraints: Constraints, name_of_owner: str | None 
 
 
 def seed_from(random_state: int | np.random.RandomState | None) -> int:
-    """Return a 64-bit seed from a random state as scikit-learn has it (None: a fresh seed)."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(0, 2**32, dtype=np.uint64))
-    return int(random_state)
+    """Return a seed from a random state as scikit-learn has it (None: numpy's global one)."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    generator = np.random if random_state is None else random_state
+    return int(generator.randint(0, 2**32, dtype=np.uint64))
 
 
 class Parameters:

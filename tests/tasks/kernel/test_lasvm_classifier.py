@@ -144,7 +144,7 @@ def test_a_stream(make):
     one.finish()
     np.testing.assert_array_equal(one.support_vectors_, X[one.support_])
     with pytest.raises(ValueError, match="'precomputed' does not keep"):
-        LaSVMClassifier(kernel="precomputed").fit(X @ X.T, y).finish()
+        LaSVMClassifier(C=1.0, kernel="precomputed", random_state=0).fit(X @ X.T, y).finish()
 
 
 def test_a_stream_whose_first_block_has_one_class():
