@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
+from structsvm.features.tokens import narrowed
 from structsvm.oracles._ambiguous import BAG_LOSSES, AmbiguousProblem, decision_scores
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 
@@ -180,6 +181,13 @@ class AmbiguousOracle(Oracle):
     def with_loss(self, bag_loss: str) -> AmbiguousOracle:
         """The same oracle with another loss."""
         return AmbiguousOracle(self.n_labels, self.n_input_features, bag_loss)
+
+    def touched(self, rows: SparseRows) -> tuple[AmbiguousOracle, SparseRows, NDArray[np.int64]]:
+        """The oracle of only those features that some rows have, these with their features numbered anew, and the
+        rows of weights that are its own.
+        """
+        rows, features = narrowed(rows)
+        return AmbiguousOracle(self.n_labels, len(features), self.bag_loss), rows, features
 
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.encoder import FeatureEncoder
-from structsvm.features.tokens import Tokens
+from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, UnsupportedFormulation, checked_weights
 from structsvm.structures._labels import LabelDecoder
 
@@ -142,10 +142,10 @@ class LabelChain(Oracle):
         """The oracle of only those features that some tokens have, these with their features numbered anew, and the
         rows of weights that are its own.
         """
-        tokens, features = tokens.narrowed()
+        tokens, features = narrowed(tokens)
         rows = [features, np.arange(self.n_token_features, self.first_bigram_row)]
         if tokens.bigrams is not None and self.n_bigrams:
-            bigrams, attributes = tokens.bigrams.narrowed()
+            bigrams, attributes = narrowed(tokens.bigrams)
             tokens = replace(tokens, bigrams=bigrams)
             first = self.first_bigram_row + attributes * self.n_labels
             rows.append((first[:, None] + np.arange(self.n_labels)).ravel())

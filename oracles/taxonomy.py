@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import encode_rows, is_sparse
-from structsvm.features.tokens import Tokens
+from structsvm.features.ranges import take_ranges
+from structsvm.features.tokens import Tokens, narrowed
 from structsvm.oracles._taxonomy import DenseDecoder, OutputAttributes, TaxonomyDecoder, TaxonomyProblem
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
 from structsvm.structures._lattice import NODE_LOSSES
@@ -231,6 +232,19 @@ class TaxonomyOracle(Oracle):
     @property
     def n_outputs(self) -> int:
         return len(self.outputs)
+
+    def touched(self, documents: Tokens) -> tuple[Self, Tokens, NDArray[np.int64]]:
+        """The oracle of only those features that some documents have, these with their features numbered anew, and the
+        rows of weights that are its own; with `lists` the single weights.
+        """
+        documents, features = narrowed(documents)
+        if self.n_full == self.n_input_features:
+            return self.over(self.targets, len(features)), documents, features
+        full = features[features < self.n_full]
+        entries = (full[:, None] * self.stride + np.arange(self.stride)).ravel()
+        indptr, places = take_ranges(self.list_places - self.list_places[0], features[len(full) :] - self.n_full)
+        oracle = self.over(self.targets, len(features), (indptr, self.listed[places]))
+        return oracle, documents, np.concatenate([entries, self.list_places[0] + places])
 
     def bind(
         self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"

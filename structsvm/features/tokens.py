@@ -88,7 +88,8 @@ class Tokens:
 
     def without_empty(self) -> Tokens:
         """The sequences that have tokens; nothing is copied but offsets."""
-        return self.with_offsets(self.offsets[np.append(True, self.lengths > 0)])
+        full = self.lengths > 0
+        return self if full.all() else self.with_offsets(self.offsets[np.append(True, full)])
 
     def conjoined(self, index_of: NDArray[np.int32], n_features: int) -> Tokens:
         """Some features of all tokens but the first of each sequence, for `bigrams`.
@@ -108,15 +109,6 @@ class Tokens:
             None if self.values is None else self.values[kept],
             n_features,
         )
-
-    def narrowed(self) -> tuple[Tokens, NDArray[np.int64]]:
-        """The same tokens with only the features that they have (one, if they have none), and which of all these are.
-
-        Bigrams stay as they are.
-        """
-        features, indices = np.unique(self.indices, return_inverse=True)
-        rows: NDArray[np.int64] = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
-        return replace(self, indices=indices.astype(np.int32), n_features=len(rows)), rows
 
     def fingerprint(self, labels: NDArray[np.int32]) -> int:
         """A checksum of the entries, and of the labels of all tokens."""
@@ -159,3 +151,12 @@ class Tokens:
             parts[0].n_features,
             cls.joined(bigrams) if bigrams else None,
         )
+
+
+def narrowed(rows: Any) -> tuple[Any, NDArray[np.int64]]:
+    """The same tokens or rows with only the features that they have (one, if they have none), numbered anew; and which
+    of all these are. Bigrams of tokens stay as they are.
+    """
+    features, indices = np.unique(rows.indices, return_inverse=True)
+    kept: NDArray[np.int64] = features.astype(np.int64) if len(features) else np.zeros(1, dtype=np.int64)
+    return replace(rows, indices=indices.astype(np.int32), n_features=len(kept)), kept

@@ -96,8 +96,12 @@ class TaskModel(ABC):
 
     def learn(self, run: Any) -> None:
         """Set the weights to those of a run."""
-        rows = self.touched_rows
-        self.weights = run.weights if rows is None else put_rows(self.weights.copy(), rows, run.weights)
+        rows, weights = self.touched_rows, self.weights_of(run)
+        self.weights = weights if rows is None else put_rows(self.weights.copy(), rows, weights)
+
+    def weights_of(self, run: Any) -> Any:
+        """The weights of a run in the order of the model's."""
+        return run.weights
 
     def train(
         self,
@@ -152,6 +156,13 @@ class TaskModel(ABC):
         What a batch of a stream costs then depends on the batch alone.
         """
         return self, data, None
+
+    def narrowed(self, oracle: Any, rows: Any) -> Self:
+        """The model of an oracle whose weights are some rows of this one's."""
+        model = self.again()
+        model.oracle = oracle
+        model.weights = self.weights.reshape(-1, oracle.n_features // len(rows))[rows].ravel()
+        return model
 
     def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
         """Train with a solver that is settled; see `train`."""

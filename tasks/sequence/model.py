@@ -187,10 +187,8 @@ class SequenceModel(LossModel, CalibratedStructures):
         return self.oracle.without_masks() if self.is_greedy else self.oracle, known
 
     def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        model = self.again()
-        model.oracle, tokens, rows = self.oracle.touched(data[0])
-        model.weights = self.weights.reshape(-1, self.oracle.stride)[rows].ravel()
-        return model, (tokens, data[1]), rows
+        oracle, tokens, rows = self.oracle.touched(data[0])
+        return self.narrowed(oracle, rows), (tokens, data[1]), rows
 
     def known(self, label_ids: Any) -> Any:
         """What is known of labels, as oracles take it."""
