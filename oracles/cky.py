@@ -104,7 +104,10 @@ class CKYOracle(Oracle):
             raise ValueError(f"{n_rules} rules and {n_spans} span features are more than 2**31 weights")
 
     def parser(self) -> Parser:
-        """A new parser with its own chart, for one thread."""
+        """A new parser with its own chart, for one thread and many sentences.
+
+        Methods that are given one take the weights as `check_weights` returned them.
+        """
         return Parser(self.grammar, self.n_features, self.templates, self.max_length, self.max_chart_bytes)
 
     def words(self, x: Sequence[str]) -> NDArray[np.int32] | None:
@@ -276,7 +279,7 @@ class CKYOracle(Oracle):
     def log_sum(self, x: Sequence[str], w: ArrayLike, *, parser: Parser | None = None) -> float:
         """The log of the sum of exp(score) over all trees of a sentence, -inf if the grammar has none."""
         numbers = self.words(x)
-        return -np.inf if numbers is None else (parser or self.parser()).total(numbers, self.check_weights(w))
+        return -np.inf if numbers is None else (parser or self.parser()).total(numbers, self._weights(w, parser))
 
     # ---- parsing --------------------------------------------------------------------------------
 
@@ -290,19 +293,29 @@ class CKYOracle(Oracle):
         numbers = self.words(x)
         if numbers is None:
             return None
-        found = (parser or self.parser()).parse(numbers, self.check_weights(w))
+        found = (parser or self.parser()).parse(numbers, self._weights(w, parser))
         return None if found is None else (self.grammar.decode(found[0], words or x), found[1])
 
     def kbest(
-        self, x: Sequence[str], w: ArrayLike, k: int | None = None, *, words: Sequence[str | Tree] | None = None
+        self,
+        x: Sequence[str],
+        w: ArrayLike,
+        k: int | None = None,
+        *,
+        words: Sequence[str | Tree] | None = None,
+        parser: Parser | None = None,
     ) -> Iterator[tuple[Tree, float]]:
-        """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all)."""
+        """The trees of a sentence with their scores, best first: a lazy iterator over the best k (None: all).
+
+        A parser that is given, and its weights, are to be left alone meanwhile.
+        """
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ValueError(f"k must be an int of at least 1, or None. Got {k!r} instead.")
-        numbers, weights = self.words(x), self.check_weights(w).copy()
+        numbers, weights = self.words(x), self._weights(w, parser)
         if numbers is None:
             return iter(())
-        ranked = islice(derivations(self.parser(), numbers, weights), None if k is None else int(k))
+        parser, weights = (self.parser(), weights.copy()) if parser is None else (parser, weights)
+        ranked = islice(derivations(parser, numbers, weights), None if k is None else int(k))
         return ((self.grammar.decode(rows, words or x), score) for rows, score in ranked)
 
     def fragments(
@@ -313,7 +326,7 @@ class CKYOracle(Oracle):
         Words in none of them stand alone, as `words` has them (default: the terminals); so do those that the grammar
         does not have.
         """
-        words, weights, parser = list(words or x), self.check_weights(w), parser or self.parser()
+        words, weights, parser = list(words or x), self._weights(w, parser), parser or self.parser()
         found: list[Tree | str] = []
         for is_known, run in groupby(range(len(words)), lambda k: x[k] in self.grammar.terminal_number):
             part = list(run)
@@ -327,6 +340,9 @@ class CKYOracle(Oracle):
     def check_weights(self, w: ArrayLike) -> NDArray[np.float64]:
         """Return the weights as a float64 array of n_features finite values; raises ValueError."""
         return checked_weights(w, self.n_features, np.float64, finite=True)
+
+    def _weights(self, w: ArrayLike, parser: Parser | None) -> NDArray[np.float64]:
+        return self.check_weights(w) if parser is None else np.asarray(w)
 
 
 def _joined(arrays: list[NDArray[np.int32]], empty: tuple[int, ...]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -123,9 +123,9 @@ class GrammarModel(CalibratedStructures):
 
     def judged(self, data: Any) -> Held:
         """F1 of brackets; all rules of the training trees are in the grammar."""
-        parser, counts = self.oracle.parser(), []
+        parser, weights, counts = self.oracle.parser(), self.oracle.check_weights(self.weights), []
         for tree in data:
-            found = self.oracle.parse(tree.leaves(), self.weights, parser=parser)
+            found = self.oracle.parse(tree.leaves(), weights, parser=parser)
             brackets = self.oracle.counted_spans(tree)
             others = set() if found is None else self.oracle.counted_spans(found[0])
             counts.append((2.0 * len(brackets & others), len(brackets) + len(others)))
@@ -166,14 +166,14 @@ class GrammarModel(CalibratedStructures):
 
     def _predict_part(self, sentences: Any, first: Any, on_no_parse: Any) -> Any:
         trees: list[Any] = []
-        parser = self.oracle.parser()
+        parser, weights = self.oracle.parser(), self.oracle.check_weights(self.weights)
         for i, sentence in enumerate(sentences, start=first):
             if is_nothing(sentence):
                 trees.append(None)
                 continue
             try:
                 terminals, words = self._encoded(sentence)
-                found = self.oracle.parse(terminals, self.weights, words=words, parser=parser)
+                found = self.oracle.parse(terminals, weights, words=words, parser=parser)
             except ValueError as error:
                 raise ValueError(f"sentence {i}: {error}") from None
             if found is not None:
@@ -193,15 +193,16 @@ class GrammarModel(CalibratedStructures):
     ) -> Iterator[Any]:
         """Yield a list of the k best trees of each sentence; see `GrammarParser.predict_kbest`."""
         weights = self.probable_weights("probabilities=True") if probabilities else self.weights
+        parser, weights = self.oracle.parser(), self.oracle.check_weights(weights)
         for i, sentence in enumerate(sentences):
             if is_nothing(sentence):
                 yield []
                 continue
             try:
                 terminals, words = self._encoded(sentence)
-                ranked = list(self.oracle.kbest(terminals, weights, k, words=words))
+                ranked = list(self.oracle.kbest(terminals, weights, k, words=words, parser=parser))
                 if probabilities and ranked:
-                    log_sum = self.oracle.log_sum(terminals, weights)
+                    log_sum = self.oracle.log_sum(terminals, weights, parser=parser)
                     ranked = [(tree, math.exp(min(score - log_sum, 0.0))) for tree, score in ranked]
             except ValueError as error:
                 raise ValueError(f"sentence {i}: {error}") from None
