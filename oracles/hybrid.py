@@ -35,6 +35,8 @@ LONGEST_COPY = 3
 CALLED = 0.1
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
+# Kinds of names that words which are not known, or those of a phrase, may be: each is tried at each place.
+MOST_KINDS = 1000
 # Of all units, slots and attributes: weights are dense.
 MOST_FEATURES = 1 << 28
 # Kept of a search for the k best: partial derivations.
@@ -98,8 +100,15 @@ class Lexicon:
         self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
         # Of each such attribute the kinds or the leaf that it speaks for.
         self.listed: dict[str, list[int]] = {}
+        if len(self.new) > MOST_KINDS:
+            raise ValueError(f"names of {len(self.new)} kinds may be new, more than {MOST_KINDS}")
         for phrase, tree in self.phrases.items():
             kinds = units.kinds_like(tree)
+            if len(kinds) > MOST_KINDS:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
+                    f"which is like names of {len(kinds)} kinds, more than {MOST_KINDS}"
+                )
             if not kinds:
                 raise ValueError(
                     f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
