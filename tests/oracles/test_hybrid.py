@@ -436,6 +436,17 @@ def test_priors_are_added_to_the_scores_of_meanings():
     np.testing.assert_allclose(hybrid.sums.expect(sentence, with_priors, w)[1], shares @ parts, atol=1e-12)
 
 
+def test_names_of_too_many_kinds(monkeypatch):
+    units = Units([parse_meaning(f"r{k}(a{k})") for k in range(5)])
+    assert len(units.members) == 5
+    monkeypatch.setattr("structsvm.oracles.hybrid.MOST_KINDS", 4)
+    Lexicon(units, {}, [], [*units.members][:4], {("x",): "a0"})
+    with pytest.raises(ValueError, match="names of 5 kinds may be new, more than 4"):
+        Lexicon(units, {}, [], units.members)
+    with pytest.raises(ValueError, match=r"for 'x', which is like names of 5 kinds, more than 4"):
+        Lexicon(units, {}, [], [], {("x",): "b"})
+
+
 def test_phrases_of_a_lexicon():
     """A new name is a copy that covers the phrase; a known one is called; words of phrases have an attribute."""
     units = Units([parse_meaning(f"f(k('{c}'))") for c in "abc"])

@@ -490,6 +490,8 @@ def test_word_classes():
         "x": "<unk>",
     }
     assert {word: word_class(word, ENGLISH) for word in words} == words
+    assert word_class("1" * 200_000 + "x", ENGLISH) == "<unk-digit>"  # in no quadratic time
+    assert word_class("+", ENGLISH) == word_class(":/.", ENGLISH) == "<unk>"
 
 
 def test_endings_are_learnt():
