@@ -39,8 +39,8 @@ COMMON = 0.02
 MOST_KINDS = 1000
 # Of all units, slots and attributes: weights are dense.
 MOST_FEATURES = 1 << 28
-# Kept of a search for the k best: partial derivations.
-MOST_PARTIAL = 200_000
+# Kept of a search for the k best: partial derivations. It takes up so many times more of them, one after the other.
+MOST_PARTIAL, MOST_TAKEN = 200_000, 10
 # Bytes of forests that are kept, roughly.
 KEPT = 2**25
 
@@ -472,7 +472,8 @@ class HybridTrees:
     def derivations(
         self, words: Sequence[str], w: NDArray[np.float64], *, most: int = MOST_PARTIAL, least: float = 0.0
     ) -> Iterator[Derivation]:
-        """All derivations, best first; of a search that has met `most` partial ones, no more. Uses the chart.
+        """All derivations, best first; of a search that holds `most` partial ones, or has taken up ten times as many,
+        no more. Uses the chart.
 
         Ways to make a part that are worth less than `least` times its best are not followed. It ends at one of a
         meaning that is deeper than text may be.
@@ -553,7 +554,9 @@ class HybridTrees:
         # and the rank of the edge that its first waiting item is to have.
         root = (int(Kind.ROOT), 0, 0, 0, 0)
         agenda: list[Any] = [(-1.0, next(order), None, (root, None), 0)]
-        while agenda:
+        for _ in range(MOST_TAKEN * most):  # one meaning may have more derivations than anybody waits for
+            if not agenda:
+                return
             bound, _, done, waiting, rank = heapq.heappop(agenda)
             while waiting is not None:
                 item, rest = waiting
