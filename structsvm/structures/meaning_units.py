@@ -237,11 +237,18 @@ class Units:
                 if isinstance(pattern, str):
                     named[category].append(str(pattern))
         places: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+        categories: dict[Meaning, set[str]] = {}
+        n_places = 0
         for number, unit in enumerate(self.units):
             if unit.places is None:
                 tree = unit.tree
                 name, constant = (None, tree) if isinstance(tree, str) else (tree[0], tree[1])
-                for category in grammar.categories(constant):
+                if constant not in categories:
+                    categories[constant] = grammar.categories(constant)
+                n_places += len(categories[constant])
+                if n_places > MOST_FILLINGS:
+                    raise ValueError(f"the names are in more than {MOST_FILLINGS} categories of the grammar")
+                for category in categories[constant]:
                     places[category, name].append(number)
         slots_of: dict[int, list[int]] = defaultdict(list)
         for slot, units in self.fillers.items():

@@ -4,7 +4,7 @@ import pytest
 
 from structsvm.structures import meaning_units
 from structsvm.structures.meaning_units import Unit, Units, similar_slots
-from structsvm.structures.meanings import parse_meaning
+from structsvm.structures.meanings import MeaningGrammar, parse_meaning
 
 
 def test_slots_of_one_unit_are_like_no_other():
@@ -67,3 +67,20 @@ def test_how_a_name_is_written(words, wanted):
     (kind,) = units.members
     assert units.spelling(kind)(words) == wanted
     assert units.spelling(kind)(["a" * 200_000 + "("]) is None  # in no quadratic time
+
+
+def test_categories_of_names_are_counted_before_they_are_held(monkeypatch):
+    trees = [parse_meaning(f"top(p{k}({name}))") for k in range(9) for name in ("a", f"b{k}", f"c{k}")]
+    lines = [f"A{k} -> @A{k - 1}" for k in range(1, 21)] + ["A0 -> a"]
+    grammar, asked, categories = MeaningGrammar("\n".join(lines)), [], MeaningGrammar.categories
+
+    def counted(self, tree):
+        asked.append(tree)
+        return categories(self, tree)
+
+    monkeypatch.setattr(MeaningGrammar, "categories", counted)
+    assert len(Units(trees, grammar).names) == 9
+    assert sorted(asked) == sorted({*asked}) and len(asked) == 19
+    monkeypatch.setattr(meaning_units, "MOST_FILLINGS", 9 * 21 - 1)
+    with pytest.raises(ValueError, match="the names are in more than 188 categories of the grammar"):
+        Units(trees, grammar)
