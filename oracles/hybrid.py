@@ -217,7 +217,7 @@ class Lexicon:
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
-        for word in words:
+        for word in {*words}:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
         found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))

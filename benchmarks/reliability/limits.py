@@ -34,5 +34,5 @@ def run(options):
         yield Table("Limits of address space", COLUMNS, rows, ABOUT)
 
 
-ABOUT = notes("""What a process takes beyond its imports, without a limit, training and prediction together; and what comes
-of the same work under limits (RLIMIT_AS) to shares of it: MemoryError, or done.""")
+ABOUT = notes("""What a process takes beyond its imports, without a limit, training and prediction together; and what
+comes of the same work under limits (RLIMIT_AS) to shares of it: MemoryError, or done.""")
