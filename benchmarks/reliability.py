@@ -1,6 +1,6 @@
 """Reliability: mutants of files, kills and write faults, Ctrl-C, memory of refused inputs.
 
-    python benchmarks/reliability.py [--part fuzz|faults|interrupts|memory|all] [--quick]
+    python benchmarks/reliability.py [--part fuzz|faults|interrupts|memory|limits|all] [--quick]
 
 Prints tables and stores them in benchmarks/results/reliability.json and reliability.md. The parts "fuzz" and "faults"
 run `tests/fuzz` and `tests/faults`: the whole campaign takes some two hours of one core.
@@ -8,7 +8,7 @@ run `tests/fuzz` and `tests/faults`: the whole campaign takes some two hours of 
 
 from common.parts import main
 
-PARTS = ("fuzz", "faults", "interrupts", "memory")
+PARTS = ("fuzz", "faults", "interrupts", "memory", "limits")
 
 if __name__ == "__main__":
     main("reliability", PARTS, __doc__)

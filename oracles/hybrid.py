@@ -35,10 +35,12 @@ LONGEST_COPY = 3
 CALLED = 0.1
 # A leaf that is not written like its words is always looked for if it is in this share of the sentences.
 COMMON = 0.02
+# Kinds of names that words which are not known, or those of a phrase, may be: each is tried at each place.
+MOST_KINDS = 1000
 # Of all units, slots and attributes: weights are dense.
 MOST_FEATURES = 1 << 28
-# Kept of a search for the k best: partial derivations.
-MOST_PARTIAL = 200_000
+# Kept of a search for the k best: partial derivations. It takes up so many times more of them, one after the other.
+MOST_PARTIAL, MOST_TAKEN = 200_000, 10
 # Bytes of forests that are kept, roughly.
 KEPT = 2**25
 
@@ -98,8 +100,15 @@ class Lexicon:
         self._leaf_of: dict[tuple[str, ...], tuple[int, list[int], list[str]]] = {}
         # Of each such attribute the kinds or the leaf that it speaks for.
         self.listed: dict[str, list[int]] = {}
+        if len(self.new) > MOST_KINDS:
+            raise ValueError(f"names of {len(self.new)} kinds may be new, more than {MOST_KINDS}")
         for phrase, tree in self.phrases.items():
             kinds = units.kinds_like(tree)
+            if len(kinds) > MOST_KINDS:
+                raise ValueError(
+                    f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
+                    f"which is like names of {len(kinds)} kinds, more than {MOST_KINDS}"
+                )
             if not kinds:
                 raise ValueError(
                     f"the lexicon says {format_meaning(tree):.80} for {' '.join(phrase)!r:.80}, "
@@ -208,7 +217,7 @@ class Lexicon:
     def called(self, words: Sequence[str]) -> set[int]:
         """The leaves that may be meant."""
         found = set(self.always)
-        for word in words:
+        for word in {*words}:
             found.update(self.calls.get(word, ()))
         found.update(leaf for _, _, leaf in self.written_in(words))
         found.update(self._leaf_of[phrase][0] for _, _, phrase in self.phrases_in(words))
@@ -463,7 +472,8 @@ class HybridTrees:
     def derivations(
         self, words: Sequence[str], w: NDArray[np.float64], *, most: int = MOST_PARTIAL, least: float = 0.0
     ) -> Iterator[Derivation]:
-        """All derivations, best first; of a search that has met `most` partial ones, no more. Uses the chart.
+        """All derivations, best first; of a search that holds `most` partial ones, or has taken up ten times as many,
+        no more. Uses the chart.
 
         Ways to make a part that are worth less than `least` times its best are not followed. It ends at one of a
         meaning that is deeper than text may be.
@@ -544,7 +554,9 @@ class HybridTrees:
         # and the rank of the edge that its first waiting item is to have.
         root = (int(Kind.ROOT), 0, 0, 0, 0)
         agenda: list[Any] = [(-1.0, next(order), None, (root, None), 0)]
-        while agenda:
+        for _ in range(MOST_TAKEN * most):  # one meaning may have more derivations than anybody waits for
+            if not agenda:
+                return
             bound, _, done, waiting, rank = heapq.heappop(agenda)
             while waiting is not None:
                 item, rest = waiting

@@ -12,7 +12,7 @@ from common.report import Table, notes
 MODELS = {"model": 1_000_000, "resume": 30_000, "checkpoint": 30_000}
 SLOW_TEXTS = dict.fromkeys(["grammar", "trees", "columns", "conllu", "partial", "questions"], 200_000)
 TEXTS = dict.fromkeys(
-    ["matrix", "alignments", "meanings", "documents", "bags", "svmlight", "taxonomy", "templates"], 700_000
+    ["matrix", "alignments", "meanings", "documents", "bags", "svmlight", "taxonomy", "templates", "pieces"], 700_000
 )
 QUICK, SEED = 200, 1
 

@@ -46,11 +46,11 @@ class BadUTF8Error(Exception):
     """args: line number."""
 
 
-def parse_columns(const uint8_t[::1] data):
+def parse_columns(const uint8_t[::1] data, int64_t wanted=0):
     """Parse a column file.
 
     Columns are separated by runs of spaces and tabs; lines end in LF or CRLF; blank
-    lines end a sequence.
+    lines end a sequence. A file has `wanted` columns; 0: as many as its first line that is not blank.
 
     Returns
     -------
@@ -63,11 +63,10 @@ def parse_columns(const uint8_t[::1] data):
     RaggedLineError, BadUTF8Error
         With the line number.
     """
-    cdef int64_t size = data.shape[0], line = 0, wanted = 0, found = 0
+    cdef int64_t size = data.shape[0], line = 0, found = 0
     cdef const char *p = pointer(data)
     cdef const char *end = p + size
     cdef const char *s
-    cdef const char *q
     cdef int64_t *offsets = NULL
     cdef int32_t *ids = NULL
     cdef int64_t offsets_capacity = 0, ids_capacity = 0
@@ -83,18 +82,7 @@ def parse_columns(const uint8_t[::1] data):
         if reserve(<void **>&offsets, &offsets_capacity, 64, sizeof(int64_t)) < 0:
             raise MemoryError
         offsets[0] = 0
-        # The width of the first line with anything on it is the width of the file.
-        q = p
-        while q < end and (q[0] == c" " or q[0] == c"\t" or q[0] == c"\r" or q[0] == c"\n"):
-            q += 1
-        while q < end and q[0] != c"\n":
-            while q < end and (q[0] == c" " or q[0] == c"\t"):
-                q += 1
-            s = q
-            q = _field_end(q, end)
-            wanted += q > s
-            if q < end and q[0] == c"\r":
-                q += 1
+        wanted = wanted or _width(p, end)
         for _ in range(wanted):
             interners.append(Interner())
         if reserve(<void **>&columns, &columns_capacity, wanted, sizeof(PyObject *)) < 0:
@@ -112,12 +100,11 @@ def parse_columns(const uint8_t[::1] data):
                     status = 3
                     break
                 while p < end and p[0] != c"\n":
-                    if p[0] == c" " or p[0] == c"\t" or (
-                            p[0] == c"\r" and (p + 1 == end or p[1] == c"\n")):
-                        p += 1
-                        continue
                     s = p
                     p = _field_end(p, end)
+                    if p == s:
+                        p += 1
+                        continue
                     if found < wanted:
                         h = hash_bytes(s, p - s)
                         i = (<Interner>columns[found]).find(s, p - s, h)
@@ -164,6 +151,25 @@ def parse_columns(const uint8_t[::1] data):
         free(offsets)
         free(ids)
         free(columns)
+
+
+def width(const uint8_t[::1] data):
+    """The number of columns of a column file, 0 if it has no tokens."""
+    cdef const char *p = pointer(data)
+    return _width(p, p + data.shape[0])
+
+
+cdef int64_t _width(const char *p, const char *end) noexcept nogil:
+    """Columns of the first line with anything on it; they are those of the file."""
+    cdef int64_t found = 0
+    cdef const char *s
+    while p < end and (found == 0 or p[0] != c"\n"):
+        s = p
+        p = _field_end(p, end)
+        found += p > s
+        if p == s:
+            p += 1
+    return found
 
 
 cdef inline const char *_field_end(const char *p, const char *end) noexcept nogil:

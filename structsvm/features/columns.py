@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.features._columns import BadUTF8Error, RaggedLineError, parse_columns
+from structsvm.features._columns import BadUTF8Error, RaggedLineError, parse_columns, width
 from structsvm.features._strings import Interner
 from structsvm.features.ranges import take_ranges
-from structsvm.features.sources import DamagedFileError, load_bytes, stream_bytes, unfolds_to_more
+from structsvm.features.sources import DamagedFileError, load_bytes, name_of, stream_bytes, unfolds_to_more
 
 BOM = b"\xef\xbb\xbf"
-BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
+BLANK_LINE = re.compile(rb"\n[ \t]*\r?\n")
 
 
 class ColumnFileError(ValueError):
@@ -313,22 +313,26 @@ class ColumnPieces:
 
     def __iter__(self) -> Iterator[tuple[bytes, int, str]]:
         """Pieces ``(data, line, name)``: `line` is the number of their first one. ColumnFileError as `read_columns`."""
-        held, line, begins, name = bytearray(), 1, True, "<columns>"
+        held, line, looked, begins, name = bytearray(), 1, 0, True, name_of(self.source)
         try:
-            for block, name, most in stream_bytes(self.source):
-                looked = max(held.rfind(b"\n"), 0)
+            for block, most in stream_bytes(self.source):
                 held += block
                 if len(held) > most:
                     raise DamagedFileError(unfolds_to_more(f"{name}: a sequence unfolds", most))
-                if begins and len(held) >= len(BOM):
-                    begins = False
-                    if held.startswith(BOM):
-                        del held[: len(BOM)]
+                if begins and len(held) < len(BOM):
+                    continue
+                if begins and held.startswith(BOM):
+                    del held[: len(BOM)]
+                begins = False
+                # Each byte is looked at once: a blank line begins where the last line ended, and ends in this block.
+                if b"\n" not in block:
+                    continue
                 end = max((blank.end() for blank in BLANK_LINE.finditer(held, looked)), default=0)
                 if end:
                     yield from self._piece(bytes(held[:end]), line, name)
                     line += held.count(b"\n", 0, end)
                     del held[:end]
+                looked = max(held.rfind(b"\n"), 0)
         except DamagedFileError as error:
             raise ColumnFileError(str(error)) from error
         yield from self._piece(bytes(held), line, name)
@@ -337,19 +341,14 @@ class ColumnPieces:
 
     def _piece(self, data: bytes, line: int, name: str) -> Iterator[tuple[bytes, int, str]]:
         """A piece, if it has tokens; the first one settles the number of columns."""
-        text = data.lstrip()
-        if not text:
-            return
-        self.n_columns = self.n_columns or len(text.split(b"\n", 1)[0].split())
-        yield data, line, name
+        n_columns = width(data)
+        if n_columns:
+            self.n_columns = self.n_columns or n_columns
+            yield data, line, name
 
     def parse(self, piece: tuple[bytes, int, str]) -> Columns:
         data, line, name = piece
-        columns = _parsed(data, name, line)
-        if columns.n_columns != self.n_columns:
-            line += data.count(b"\n", 0, len(data) - len(data.lstrip()))
-            raise ColumnFileError(f"{name}:{line}: expected {self.n_columns} columns, found {columns.n_columns}")
-        return columns
+        return _parsed(data, name, line, self.n_columns)
 
 
 def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
@@ -357,10 +356,10 @@ def no_tokens(name: str, *, is_blank: bool) -> ColumnFileError:
     return ColumnFileError(f"{name}: no tokens ({'only blank lines' if is_blank else 'the file is empty'})")
 
 
-def _parsed(data: bytes, name: str, line: int = 1, *, is_text: bool = False) -> Columns:
-    """The columns of a text whose first line has this number."""
+def _parsed(data: bytes, name: str, line: int = 1, n_columns: int = 0, *, is_text: bool = False) -> Columns:
+    """The columns of a text whose first line has this number; 0 columns: as many as there are."""
     try:
-        offsets, ids, interners = parse_columns(data)
+        offsets, ids, interners = parse_columns(data, n_columns)
     except RaggedLineError as error:
         ragged, wanted, found = error.args
         raise ColumnFileError(f"{name}:{line - 1 + ragged}: expected {wanted} columns, found {found}") from None

@@ -17,14 +17,18 @@ class DamagedFileError(ValueError):
     """Compressed data that are damaged, or unfold to too much; the message names the file."""
 
 
+def name_of(source: Any) -> str:
+    """What messages call a source."""
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else str(getattr(source, "name", "<lines>"))
+
+
 def load_bytes(source: Any) -> tuple[bytes, str, bool]:
     """Bytes of a source, its name, and whether it was text."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         raise TypeError("source must be a path, a file or lines; wrap bytes into io.BytesIO")
+    name = name_of(source)
     if isinstance(source, (str, os.PathLike)):
-        name = os.fspath(source)
         return decompress(Path(source).read_bytes(), name), name, False
-    name = str(getattr(source, "name", "<lines>"))
     if hasattr(source, "read"):
         content = source.read()
         if isinstance(content, bytes):
@@ -38,28 +42,27 @@ def load_bytes(source: Any) -> tuple[bytes, str, bool]:
     return "".join(lines).encode("utf-8", "surrogatepass"), name, True
 
 
-def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, str, float]]:
+def stream_bytes(source: str | os.PathLike[str] | BinaryIO) -> Iterator[tuple[bytes, float]]:
     """The bytes of a path or binary file as they come, unfolded, at most `BLOCK` at a time.
 
-    Each with the source's name, and how many of them may be held at once: as many as `decompress` allows for what has
+    Each with how many of them may be held at once: as many as `decompress` allows for what has
     been read, any number of those that are not compressed. DamagedFileError if compressed data are damaged.
     """
     with ExitStack() as closing:
+        name = name_of(source)
         if isinstance(source, (str, os.PathLike)):
-            name = os.fspath(source)
             file: Any = closing.enter_context(open(source, "rb"))
         else:
-            name = str(getattr(source, "name", "<bytes>"))
             file = source if hasattr(source, "peek") else io.BufferedReader(source)
         kind, module = _compression(file.peek(16), name)
         if kind is None:
             while block := file.read1(BLOCK):
-                yield block, name, math.inf
+                yield block, math.inf
             return
         counted = _Counted(file)
         with _undamaged(kind, name), importlib.import_module(module).open(counted) as unfolded:
             while block := unfolded.read(BLOCK):
-                yield block, name, _limit(counted.n)
+                yield block, _limit(counted.n)
 
 
 def load_text(source: Any, error: type[ValueError], place: str = "{}:{}") -> tuple[str, str]:

@@ -278,6 +278,14 @@ class Grammar:
         return {chain: k for k, chain in enumerate(self.chains)}
 
     @cached_property
+    def tags(self) -> dict[int, list[tuple[int, str]]]:
+        """By terminal: its lexical rules, each as its number and the name of its node."""
+        found: dict[int, list[tuple[int, str]]] = {}
+        for (node, terminal), k in self.lexical_number.items():
+            found.setdefault(terminal, []).append((k, self.nodes[node]))
+        return found
+
+    @cached_property
     def counted(self) -> NDArray[np.uint8]:
         """By node: whether losses count it."""
         return np.array([category_of(name) not in self.uncounted for name in self.nodes], dtype=np.uint8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -169,9 +170,16 @@ class Units:
             return [self.kinds[self.number[unit]]]
         if not isinstance(tree, str) and (len(tree) != 2 or not isinstance(tree[1], str)):
             return []
-        wrapper = None if isinstance(tree, str) else tree[0]
-        named = {kind: self.units[units[0]].tree for kind, units in self.members.items()}
-        return sorted(k for k, own in named.items() if (None if isinstance(own, str) else own[0]) == wrapper)
+        return self._kinds_around.get(None if isinstance(tree, str) else tree[0], [])
+
+    @cached_property
+    def _kinds_around(self) -> dict[str | None, list[int]]:
+        """From the relation around names, None for bare ones, to their kinds."""
+        found: dict[str | None, list[int]] = defaultdict(list)
+        for kind, units in sorted(self.members.items()):
+            tree = self.units[units[0]].tree
+            found[None if isinstance(tree, str) else tree[0]].append(kind)
+        return found
 
     def spelling(self, kind: int) -> Callable[[Sequence[str]], Meaning | None]:
         """How names of a kind are written: from words to a tree, None for words that make no name."""
@@ -185,7 +193,7 @@ class Units:
         def written(words: Sequence[str]) -> Meaning | None:
             stripped = [word.strip("'\"") for word in words]
             text = joint.join(stripped)
-            if not all(re.fullmatch(r"[^(),'\"]*[^\W_][^(),'\"]*", word) for word in stripped):
+            if not all(re.search(r"[^\W_]", word) and not re.search(r"[(),'\"]", word) for word in stripped):
                 return None
             if text.isdecimal() not in numbers:
                 return None
@@ -229,11 +237,18 @@ class Units:
                 if isinstance(pattern, str):
                     named[category].append(str(pattern))
         places: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+        categories: dict[Meaning, set[str]] = {}
+        n_places = 0
         for number, unit in enumerate(self.units):
             if unit.places is None:
                 tree = unit.tree
                 name, constant = (None, tree) if isinstance(tree, str) else (tree[0], tree[1])
-                for category in grammar.categories(constant):
+                if constant not in categories:
+                    categories[constant] = grammar.categories(constant)
+                n_places += len(categories[constant])
+                if n_places > MOST_FILLINGS:
+                    raise ValueError(f"the names are in more than {MOST_FILLINGS} categories of the grammar")
+                for category in categories[constant]:
                     places[category, name].append(number)
         slots_of: dict[int, list[int]] = defaultdict(list)
         for slot, units in self.fillers.items():

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 Meaning = str | tuple[Any, ...]
 
 MAX_DEPTH = 100
+# Symbols of a grammar in each category and argument where they may stand: quadratic in its lines at worst.
+MOST_HEADS = 2_000_000
 # Meanings that an order of arguments is read from, at least.
 FEWEST = 20
 
@@ -216,7 +218,10 @@ class MeaningGrammar:
                 raise ValueError(f"{name}, line {number}: {error}") from None
         if self.start is None:
             raise ValueError(f"{name}: holds no productions")
-        self._heads: dict[tuple[Symbol, int], set[Symbol]] = self._find_heads()
+        try:
+            self._heads: dict[tuple[Symbol, int], set[Symbol]] = self._find_heads()
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
 
     def _add(self, line: str, marked: bool) -> None:
         left, arrow, right = line.rsplit("\t", maxsplit=1)[-1].partition("->")
@@ -277,8 +282,18 @@ class MeaningGrammar:
     def _find_heads(self) -> dict[tuple[Symbol, int], set[Symbol]]:
         """(relation, argument) -> the symbols that may be the root of that argument."""
         roots: dict[str, set[Symbol]] = defaultdict(set)
+        n_held = 0
+
+        def count(n: int) -> None:
+            nonlocal n_held
+            n_held += n
+            if n_held > MOST_HEADS:
+                raise ValueError(f"symbols may stand in more than {MOST_HEADS} places, categories and arguments")
+
         for symbol, productions in self.by_symbol.items():
-            for category in self._closed({left for left, _ in productions}):
+            closed = self._closed({left for left, _ in productions})
+            count(len(closed))
+            for category in closed:
                 roots[category].add(symbol)
         heads: dict[tuple[Symbol, int], set[Symbol]] = defaultdict(set)
         waiting = [pattern for productions in self.by_symbol.values() for _, pattern in productions]
@@ -287,7 +302,9 @@ class MeaningGrammar:
             if isinstance(pattern, str):
                 continue
             for k, part in enumerate(pattern[1:]):
-                heads[symbol_of(pattern), k] |= roots[str(part)] if isinstance(part, Nonterminal) else {symbol_of(part)}
+                found = roots[str(part)] if isinstance(part, Nonterminal) else {symbol_of(part)}
+                count(len(found))
+                heads[symbol_of(pattern), k] |= found
                 waiting.append(part)
         return heads
 

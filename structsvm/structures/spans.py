@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 TERMINAL = "terminal"
 LENGTHS = (2, 3, 4, 5, 7, 10, 15, 20)  # where the next class of lengths begins, as in cky.h
-MOST_TEMPLATES = 256
+MOST_TEMPLATES, MOST_PARTS = 256, 16
 _PART = re.compile(r"(first|last|split)([+-][1-9])?\.(\w+)")
 _SIDES = ("first", "last", "split")
 
@@ -148,6 +148,8 @@ class SpanTemplates:
             if found[3] not in names:
                 raise ValueError(f"template {text!r}: no column {found[3]!r}; there are {', '.join(names)}")
             parts.append(_Part(found[1], int(found[2] or 0), names.index(found[3])))
+        if len(parts) > MOST_PARTS:
+            raise ValueError(f"template {text!r:.80}: {len(parts)} parts are more than {MOST_PARTS}")
         splits = [part.side == "split" for part in parts]
         if any(splits) and (length or not all(splits)):
             raise ValueError(f"template {text!r}: what is seen of a split stands alone")

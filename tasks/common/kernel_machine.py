@@ -34,6 +34,9 @@ PRECOMPUTED = {"support": Array("i8", ("n",), within=(0, "n_features"))}
 # The log-odds that a machine of two labels is right, in units of its margin.
 SURE = 12.0
 
+# Coefficients of machines of two labels that are not zero, from which on a dense matrix of all is no bomb, and quicker.
+DENSE_ENOUGH = 0.1
+
 # Kernel values that a block of predictions takes at a time.
 BLOCK_VALUES = 1 << 20
 
@@ -188,7 +191,8 @@ class KernelMachine:
         predicts as votes do, 94.2 % of eight draws, at a log loss of 0.26; counted votes have 0.41.)
         """
         parts = np.empty((self.n_labels, self.n_labels, values.shape[1]))
-        coef = self.coef.toarray()
+        filled = self.coef.nnz / max(1, self.n_labels * len(self.support))
+        coef = self.coef.toarray() if filled > DENSE_ENOUGH else self.coef.tocsc()
         for label in range(self.n_labels):
             own = np.flatnonzero(self.support_labels == label)
             parts[label] = coef[:, own] @ values[own]

@@ -245,12 +245,8 @@ class GrammarModel(CalibratedStructures):
         if not isinstance(token, str):
             return Tree(token[1], (word,))
         grammar = self.oracle.grammar
-        terminal_id = grammar.terminal_number.get(terminal, -1)
-        tags = [
-            (self.weights[grammar.arrays["lexical_feature"][k]], grammar.nodes[node])
-            for (node, t), k in grammar.lexical_number.items()
-            if t == terminal_id
-        ]
+        rules = grammar.tags.get(grammar.terminal_number.get(terminal, -1), ())
+        tags = [(self.weights[grammar.arrays["lexical_feature"][k]], name) for k, name in rules]
         return self._plain(Tree(max(tags)[1], (word,))) if tags else word
 
     # ---- views of the weights ---------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def codes_of(word: str) -> tuple[int, ...]:
 
 def word_class(word: Any, endings: Any) -> Any:
     """The class of a rare word: capitals, digits, hyphen and the longest of the endings, ``<unk-Cap-s>``."""
-    if re.fullmatch(r"[+-]?[\d.,:/]*\d[\d.,:/]*", word):
+    if re.fullmatch(r"[+-]?[\d.,:/]+", word) and re.search(r"\d", word):
         return "<unk-number>"
     marks = []
     if word[0].isupper():

@@ -173,6 +173,25 @@ def test_a_picture_is_whole_or_not_there_and_costs_no_model(work, monkeypatch):
     assert sorted(os.listdir(work)) == ["d", "m", "new", "p.png"]
 
 
+PLANTED = """
+import os, sys
+from structsvm.cli import main
+os.urandom = bytes
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", ["predict m d -o new", "train sequence d -m new -C 1 --loss hamming"])
+def test_a_link_under_the_name_of_the_temporary_file_is_not_followed(work, command):
+    """Its name is drawn; even where it was guessed, what another user's link leads to is not written."""
+    (work / "victim").write_text("precious")
+    os.symlink("victim", work / ".structsvm-0000000000000000.tmp")
+    args = [sys.executable, "-c", PLANTED, *command.split()]
+    done = subprocess.run(args, cwd=work, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "File exists" in done.stderr
+    assert (work / "victim").read_text() == "precious" and not (work / "new").exists()
+
+
 FULL = """
 import errno, os, sys
 import structsvm.model_file as model_file

@@ -381,6 +381,12 @@ def test_write_columns(tmp_path, file):
 )
 @example([[("\ufeff", "\ufeffB")], [("\ufeffx", "O")]])
 @example([[("\ufeff\ufeff", "O")]])
+@example([[("a b", "O")]])
+@example([[("a", "\tO")]])
+@example([[("a\r", "O")]])
+@example([[("\n", "O")]])
+@example([[("", "O")]])
+@example([[("\ud800", "O")]])
 @example([[("\x85", "\u2028"), ("\x0b", "\xa0"), ("#", '"')]])
 def test_write_columns_is_read_back_or_refused(tmp_path_factory, sequences):
     path = tmp_path_factory.mktemp("columns") / "c"

@@ -23,14 +23,14 @@ LARGE = "STRUCTSVM_LARGE" in os.environ
 N_TOKENS, N_LABELS = (1_000_000, 100_000) if LARGE else (50_000, 10_000)
 
 CASES = {
-    "a long sequence": f"""
+    f"a sequence of {N_TOKENS:,} tokens": f"""
         from structsvm.tasks import SequenceLabeler
         rng = np.random.default_rng(0)
         X, y = [rng.normal(size=({N_TOKENS}, 3))], [rng.integers(0, 4, {N_TOKENS}).tolist()]
         def work():
             SequenceLabeler(max_iter=1, random_state=0).fit(X, y).predict(X)
         """,
-    "many labels": f"""
+    f"{N_LABELS:,} labels": f"""
         from structsvm.tasks import TaxonomyClassifier
         X, y = np.random.default_rng(0).normal(size=({N_LABELS}, 30)), [f"n{{k}}" for k in range({N_LABELS})]
         def work():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from structsvm.features import sources
+from structsvm.features import columns, sources
 from structsvm.features.columns import ColumnFileError, ColumnPieces, Columns, Vocabulary, read_columns
 
 SMALL = "The DT B\ndog NN I\n\nIt PRP B\n"
@@ -330,8 +330,14 @@ TEXTS = [
     b"one\n\ntwo\nthree",
     "ä ö\n\n€ 𝄞\n".encode(),
     b"\n \n\na b\n" * 9,
+    b"\x0c\n\n\x0b\n",  # of white space only blanks, tabs and ends of lines stand between columns
+    b"a\rb c\n\nd\x0c e\n",
+    b"a\n\r\r\nb\n\nc",  # a carriage return is a column where it does not end a line
+    b"\r\rfoo bar\n\n\r a\r\n",
+    b"\n\n\xef\xbb\xbfa\n\nb",
 ]
 WRONG = [b"", b"\n \n", b"a b\n\nc\n", b"a b\nc d e\n", b"a b\n\n\nc d\n\n\ne\n", b"a\n\n\n\xff\n", b"a b\n\nc d\ne\n"]
+WRONG += [b"\x0c\n\na b\n", b"a b c\n\nd e\nf g h\n", b"a b\n\n\n\x0c\n", b"\r\r\n\na b\n\n\x0c"]
 
 
 def pieces_of(data, size, monkeypatch):
@@ -346,8 +352,10 @@ def test_pieces_are_the_whole(data, size, monkeypatch):
     found = pieces_of(data, size, monkeypatch)
     assert [sequence for piece in found for sequence in piece] == list(read_columns(io.BytesIO(data)))
     assert size > 8 or len(found) > 1
-    text = b"".join(piece.to_bytes() for piece in found)
-    assert list(read_columns(io.BytesIO(text))) == list(read_columns(io.BytesIO(data)))
+    outside = Vocabulary.from_strings(["O"])
+    text = b"".join(piece.with_column(np.zeros(piece.n_tokens, np.int32), outside).to_bytes() for piece in found)
+    text = b"\n" + text  # what begins with a byte order mark does not in a file's first line
+    assert list(read_columns(io.BytesIO(text)).drop_last()) == list(read_columns(io.BytesIO(data)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 100])
@@ -399,3 +407,21 @@ def test_pieces_hold_no_more_than_they_need(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30 * (1 << 16)
+
+
+@pytest.mark.parametrize("line", [b"a" * 3000, b" " * 3000, b"\n" + b" \t" * 1500, b"\n\r" * 1500, b"a b\n" * 800])
+def test_pieces_look_once_at_each_byte(line, monkeypatch):
+    """A line, blanks or a sequence that goes on over many blocks is not searched anew with each of them."""
+    looked, blank_line = 0, columns.BLANK_LINE
+
+    class Counted:
+        def finditer(self, held, begin):
+            nonlocal looked
+            looked += len(held) - begin
+            return blank_line.finditer(held, begin)
+
+    monkeypatch.setattr(sources, "BLOCK", 8)
+    pieces = ColumnPieces(io.BytesIO(b"a b\n\n" + line + b"\n\nc d\n"))
+    monkeypatch.setattr(columns, "BLANK_LINE", Counted())
+    assert list(pieces)
+    assert looked < 3 * len(line) + 100

@@ -22,11 +22,21 @@ from sklearn.base import clone
 from stored_data import decoded
 
 import structsvm
-from structsvm.datasets import make_dependency_trees, make_sequences
+from structsvm import LaRank, LatentSVM
+from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.protocol import OracleError
-from structsvm.tasks import AmbiguousClassifier, DependencyParser, LaRankClassifier, SemanticParser, SequenceLabeler
+from structsvm.structures.trees import Tree
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    DependencyParser,
+    GrammarParser,
+    LaRankClassifier,
+    PairwiseClassifier,
+    SemanticParser,
+    SequenceLabeler,
+)
 
 FOLDER = Path(__file__).parents[1] / "data" / "models-0.1.0"
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -97,6 +107,10 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     grammar = (
         "S -> size ( @T )\nS -> capital ( loc ( @T ) )\nT -> state ( @N )\nN -> 'ohio'\nN -> 'texas'\nN -> 'new york'"
     )
+    lexicon = {"new york": "state('new york')", "lone star": "state('texas')", "guam": "state('guam')"}
+    phrases = make_treebank(12, max_length=6, random_state=0)
+    tokens = [tree.tokens() for tree in phrases]
+    part_trees = [tree if k < 8 else tree.map(unlabelled) for k, tree in enumerate(phrases)]
     once = {"max_iter": 2, "random_state": 0}
     bits = {"arc_bits": 6, "row_bits": 3}
     yield SequenceLabeler(C=0.1, templates="U:%x[0,0]\nB\nB0:%x[0,0]/%x[1,1]\n", **once), X, y
@@ -110,8 +124,20 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield DependencyParser(C=0.1, loss="log", projective=False, **once, **bits), crossing, None
     yield SemanticParser(method="hybrid", **once), questions, meanings
     yield SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings
+    yield SemanticParser(method="hybrid", lexicon=lexicon, **once), questions, meanings
+    yield GrammarParser(C=0.1, terminals="both", span_bits=6, **once), tokens, phrases
+    yield GrammarParser(C=0.1, loss="log", v=2, terminals="words", span_bits=4, **once), tokens, part_trees
+    yield SequenceLabeler(solver=LatentSVM(LaRank(C=0.1, **once), rounds=3)), X, partly
+    yield AmbiguousClassifier(C=0.1, loss="max", **once), points, sets
+    yield PairwiseClassifier(C=1.0, tol=1e-12, max_iter=3), points, labels
+    yield PairwiseClassifier(kernel="linear", probability=True), points, labels > 0
     yield LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels
     yield AmbiguousClassifier(random_state=0), points, sets
+
+
+def unlabelled(node: Tree, children: Any) -> Tree:
+    """A node whose label is not known, but for tags."""
+    return node if node.is_preterminal else Tree("_", children)
 
 
 def since() -> Iterator[Original]:
@@ -147,10 +173,16 @@ def checkpoints() -> list[Original]:
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             path = Path(folder) / "a.checkpoint"
-            model.set_params(max_iter=3, checkpoint=path).fit(*data)
+            checkpointed(model, path, 3).fit(*data)
             if path.exists():
                 found.append(original(type(model).__name__, path, None, (*data, model), None))
     return found
+
+
+def checkpointed(model: Any, path: Any, max_iter: int) -> Any:
+    """The estimator, with a checkpoint and so many passes: of its solver, where that is an object."""
+    base = "solver__solver__" if "solver__solver__checkpoint" in model.get_params() else ""
+    return model.set_params(**{f"{base}checkpoint": path, f"{base}max_iter": max_iter})
 
 
 def opened(path: Any, oracle: Any) -> Any:
@@ -387,7 +419,7 @@ def read_checkpoint(data: bytes, seed: Original) -> str:
     X, y, model = seed.training
     with stored(data) as path:
         try:
-            clone(model).set_params(checkpoint=path, max_iter=4).fit(X, y)
+            checkpointed(clone(model), path, 4).fit(X, y)
         except ModelFileError:
             return "ModelFileError"
         except OracleError as error:  # multipliers were changed to other possible ones

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from structsvm.features.columns import read_columns
+from structsvm.features.columns import ColumnFileError, ColumnPieces, read_columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.svmlight import read_svmlight
 from structsvm.oracles.cky import CKYOracle
@@ -161,6 +161,40 @@ def use_columns(data: bytes) -> None:
         [columns.select([j]) for j in range(columns.n_columns)]
 
 
+def use_pieces(data: bytes) -> None:
+    """Read a column file piece by piece: what is read, or said, is that of the whole."""
+    cut = 1 + len(data) % 7
+    parts = (data[k : k + cut] for k in range(0, len(data), cut))
+
+    class Pipe(io.RawIOBase):
+        name = "<lines>"
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            part = next(parts, b"")
+            buffer[: len(part)] = part
+            return len(part)
+
+    def pieces() -> Any:
+        found = ColumnPieces(Pipe())
+        return [sequence for piece in found for sequence in found.parse(piece)]
+
+    whole, same = outcome(lambda: list(read_columns(io.BytesIO(data)))), outcome(pieces)
+    assert whole == same, same
+    if isinstance(whole, str):
+        raise ColumnFileError(whole)
+
+
+def outcome(read: Callable[[], Any]) -> Any:
+    """What is read, or the text of the error."""
+    try:
+        return read()
+    except ColumnFileError as error:
+        return str(error)
+
+
 def use_partial(data: bytes) -> None:
     """Read labels that are known in part, and train on them."""
     columns = read_columns(io.BytesIO(data))
@@ -263,6 +297,7 @@ def reader(use: Callable[[bytes], Any]) -> Callable[[bytes, Any], str]:
 TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "conllu": ([CONLLU], use_conllu),
     "columns": ([COLUMNS], use_columns),
+    "pieces": ([COLUMNS, PARTIAL, b"\xef\xbb\xbf" + COLUMNS.replace(b"\n", b"\r\n")], use_pieces),
     "templates": ([TEMPLATES], use_templates),
     "trees": ([TREES], use_trees),
     "grammar": ([GRAMMAR], use_grammar),

@@ -1,6 +1,7 @@
 """Hybrid trees against the enumeration of all derivations: sums, the best, expectations, the k best meanings."""
 
 import copy
+import heapq
 import itertools
 import math
 import pickle
@@ -434,6 +435,35 @@ def test_priors_are_added_to_the_scores_of_meanings():
     parts = [hybrid.expect(words, w, [tree])[1] for tree in TREES[1]]
     shares = np.exp(np.array(wanted) - np.logaddexp.reduce(wanted))
     np.testing.assert_allclose(hybrid.sums.expect(sentence, with_priors, w)[1], shares @ parts, atol=1e-12)
+
+
+def test_a_meaning_of_many_derivations_is_not_looked_for_for_ever(monkeypatch):
+    """Where one meaning is all there is, a second one is not found by walking through its derivations."""
+    words = [*"abcdefgh"]
+    trees = trees_of([parse_meaning("r(p(u),q(v,w))")], words)
+    taken = 0
+    pop = heapq.heappop
+
+    def counted(agenda):
+        nonlocal taken
+        taken += 1
+        return pop(agenda)
+
+    monkeypatch.setattr(heapq, "heappop", counted)
+    w = np.zeros(trees.n_features)
+    assert len(trees.kbest(words, w, 3, most=50)) == 1 and taken == 500
+    assert len([*trees.derivations(words, w, most=50)]) == 500
+
+
+def test_names_of_too_many_kinds(monkeypatch):
+    units = Units([parse_meaning(f"r{k}(a{k})") for k in range(5)])
+    assert len(units.members) == 5
+    monkeypatch.setattr("structsvm.oracles.hybrid.MOST_KINDS", 4)
+    Lexicon(units, {}, [], [*units.members][:4], {("x",): "a0"})
+    with pytest.raises(ValueError, match="names of 5 kinds may be new, more than 4"):
+        Lexicon(units, {}, [], units.members)
+    with pytest.raises(ValueError, match=r"for 'x', which is like names of 5 kinds, more than 4"):
+        Lexicon(units, {}, [], [], {("x",): "b"})
 
 
 def test_phrases_of_a_lexicon():

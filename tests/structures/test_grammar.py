@@ -29,3 +29,17 @@ def test_rules_are_bounded(h):
     with pytest.raises(ValueError, match="rules of up to 20000 children are too long to be made binary"):
         Grammar("S -> " + "A " * 20_000, h=h)
     assert Grammar("S -> " + "A " * 20_000, h=2).n_symbols == 4
+
+
+def test_tags_of_a_terminal_are_known_at_once():
+    """A sentence without a tree is not one walk through the lexicon for each of its words."""
+    grammar = Grammar("S -> A B\nA -> 'x' | 'y'\nB -> 'x'")
+    numbers, names = grammar.lexical_number, grammar.terminals
+    found = {names[t]: {name: k for k, name in rules} for t, rules in grammar.tags.items()}
+    tag = grammar.node_number
+    assert found == {
+        "x": {"A": numbers[tag["A"], names.index("x")], "B": numbers[tag["B"], names.index("x")]},
+        "y": {"A": numbers[tag["A"], names.index("y")]},
+    }
+    grammar.lexical_number = {}
+    assert len(grammar.tags) == 2

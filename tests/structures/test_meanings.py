@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm.structures import meanings
 from structsvm.structures.meanings import (
     MAX_DEPTH,
     MeaningGrammar,
@@ -177,3 +178,16 @@ def test_what_may_stand_where():
 def test_grammars_that_are_none(text, message):
     with pytest.raises(ValueError, match=message):
         MeaningGrammar(text, "g")
+
+
+def test_grammars_that_would_be_quadratic_are_refused(monkeypatch):
+    """Each symbol in each category above it, and in each argument that takes it, is counted before it is held."""
+    n = 100
+    chain = [f"A{k} -> @A{k + 1}" for k in range(n)] + [f"A{k} -> c{k} ( x )" for k in range(n)]
+    arguments = [f"S -> r{k} ( @A )" for k in range(n)] + [f"A -> c{k} ( x )" for k in range(n)]
+    for lines, n_held in ((chain, n * (n + 1) // 2 + n), (arguments, 3 * n + n * n)):
+        monkeypatch.setattr(meanings, "MOST_HEADS", n_held)
+        MeaningGrammar("\n".join(lines))
+        monkeypatch.setattr(meanings, "MOST_HEADS", n_held - 1)
+        with pytest.raises(ValueError, match=f"forged: symbols may stand in more than {n_held - 1} places"):
+            MeaningGrammar("\n".join(lines), "forged")

@@ -104,8 +104,11 @@ def test_no_templates():
 def test_templates_that_are_none(text, message):
     with pytest.raises(ValueError, match=message):
         SpanTemplates([text], COLUMNS)
-    with pytest.raises(ValueError, match="300 templates are more than 256"):
-        SpanTemplates([f"first.form {'last.form ' * k}" for k in range(300)], COLUMNS)
+    offsets = ["", *(f"{k:+}" for k in range(-9, 10) if k)]
+    with pytest.raises(ValueError, match="361 templates are more than 256"):
+        SpanTemplates([f"first{a}.form last{b}.form" for a in offsets for b in offsets], COLUMNS)
+    with pytest.raises(ValueError, match="20 parts are more than 16"):
+        SpanTemplates(["first.form " * 20], COLUMNS)
 
 
 def test_tokens_keep_their_codes():

@@ -1,10 +1,13 @@
 """Forged model files, with right checksums: every array is checked, every number bounded, nothing run or opened."""
 
+import copy
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from stored_data import decoded
 
 import structsvm
 from structsvm.model_file import ModelFileError, read_model, write_model
@@ -55,6 +58,46 @@ def test_every_array_is_checked(source, tmp_path):
             with pytest.raises(ModelFileError, match=rf"{path.name}: ") as caught:
                 opened(path, source.stem)
             assert "array" in str(caught.value), (name, k, caught.value)
+
+
+def places(value):
+    """What a header holds, as (parent, key); of a list its first two and its last."""
+    items = value.items() if isinstance(value, dict) else [*enumerate(value)] if isinstance(value, list) else ()
+    for key, inner in items if isinstance(value, dict) else [*items[:2], *items[2:][-1:]]:
+        yield value, key
+        yield from places(inner)
+
+
+@pytest.mark.parametrize(
+    "source", [FOLDER / f"taxonomy{kind}.model" for kind in ("", "-kernel", "-text")], ids=lambda path: path.stem
+)
+def test_whatever_a_taxonomy_s_header_lacks_is_said(source, tmp_path):
+    """Each of its parts in turn missing, twice there, or another text: refused, or a model that answers."""
+    record, file = RECORDS[source.stem], read_model(source)
+    test = decoded(json.loads((FOLDER / "records.json").read_text())["data"][record["test"]])[:2]
+    n_refused, n = 0, sum(1 for _ in places(file.meta))
+    for k in range(n):
+        for change in ("missing", "twice", "text"):
+            meta = copy.deepcopy(file.meta)
+            parent, key = list(places(meta))[k]
+            if change == "missing":
+                del parent[key]
+            elif change == "text":
+                parent[key] = "no such"
+            elif isinstance(parent, list):
+                parent.append(parent[key])
+            else:
+                continue
+            path = tmp_path / "forged"
+            write_model(path, file.kind, meta, file.arrays)
+            try:
+                model = structsvm.load(path)
+            except ModelFileError:
+                n_refused += 1
+                continue
+            with suppress(ValueError):
+                model.predict(test)
+    assert n_refused > n
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
-"""The same data train the same model file, byte for byte, whatever order sets have in a process."""
+"""The same data train the same model file, bit for bit, whatever order sets have in a process."""
 
 import os
 import subprocess
 import sys
 
 import pytest
+
+from structsvm.model_file import read_model
 
 SCRIPT = """
 import sys, time
@@ -79,8 +81,15 @@ def folders(tmp_path_factory):
     return made
 
 
+def learnt(path):
+    """All of a model file but its history, whose points within a pass come by the clock."""
+    model = read_model(path)
+    arrays = {name: array for name, array in model.arrays.items() if "history." not in name}
+    return repr(model.meta), {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
+
+
 def test_model_files_do_not_depend_on_the_hash_seed(folders):
     one, other = folders
     names = sorted(path.name for path in one.iterdir())
     assert len(names) == 19
-    assert [name for name in names if (one / name).read_bytes() != (other / name).read_bytes()] == []
+    assert [name for name in names if learnt(one / name) != learnt(other / name)] == []

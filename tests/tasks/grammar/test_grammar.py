@@ -480,6 +480,16 @@ def test_words():
     assert parser.score(TEST) == bracket_scores(TEST, parser.predict(SENTENCES)).f1
 
 
+def test_a_sentence_without_a_tree_does_not_walk_through_the_lexicon():
+    parser = GrammarParser(terminals="words", min_count=1, max_iter=1, C=1.0, random_state=0).fit(
+        ["(S (A a) (B b))"] * 3
+    )
+    grammar = parser.model_.oracle.grammar
+    assert str(parser.predict([["b", "a"]])[0]) == "(S (B b) (A a))"
+    grammar.lexical_number = None  # what is known of it by terminal is enough
+    assert str(parser.predict([["b", "a", "a"]])[0]) == "(S (B b) (A a) (A a))"
+
+
 def test_word_classes():
     words = {
         "1,200.5": "<unk-number>",
@@ -490,6 +500,8 @@ def test_word_classes():
         "x": "<unk>",
     }
     assert {word: word_class(word, ENGLISH) for word in words} == words
+    assert word_class("1" * 200_000 + "x", ENGLISH) == "<unk-digit>"  # in no quadratic time
+    assert word_class("+", ENGLISH) == word_class(":/.", ENGLISH) == "<unk>"
 
 
 def test_endings_are_learnt():

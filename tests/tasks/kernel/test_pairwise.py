@@ -15,6 +15,7 @@ from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel.problem import KernelProblem
 from structsvm.solvers import Pairwise
 from structsvm.tasks import PairwiseClassifier
+from structsvm.tasks.common import kernel_machine
 
 X, y = load_wine(return_X_y=True)
 X = scale(X)
@@ -156,3 +157,15 @@ def test_what_is_refused():
         PairwiseClassifier(10.0, gamma=GAMMA, tol=1e-9, max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match="Pairwise takes no base"):
         Pairwise().start(problem(), base=(np.arange(2), *[np.empty(0)] * 3))
+
+
+def test_coefficients_of_a_file_unfold_to_nothing_that_is_not_there(monkeypatch):
+    """Those of many labels, nearly all of them 0, are not made dense: a file of some MB would take many GB."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.arange(200) % 40
+    model = PairwiseClassifier(C=1.0, max_iter=1).fit(X, y).model_
+    dense = model.decision_function(X)
+    assert model.coef.nnz > 0.1 * model.coef.shape[0] * model.coef.shape[1]
+    monkeypatch.setattr(kernel_machine, "DENSE_ENOUGH", 1.0)
+    monkeypatch.setattr(csr_array, "toarray", None)
+    np.testing.assert_allclose(model.decision_function(X), dense, rtol=0, atol=1e-12)
