@@ -29,6 +29,12 @@ _RESCALING_NAMES = {0: None, 1: "margin", 2: "slack"}
 cdef double SLACK = 1e-7
 
 
+cdef enum Verb:
+    SEPARATE
+    EXPECT
+    COMPLETE
+
+
 cdef int by_value(const void* a, const void* b) noexcept nogil:
     return (<const int32_t*>a)[0] - (<const int32_t*>b)[0]
 
@@ -251,9 +257,24 @@ cdef class PythonProblem(Problem):
         return loss
 
     cdef int c_separate(self, Py_ssize_t i, const void* w, Cut* cut, double* violation) except -1 nogil:
+        return self.asked(SEPARATE, i, w, cut, violation, NULL)
+
+    cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
+        return self.asked(EXPECT, i, w, m, loss, entropy)
+
+    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
+        return self.asked(COMPLETE, i, w, target, NULL, NULL)
+
+    cdef int asked(self, Verb verb, Py_ssize_t i, const void* w, void* out, double* a, double* b) except -1 nogil:
+        """Ask the oracle's code; what comes back goes to `out`, `a` and `b`, as the verb has them."""
         with gil:
             try:
-                self.ask(i, w, cut, violation)
+                if verb == SEPARATE:
+                    self.ask(i, w, <Cut*>out, a)
+                elif verb == EXPECT:
+                    self.ask_expect(i, w, <float32_t*>out, a, b)
+                else:
+                    self.ask_complete(i, w, <Target*>out)
                 return look()
             except Exception as error:
                 self.note(error, i)
@@ -340,15 +361,6 @@ cdef class PythonProblem(Problem):
         answer = self.oracle.expect_known(self.X[i], self.Y[i], w)
         return checked_expect(answer, self.n_features, partial(self._where, "expect_known", i))
 
-    cdef int c_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1 nogil:
-        with gil:
-            try:
-                self.ask_expect(i, w, m, loss, entropy)
-                return look()
-            except Exception as error:
-                self.note(error, i)
-                raise
-
     cdef int ask_expect(self, Py_ssize_t i, const void* w, float32_t* m, double* loss, double* entropy) except -1:
         cdef double score, true_score, inside, of_all
         self.look_at(w)
@@ -379,18 +391,7 @@ cdef class PythonProblem(Problem):
             np.asarray(<float32_t[:self.n_features]>m)[:] = moments
         return 0
 
-    cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
-        with gil:
-            try:
-                self.ask_complete(i, w)
-                target.words = &self.word
-                target.n_words = 1
-                return look()
-            except Exception as error:
-                self.note(error, i)
-                raise
-
-    cdef int ask_complete(self, Py_ssize_t i, const void* w) except -1:
+    cdef int ask_complete(self, Py_ssize_t i, const void* w, Target* target) except -1:
         """Add the completion to `completed`, an object of its own: an oracle may fill the same one again."""
         self.look_at(w)
         known = self.Y if self.known is None else self.known
@@ -405,6 +406,8 @@ cdef class PythonProblem(Problem):
                     "searches)")
         self.word = <int32_t>len(self.completed)
         self.completed.append(y)
+        target.words = &self.word
+        target.n_words = 1
         return 0
 
     def _score(self, i, y, where):

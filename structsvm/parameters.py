@@ -119,7 +119,7 @@ def seed_from(random_state: int | np.random.RandomState | None) -> int:
     """Return a seed from a random state as scikit-learn has it (None: numpy's global one)."""
     if isinstance(random_state, Integral):
         return int(random_state)
-    generator = np.random if random_state is None else random_state
+    generator: Any = np.random if random_state is None else random_state
     return int(generator.randint(0, 2**32, dtype=np.uint64))
 
 

@@ -1,7 +1,7 @@
 """The command line: train, predict, evaluate, inspect, demo.
 
-Each task has a module here, imported when its command runs, with a `Task`; only that of taxonomies imports
-scikit-learn, which makes the features of texts.
+Each task has a module here, imported when its command runs, with a `Task`; only that of taxonomies, whose texts need
+it, and demos import scikit-learn.
 """
 
 from __future__ import annotations

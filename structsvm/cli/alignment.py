@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -11,10 +10,8 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.metrics import alignment_scores, homologue_error
-from structsvm.progress import Bar
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.alignment.files import read_alignments, to_a2m
 from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
 from structsvm.tasks.alignment.selection import AUTO, MODES
@@ -82,13 +79,12 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 def demo(seed: int) -> Any:
     """Learn costs from simulated homologues and decoys, compare with plain ones, draw the matrix."""
     from structsvm.datasets import make_alignment
+    from structsvm.tasks import SequenceAligner
 
     click.echo("simulating 40 sequences with a homologue and decoys each, and 100 to test on")
     data, test = make_alignment(40, random_state=seed), make_alignment(100, random_state=seed + 1)
-    settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "mode": "local", "C": 1.0, "tol": 0.01})
-    solver = make_solver(settings, DEFAULT_C)
-    model, references = AlignmentModel.prepared(settings, data.X, data.y, data.decoys)
-    raise_if_interrupted(model.train(references, solver, monitor=Bar(solver.n_passes)))
+    aligner = SequenceAligner(mode="local", C=1.0, tol=0.01, random_state=seed)
+    model = aligner.fit(data.X, data.y, decoys=data.decoys).model_
     click.echo(f"homologue not chosen: {choice_error(model, test.X, test.decoys):.3f} of the test examples")
     click.echo(f"gap: open {model.gap_open:+.4f}, extend {model.gap_extend:+.4f}")
     click.echo(model.result.certificate())
@@ -124,9 +120,9 @@ def picture(model: Any) -> Any:
 @choice("--gaps", "affine", "linear")
 @click.option("--symmetric/--asymmetric", default=True, show_default=True, help="One weight for (a, b) and (b, a).")
 @flag("--letter-gaps", "Gaps also weigh by the letter that stands against them.")
-@click.option("--classes", type=click.Choice(["hydrophobicity"]), help="Position features.")
+@optional("--classes", click.Choice(["hydrophobicity"]), "Position features.")
 @click.option("--alphabet", default="protein", show_default=True, help="protein, dna, or all letters.")
-@click.option("--band", type=click.IntRange(0), help="Search only so far from the diagonal.")
+@optional("--band", click.IntRange(0), "Search only so far from the diagonal.")
 @choice("--loss", "q", "zero_one")
 @count("--window", 0, "How far off a pair may be.", least=0)
 @click.option(
@@ -136,10 +132,10 @@ def picture(model: Any) -> Any:
     show_default=True,
     help="Matrix to start from and stay close to: a file in NCBI's text form, BLOSUM62, ..., or none.",
 )
-@click.option("--prior-gap-open", type=float, help="Its first letter of a gap.  [default: chosen]")
-@click.option("--prior-gap-extend", type=float, help="Its further letters of a gap.  [default: chosen]")
-@click.option("--decoys/--no-decoys", default=None, help="Learn from decoys.  [default: if all examples have some]")
-@click.option("--matrix", type=out.TEXT, help="Write the learnt matrix in NCBI's text form.")
+@optional("--prior-gap-open", float, "Its first letter of a gap.  [default: chosen]")
+@optional("--prior-gap-extend", float, "Its further letters of a gap.  [default: chosen]")
+@optional("--decoys/--no-decoys", None, "Learn from decoys.  [default: if all examples have some]")
+@optional("--matrix", out.TEXT, "Write the learnt matrix in NCBI's text form.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Learn alignment costs from a FASTA or A2M file of aligned pairs.
 

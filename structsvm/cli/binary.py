@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from textwrap import shorten
-from types import SimpleNamespace
 from typing import Any
 
 import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.machines import KERNEL, Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
+from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, flag, training
+from structsvm.cli.training import Training, choice, flag, optional, training
 from structsvm.solvers import SGDQN, Huller, LaSVM
-from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import BinaryKernelModel
 from structsvm.tasks.linear.model import LinearModel
 
@@ -69,13 +66,13 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 def demo(seed: int) -> Any:
     """Train on simulated crescents, evaluate on fresh ones, draw the boundary and the support vectors."""
     from structsvm.datasets import make_banana
+    from structsvm.tasks import LaSVMClassifier
 
     click.echo("simulating 1000 points of two crescents, and 1000 to test on")
     rng = np.random.default_rng(seed)
     X, y = make_banana(1000, random_state=rng)
     X_test, y_test = make_banana(1000, random_state=rng)
-    model = BinaryKernelModel(np.arange(2), kernel_of(SimpleNamespace(**KERNEL | {"gamma": 1.0}), X))
-    raise_if_interrupted(model.train((X, y.astype(np.int32)), LaSVM(random_state=seed)))
+    model = LaSVMClassifier(C=1.0, gamma=1.0, random_state=seed).fit(X, y).model_
     click.echo(f"accuracy {100 * np.mean(model.predict(X_test) == y_test):.2f}%, {len(model.support)} support vectors")
     click.echo(model.result.certificate())
     figure = out.blank(8, 6)
@@ -97,17 +94,17 @@ def demo(seed: int) -> Any:
 )
 @choice("--machine", *MACHINES)
 @kernel_options("rbf")
-@click.option("--alpha", type=float, help="Of sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
+@optional("--alpha", float, "Of sgdqn: the regularisation, 1 / (n C).  [default: 0.0001]")
 @flag("--balanced", "Of lasvm and sgdqn: let both classes weigh the same.")
-@click.option("--n-reprocess", type=float, help="Of lasvm: Reprocess steps after each Process.  [default: 1]")
-@click.option("--selection", type=click.Choice(["random", "gradient", "active", "autoactive"]), help="Of lasvm.")
-@click.option("--max-visits", type=click.IntRange(1), help="Of lasvm: examples that a pass visits at most.")
-@click.option("--loss", type=click.Choice(LOSSES), help="Of sgdqn.  [default: squared_hinge]")
-@click.option("--method", type=click.Choice(["sgdqn", "svmsgd2"]), help="Of sgdqn.  [default: sgdqn]")
+@optional("--n-reprocess", float, "Of lasvm: Reprocess steps after each Process.  [default: 1]")
+@optional("--selection", click.Choice(["random", "gradient", "active", "autoactive"]), "Of lasvm.")
+@optional("--max-visits", click.IntRange(1), "Of lasvm: examples that a pass visits at most.")
+@optional("--loss", click.Choice(LOSSES), "Of sgdqn.  [default: squared_hinge]")
+@optional("--method", click.Choice(["sgdqn", "svmsgd2"]), "Of sgdqn.  [default: sgdqn]")
 @flag("--average", "Of sgdqn: average the weights over the last pass.")
-@click.option("--t0", type=float, help="Of sgdqn; chosen on a tenth of the examples by default.")
-@click.option("--tol", type=float, help="Of lasvm: stop at this relative duality gap.")
-@click.option("--cache-size", type=float, help="Of lasvm and huller: memory for kernel rows in MB.  [default: 200]")
+@optional("--t0", float, "Of sgdqn; chosen on a tenth of the examples by default.")
+@optional("--tol", float, "Of lasvm: stop at this relative duality gap.")
+@optional("--cache-size", float, "Of lasvm and huller: memory for kernel rows in MB.  [default: 200]")
 @flag("--probability", "Fit what predict --confidence needs, on examples held out.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a machine of two classes on a file in svmlight's form.

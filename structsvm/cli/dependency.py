@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import click
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.metrics import dependency_scores
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.dependencies import read_conllu
 from structsvm.tasks.dependency.model import DependencyModel, prepare
 from structsvm.tasks.dependency.parameters import make_dependency_solver
@@ -71,34 +69,29 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 def demo(seed: int) -> Any:
     """Train on simulated trees, some of them with crossing arcs, and draw one that came out wrong."""
     from structsvm.datasets import make_dependency_trees
+    from structsvm.tasks import DependencyParser
 
     click.echo("simulating 500 trees, in one of twelve a word has moved, and 200 to test on")
     trees, test = (make_dependency_trees(n, crossing=0.08, random_state=seed + k) for k, n in enumerate((500, 200)))
     for name, projective in (("projective", True), ("arcs may cross", False)):
-        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed, "C": 0.1, "projective": projective})
-        model, data = prepare(settings, trees, None)
-        raise_if_interrupted(model.train(data, make_dependency_solver(settings)))
-        predicted = [tree.with_arcs(arcs) for tree, arcs in zip(test, model.predict(test))]
+        parser = DependencyParser(C=0.1, projective=projective, random_state=seed).fit(trees)
+        predicted = [tree.with_arcs(arcs) for tree, arcs in zip(test, parser.predict(test))]
         scores = dependency_scores(test, predicted)
         click.echo(f"{name}: UAS {100 * scores.uas:.2f} %, LAS {100 * scores.las:.2f} %")
-    click.echo(model.result.certificate())
+    click.echo(parser.result_.certificate())
     click.echo(predicted[0].pretty())
     return errors(test, predicted)
 
 
 @training()
 @choice("--loss", "hamming", "log", text="A margin, or the likelihood.")
-@click.option(
-    "--projective/--crossing", "projective", default=None, help="Whether arcs may cross.  [default: by the trees]"
-)
+@optional("--projective/--crossing", None, "Whether arcs may cross.  [default: by the trees]")
 @flag("--probability", "Fit what predict --confidence needs, on trees held out.")
 @click.option("--subtypes/--no-subtypes", default=True, show_default=True, help="Keep what follows a colon in labels.")
-@click.option("--arc-templates", type=out.Input(), help="File of the templates of arcs, one per line.")
-@click.option("--label-templates", type=out.Input(), help="File of the templates of labels.")
-@click.option(
-    "--arc-bits", type=click.IntRange(1, 28), help="Hash features of arcs to 2**BITS.  [default: by the words]"
-)
-@click.option("--row-bits", type=click.IntRange(1, 28), help="The same for rows of labels.")
+@optional("--arc-templates", out.Input(), "File of the templates of arcs, one per line.")
+@optional("--label-templates", out.Input(), "File of the templates of labels.")
+@optional("--arc-bits", click.IntRange(1, 28), "Hash features of arcs to 2**BITS.  [default: by the words]")
+@optional("--row-bits", click.IntRange(1, 28), "The same for rows of labels.")
 @count("--max-length", 1000, "Longest sentence.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a dependency parser on a CoNLL-U file."""

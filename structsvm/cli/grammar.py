@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import click
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.features.sources import load_text
 from structsvm.metrics import bracket_scores
-from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.trees import parse_trees, read_trees
 from structsvm.tasks.common.solver import SOLVERS
 from structsvm.tasks.grammar.model import FRAGMENTS, PCFG, GrammarModel, as_trees, check_whole, prepare
-from structsvm.tasks.grammar.parameters import make_grammar_solver
+from structsvm.tasks.grammar.parameters import DEFAULT_C, make_grammar_solver
 
 # How a file of trees begins, and no sentence whose first word is a bracket: (S ..., or ( (S ...
 _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
@@ -88,26 +86,22 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 def demo(seed: int) -> Any:
     """Train on simulated trees in several ways, beside the generative grammar, and draw a tree that came out wrong."""
     from structsvm.datasets import make_treebank
+    from structsvm.tasks import GrammarParser
 
     click.echo("simulating 500 trees, and 200 to test on")
     trees, test = (make_treebank(n, random_state=seed + k) for k, n in enumerate((500, 200)))
     variants: dict[str, dict[str, Any]] = {
-        "generative grammar": {"solver": PCFG},
+        "generative grammar": {"solver": PCFG, "C": None},
         "LaRank, zero-one loss": {"loss": "zero_one"},
         "LaRank, F1 loss": {"loss": "f1"},
         "LaRank, Hamming loss": {},
     }
     for name, changes in variants.items():
-        settings = SimpleNamespace(**DEFAULTS | {"random_state": seed} | changes)
-        model, encoded = prepare(settings, trees)
-        if settings.solver == PCFG:
-            model.estimate(encoded, 0.0)
-        else:
-            raise_if_interrupted(model.train(encoded, make_grammar_solver(settings)))
-        predicted = model.predict([tree.tokens() for tree in test], on_no_parse=FRAGMENTS)
+        parser = GrammarParser(**{"C": DEFAULT_C, "random_state": seed} | changes).fit(trees)
+        predicted = parser.predict([tree.tokens() for tree in test])
         scores = bracket_scores(test, predicted)
         click.echo(f"{name}: F1 {100 * scores.f1:.2f} %, complete trees {100 * scores.accuracy:.1f} %")
-    click.echo(model.result.certificate())
+    click.echo(parser.result_.certificate())
     click.echo(predicted[0].pretty())
     return errors(test, predicted)
 
@@ -149,18 +143,16 @@ class Order(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @count("--min-count", 2, "Words: rarer ones are classes.")
 @click.option("--h", "h", type=Order(), default=1, show_default=True, help="Horizontal Markovisation, or exact rules.")
 @count("--v", 1, "Vertical Markovisation.")
-@click.option(
+@optional(
     "--span-features/--no-span-features",
-    default=None,
-    help="Weights for first and last words, length, split.  [default: with them, but for pcfg]",
+    None,
+    "Weights for first and last words, length, split.  [default: with them, but for pcfg]",
 )
-@click.option(
-    "--span-bits",
-    type=click.IntRange(1, 24),
-    help="Rows of their weights, a power of two.  [default: by the trees' words]",
+@optional(
+    "--span-bits", click.IntRange(1, 24), "Rows of their weights, a power of two.  [default: by the trees' words]"
 )
 @click.option("--smoothing", type=click.FloatRange(0.0), default=0.0, help="pcfg: added to each rule's count.")
-@click.option("--max-unary", type=click.IntRange(0), help="Longest chain of unary rules.  [default: the trees']")
+@optional("--max-unary", click.IntRange(0), "Longest chain of unary rules.  [default: the trees']")
 @flag("--partial", "Trees may be known in part: (_ ...) has any label, (... ) are siblings of which no more is known.")
 @count("--max-length", 400, "Longest sentence.")
 @count("--max-chart-bytes", 2**31, "Largest chart.")

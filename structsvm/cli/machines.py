@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.training import Number, Training, with_options
+from structsvm.cli.training import Number, Training, optional, with_options
 from structsvm.features.svmlight import read_svmlight
 from structsvm.model_file import read_model
 from structsvm.tasks.common.kernel_machine import kernel_of
@@ -34,9 +34,9 @@ def kernel_options(default: Any) -> Any:
     """Decorate a command with --kernel, --gamma, --degree and --coef0, None where not given."""
     options = [
         click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"]), help=f"[default: {default}]"),
-        click.option("--gamma", type=GAMMA, help="A number, scale, or auto: chosen as C is.  [default: auto]"),
-        click.option("--degree", type=click.IntRange(0, 2**31 - 1), help="Of poly.  [default: 3]"),
-        click.option("--coef0", type=Number("a finite number"), help="Of poly and sigmoid.  [default: 0]"),
+        optional("--gamma", GAMMA, "A number, scale, or auto: chosen as C is.  [default: auto]"),
+        optional("--degree", click.IntRange(0, 2**31 - 1), "Of poly.  [default: 3]"),
+        optional("--coef0", Number("a finite number"), "Of poly and sigmoid.  [default: 0]"),
     ]
     return partial(with_options, options)
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import click
 import numpy as np
 
 import structsvm.cli.output as out
-from structsvm.cli.machines import KERNEL, Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
+from structsvm.cli.machines import Machine, evaluate, examples, kernel_options, kernel_text, load, train_machine
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, flag, training
+from structsvm.cli.training import Training, choice, flag, optional, training
 from structsvm.solvers import CrammerSinger, KernelLaRank, KernelPerceptron, Pairwise, WestonWatkins
-from structsvm.solvers.base import raise_if_interrupted
-from structsvm.tasks.common.kernel_machine import kernel_of
 from structsvm.tasks.kernel.model import KernelModel
 
 SOLVERS = {
@@ -56,12 +53,12 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
 
 def demo(seed: int) -> Any:
     """Train on simulated classes, evaluate on fresh ones, draw the confusions."""
+    from structsvm.tasks import LaRankClassifier
+
     click.echo("simulating 2000 points in 5 classes, each of 3 clouds, and 2000 to test on")
     X, y = clouds(2000, seed)
     X_test, y_test = clouds(2000, seed, fresh=True)
-    labels = np.arange(5)
-    model = KernelModel(labels, kernel_of(SimpleNamespace(**KERNEL), X))
-    raise_if_interrupted(model.train((X, y.astype(np.int32)), KernelLaRank(tol=0.01, random_state=seed)))
+    model = LaRankClassifier(C=1.0, gamma="scale", tol=0.01, random_state=seed).fit(X, y).model_
     predicted = model.predict(X_test)
     click.echo(f"accuracy {100 * np.mean(predicted == y_test):.2f}%, {len(model.support)} support patterns")
     click.echo(model.result.certificate())
@@ -81,11 +78,11 @@ def clouds(n: int, seed: int, *, fresh: bool = False) -> Any:
 @choice("--solver", *SOLVERS)
 @kernel_options("rbf")
 @flag("--balanced", "Let every class weigh the same.")
-@click.option("--schedule", type=click.Choice(["fixed", "adaptive", "decode-once"]), help="Of larank.")
-@click.option("--n-reprocess", type=float, help="Of larank: work on old examples after each new one.")
-@click.option("--selection", type=click.Choice(["random", "gain"]), help="Of larank: which old examples.")
-@click.option("--tol", type=float, help="Stop at this relative duality gap.")
-@click.option("--cache-size", type=float, help="Memory for kernel rows in MB.  [default: 200]")
+@optional("--schedule", click.Choice(["fixed", "adaptive", "decode-once"]), "Of larank.")
+@optional("--n-reprocess", float, "Of larank: work on old examples after each new one.")
+@optional("--selection", click.Choice(["random", "gain"]), "Of larank: which old examples.")
+@optional("--tol", float, "Stop at this relative duality gap.")
+@optional("--cache-size", float, "Memory for kernel rows in MB.  [default: 200]")
 @flag("--probability", "Fit what predict --confidence needs, on examples held out.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a multiclass support vector machine with a kernel.

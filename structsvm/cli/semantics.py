@@ -13,7 +13,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.metrics import alignment_error, meaning_scores
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.structures.bag_lines import read_bags
@@ -133,11 +133,11 @@ def demo(seed: int) -> Any:
 @count("--window", 0, "Words beside one as its features.", least=0)
 @count("--ngrams", 1, "Longest n-gram as a feature.")
 @count("--role-window", 2, "Words beside an argument.", least=0)
-@click.option("--grammar", type=out.FILE, help="Grammar of the valid meanings.")
-@click.option("--max-meanings", type=click.IntRange(1), help="Meanings of a sentence, at most.")
+@optional("--grammar", out.FILE, "Grammar of the valid meanings.")
+@optional("--max-meanings", click.IntRange(1), "Meanings of a sentence, at most.")
 @click.option("--complete/--no-complete", default=True, help="Make one word a relation where that makes a meaning.")
 @flag("--fold-constants", "A relation of constants alone is one symbol.")
-@click.option("--abstain-below", type=click.FloatRange(0.0, 1.0), help="Least probability of a meaning (hybrid).")
+@optional("--abstain-below", click.FloatRange(0.0, 1.0), "Least probability of a meaning (hybrid).")
 @click.option("--lowercase/--no-lowercase", default=True)
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
     """Train a semantic parser on JSON lines of sentences with bags of meanings.

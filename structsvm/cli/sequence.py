@@ -11,7 +11,7 @@ import numpy as np
 
 import structsvm.cli.output as out
 from structsvm.cli.task import Task, Wanted
-from structsvm.cli.training import Training, choice, count, defaults, flag, training
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.dual.parallel import parallel_stream
 from structsvm.features.columns import ColumnPieces, Columns, Vocabulary, read_columns
 from structsvm.metrics import chunk_scores
@@ -166,22 +166,18 @@ def picture(model: Any, predictions: Any = None) -> Any:
 
 
 @training(plot="Save the training history as a picture.")
-@click.option(
-    "--templates",
-    type=out.Input(),
-    help="Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]",
-)
+@optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
 @count("--min-count", 1, "Drop rarer features.")
-@click.option("--hash-bits", type=click.IntRange(1, 30), help="Hash features to 2**BITS numbers.")
+@optional("--hash-bits", click.IntRange(1, 30), "Hash features to 2**BITS numbers.")
 @choice("--inference", "exact", "greedy")
-@click.option("--order", type=click.IntRange(0), help="Labels before that a score sees.  [default: 1, greedy 2]")
+@optional("--order", click.IntRange(0), "Labels before that a score sees.  [default: 1, greedy 2]")
 @choice(
     "--loss",
     *("auto", "hamming", "zero_one", "log"),
     text="Margin of wrong labels or sequences; or that of a CRF; auto: a CRF and a margin, added.",
 )
 @click.option("--probability/--no-probability", default=True, show_default=True, help="Find a margin's temperature.")
-@click.option("--constraints", type=click.Choice(["bio", "bioes"]), help="Predict only labellings of this scheme.")
+@optional("--constraints", click.Choice(["bio", "bioes"]), "Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
 @flag("--partial", "Labels may be known in part: _ is not known, A|B is one of these, \\_ the label _.")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:

@@ -66,6 +66,11 @@ def flag(name: Any, text: str) -> Any:
     return click.option(name, is_flag=True, default=False, help=text)
 
 
+def optional(name: Any, kind: Any, text: str) -> Any:
+    """An option of a type, None where it is not given; a type None has "--yes/--no" without a value."""
+    return click.option(name, type=kind, default=None, help=text)
+
+
 def with_options(options: Sequence[Any], command: Any) -> Any:
     """Decorate a command with options, in their order."""
     for option in reversed(options):
@@ -108,7 +113,7 @@ def training(
             default=of_C,
             help=f"{role_of_C}  [default: {shown}]",
         ),
-        click.option("--max-iter", type=click.IntRange(1), help="Passes over the data."),
+        optional("--max-iter", click.IntRange(1), "Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
@@ -116,11 +121,11 @@ def training(
         jobs = "Threads for batch solvers and the certificate."
         options += [
             choice("--solver", *solvers),
-            click.option("--tol", type=float, help="Stop at this relative duality gap."),
+            optional("--tol", float, "Stop at this relative duality gap."),
             click.option("--jobs", "n_jobs", type=click.IntRange(-1), help=jobs),
         ]
     options += [
-        click.option("--checkpoint", type=out.NEW, help="Store the state of training here; resume from it."),
+        optional("--checkpoint", out.NEW, "Store the state of training here; resume from it."),
         count("--checkpoint-every", 1, "Passes between two."),
         click.option("--warm-start", type=out.FILE, help=WARM_START),
     ]

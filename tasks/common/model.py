@@ -335,7 +335,9 @@ class TaskModel(ABC):
 
 
 class ChoosingModel(TaskModel):
-    """Base of the models that choose C on held-out examples."""
+    """Base of the models that choose C on held-out examples: on `most_examples` of them, drawn if there are more."""
+
+    most_examples: ClassVar[float] = np.inf
 
     def train(
         self,
@@ -405,7 +407,15 @@ class ChoosingModel(TaskModel):
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         """What chooses C: its `choose` returns a `Choice`, its `part` is the training that runs."""
+        n = self.n_examples(data)
+        if n > self.most_examples:
+            drawn = np.sort(np.random.default_rng(0).permutation(n)[: int(self.most_examples)])
+            data, sample_weight = self.some(data, sample_weight, drawn)
         return Search(self, data, sample_weight, solver)
+
+    def some(self, data: Any, sample_weight: Any, chosen: Any) -> tuple[Any, Any]:
+        """Encoded data and weights of some examples, given by their indices."""
+        return self.divide(data, chosen, chosen[:0])[0], None if sample_weight is None else sample_weight[chosen]
 
     def _adopt_part(self, part: Any) -> Any:
         """Learn what a training on a part of the examples has learnt when it was interrupted; returns its run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -86,6 +87,11 @@ SEQUENCES = (np.ndarray, list, tuple)
 
 # A parameter that is a matrix.
 MATRIX = Array("f8", ("rows", "columns"))
+
+
+def bits_for(n: int, more: int, least: int, most: int) -> int:
+    """Bits of a hash of n things: log2(n) and `more`, from `least` to `most`."""
+    return min(max(math.ceil(math.log2(max(n, 1))) + more, least), most)
 
 
 def described(thing: Any, *names: str) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.structures.dependencies import DependencyTree, crossing_arcs
 from structsvm.tasks.common.labels import check_classes, listed
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.parameters import check_unchanged, described
-from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
+from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.dependency.parameters import SETTLED, make_templates
 from structsvm.tasks.dependency.words import COLUMNS, encoded
 
@@ -33,11 +33,9 @@ WEIGHTS = {"weights": Array("f4", ("n_features",))}
 
 # From this share of training trees with crossing arcs on, "auto" lets arcs cross, and without them there is a warning.
 MANY_CROSSING = 0.05
-# Trees that C is chosen on; beyond them it hardly depends on their number.
-MOST_FOR_C = 1000
-# Without arc_bits and row_bits: so many numbers and rows per word of the training trees, in powers of two.
-ARCS_PER_WORD, ROWS_PER_WORD = 5, 1
-ARC_BITS, ROW_BITS = (10, 20), (6, 16)
+# Without arc_bits and row_bits: so many numbers and rows per word of the training trees, in powers of two, and their
+# bounds; see `bits_for`.
+ARC_BITS, ROW_BITS = (5, 10, 20), (1, 6, 16)
 
 
 class DependencyModel(CalibratedStructures):
@@ -58,6 +56,7 @@ class DependencyModel(CalibratedStructures):
 
     kind = "dependency"
     estimator = "DependencyParser"
+    most_examples = 1000  # beyond that C hardly depends on their number
 
     def __init__(
         self, labels: Any, oracle: Any, *, subtypes: bool, max_length: int, n_crossing: int = 0, weights: Any = None
@@ -82,17 +81,10 @@ class DependencyModel(CalibratedStructures):
         _, offsets, outputs = data
         unknown = np.concatenate([[0], np.cumsum((outputs < 0).any(axis=1))])
         whole = np.flatnonzero(np.diff(unknown[offsets]) == 0)
-        return taken(data, whole), None if sample_weight is None else sample_weight[whole]
+        return self.some(data, sample_weight, whole)
 
     def n_examples(self, data: Any) -> int:
         return len(data[1]) - 1
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        n = self.n_examples(data)
-        if n > MOST_FOR_C:
-            some = np.sort(np.random.default_rng(0).permutation(n)[:MOST_FOR_C])
-            data, sample_weight = taken(data, some), None if sample_weight is None else sample_weight[some]
-        return Search(self, data, sample_weight, solver)
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         return taken(data, train), taken(data, test)
@@ -318,17 +310,14 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
             "projective=False does, and 'auto' would choose it",
             AdviceWarning,
         )
-    size = math.log2(max(len(codes), 1))
-    bits = {
-        name: min(max(math.ceil(size) + more, low), high) if own is None else own
-        for name, own, more, (low, high) in (
-            ("arc_bits", params.arc_bits, ARCS_PER_WORD, ARC_BITS),
-            ("row_bits", params.row_bits, ROWS_PER_WORD, ROW_BITS),
-        )
-    }
     kind: type[DependencyOracle] = EisnerOracle if projective else ArborescenceOracle
     oracle = kind(
-        len(labels), make_templates(params), **bits, root_label=_root_label(outputs, len(labels)), loss=params.loss
+        len(labels),
+        make_templates(params),
+        arc_bits=bits_for(len(codes), *ARC_BITS) if params.arc_bits is None else params.arc_bits,
+        row_bits=bits_for(len(codes), *ROW_BITS) if params.row_bits is None else params.row_bits,
+        root_label=_root_label(outputs, len(labels)),
+        loss=params.loss,
     )
     model = DependencyModel(
         labels, oracle, subtypes=params.subtypes, max_length=params.max_length, n_crossing=n_crossing

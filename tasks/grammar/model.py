@@ -30,18 +30,16 @@ from structsvm.structures.trees import (
     parse_tree,
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.parameters import check_unchanged, described
-from structsvm.tasks.common.selection import Held, Search, first_scale
+from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
+from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
-# Trees that C is chosen on; beyond them it hardly depends on their number.
-MOST_FOR_C = 500
-# Without span_bits: so many rows per word of the training trees, in powers of two.
-ROWS_PER_WORD, SPAN_BITS = 0, (8, 16)
+# Without span_bits: so many rows per word of the training trees, in powers of two, and their bounds; see `bits_for`.
+SPAN_BITS = (0, 8, 16)
 
 # A rule as ids: nonterminals from 0 up, terminals from -1 down.
 RULES = {
@@ -67,6 +65,7 @@ class GrammarModel(CalibratedStructures):
 
     kind = "grammar"
     estimator = "GrammarParser"
+    most_examples = 500  # beyond that C hardly depends on their number
     sums_over_known = True
 
     def __init__(self, terminals: Any, oracle: Any, v: Any, *, weights: Any = None) -> None:
@@ -89,7 +88,7 @@ class GrammarModel(CalibratedStructures):
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
         chosen = [i for i, tree in enumerate(data) if not is_partial(tree)]
-        return [data[i] for i in chosen], None if sample_weight is None else sample_weight[chosen]
+        return self.some(data, sample_weight, chosen)
 
     def learnable(self, data: Any, on_no_parse: Any) -> list[int]:
         """The indices of the trees but those known in part with which no tree of the grammar agrees; warns of these.
@@ -111,12 +110,6 @@ class GrammarModel(CalibratedStructures):
                 AdviceWarning,
             )
         return [i for i in range(len(data)) if i not in why]
-
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        if len(data) > MOST_FOR_C:
-            some = np.sort(np.random.default_rng(0).permutation(len(data))[:MOST_FOR_C])
-            data, sample_weight = [data[i] for i in some], None if sample_weight is None else sample_weight[some]
-        return Search(self, data, sample_weight, solver)
 
     def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
         return [data[i] for i in train], [data[i] for i in test]
@@ -508,9 +501,7 @@ def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:
         loss=params.loss,
         span_features=make_templates(params, terminals.kind),
         columns=terminals.columns,
-        span_bits=min(max(math.ceil(math.log2(n_words)) + ROWS_PER_WORD, SPAN_BITS[0]), SPAN_BITS[1])
-        if params.span_bits is None
-        else params.span_bits,
+        span_bits=bits_for(n_words, *SPAN_BITS) if params.span_bits is None else params.span_bits,
         max_length=params.max_length,
         max_chart_bytes=params.max_chart_bytes,
     )

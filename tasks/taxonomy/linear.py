@@ -143,9 +143,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
 
     def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
-        documents, label_ids = data
-        rows = np.flatnonzero(label_ids < len(self.labels))
-        return (documents.take(rows), label_ids[rows]), None if sample_weight is None else sample_weight[rows]
+        return self.some(data, sample_weight, np.flatnonzero(data[1] < len(self.labels)))
 
     def examples_of(self, problem: Any, chosen: Any) -> tuple[Any, Any]:
         n = len(self.labels)
