@@ -86,6 +86,7 @@ cdef class AmbiguousProblem(Problem):
     cdef readonly object bags
     cdef readonly object prior      # weights of the candidates, the greatest of each bag 1
     cdef readonly object labels     # of "max" the completions, -1 before; None for other losses
+    cdef int32_t* label             # of `labels`
     cdef object shares              # q, an entry per candidate
     cdef BagLoss loss
     cdef Py_ssize_t K
@@ -130,6 +131,7 @@ cdef class AmbiguousProblem(Problem):
             if labels is None:
                 labels = np.where(sizes == 1, bags[1][bags[0][:-1]], np.int32(-1)) if len(rows) else np.empty(0)
             self.labels = np.ascontiguousarray(labels, dtype=np.int32)
+            self.label = <int32_t*>array_data(self.labels)
             self.shares = 1.0 * (bags[1] == np.repeat(self.labels, sizes))
         else:
             total = np.add.reduceat(self.prior, bags[0][:-1]) if len(rows) else sizes
@@ -444,6 +446,15 @@ cdef class AmbiguousProblem(Problem):
                     best = e
         self.word = self.bag_labels[best]
         return 0
+
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef Py_ssize_t e
+        cdef bint differs = self.label[i] != target.words[0]
+        if take:
+            self.label[i] = target.words[0]
+            for e in range(self.bag_indptr[i], self.bag_indptr[i + 1]):
+                self.q[e] = self.bag_labels[e] == target.words[0]
+        return differs
 
     @property
     def targets(self):

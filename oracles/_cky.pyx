@@ -524,7 +524,6 @@ cdef class TreeProblem(Problem):
     def __init__(self, oracle, words, offsets, nodes, node_offsets, twins=None, known=None, *, rescaling="margin",
                  penalty="linear"):
         cdef Py_ssize_t n = len(offsets) - 1, longest, size, chain
-        cdef Py_ssize_t i
         super().__init__(n, oracle.n_features, rescaling=rescaling, penalty=penalty)
         self.oracle = oracle
         self.parser = oracle.parser()
@@ -551,8 +550,9 @@ cdef class TreeProblem(Problem):
         self.base_front = np.empty(2 * self.parser.grammar.n_nodes + 2, dtype=np.int32)
         self.entries = np.empty(size + 2, dtype=np.int32)
         self.best = np.empty(NODE_WORDS * size, dtype=np.int32)
-        cells = self.most_cells() if self.loss != ZERO_ONE and n > 0 and not self.is_open else 1
-        self.b, self.scale = np.empty(cells), np.empty(cells)
+        self.b = self.scale = np.empty(1)
+        if not self.is_open:
+            self.reserve(0, n)
         self.sums = np.zeros(self.n_features)
         most = self.parser.features.shape[0]
         self.aligned = np.empty(most + (most + 1) // 2)
@@ -560,34 +560,46 @@ cdef class TreeProblem(Problem):
         self.at_hand, self.stamp = -1, 0
         self.n_moments = np.full(n, -1, dtype=np.int32)
         self.mark, self.support = np.zeros(self.n_features, dtype=np.int32), np.empty(self.n_features, dtype=np.int32)
-        if twins is None:
-            self.twins = np.ones(n, dtype=np.uint8)
-            if self.loss != ZERO_ONE and not self.is_open:
-                weights = np.zeros(self.n_features)
-                self.twins = oracle.may_have_twins(words, offsets, nodes, node_offsets)
-                for i in range(n):
-                    if self.twins[i]:
-                        self.twins[i] = self.has_twin(i, weights)
-        else:
-            self.twins = np.array(twins, dtype=np.uint8)
+        self.twins = np.ones(n, dtype=np.uint8) if twins is None else np.array(twins, dtype=np.uint8)
+        if twins is None and not self.is_open:
+            self.find_twins(0, n)
         self.twins_array = np.asarray(self.twins)
 
     def __dealloc__(self):
         cky_fronts_free(&self.fronts)
 
-    def most_cells(self):
-        """The most pairs of counts (c, p) that an example has; ValueError if they need too many bytes."""
+    cdef find_twins(self, Py_ssize_t start, Py_ssize_t stop):
+        """Set `twins` of some examples."""
+        cdef Py_ssize_t i
+        cdef uint8_t[::1] may_have
+        if self.loss == ZERO_ONE:
+            return
+        weights = np.zeros(self.n_features)
+        may_have = self.oracle.may_have_twins(self.words_array, self.offsets_array[start:stop + 1], self.nodes_array,
+                                              self.node_offsets_array[start:stop + 1])
+        for i in range(start, stop):
+            self.twins[i] = may_have[i - start] and self.has_twin(i, weights)
+
+    cdef reserve(self, Py_ssize_t start, Py_ssize_t stop):
+        """Make room for the pairs of counts (c, p) of some examples; ValueError if they need too many bytes."""
+        if self.loss == ZERO_ONE or start == stop:
+            return
         grammar = self.oracle.grammar
         links = np.array([*(len(chain) - 1 for chain in grammar.chains), 0])     # the last is chain -1's
-        labels = (self.nodes_array[:, 0] < len(grammar.nodes)) + links[self.nodes_array[:, 3]]
-        gold = np.add.reduceat(labels, self.node_offsets_array[:self.n_samples])
-        cells = (gold + 1) * ((2 * np.diff(self.offsets_array) - 1) * (grammar.longest_chain + 1) + 1)
+        bounds = self.node_offsets_array[start:stop + 1]
+        nodes = self.nodes_array[bounds[0]:bounds[stop - start]]
+        labels = (nodes[:, 0] < len(grammar.nodes)) + links[nodes[:, 3]]
+        gold = np.add.reduceat(labels, bounds[:stop - start] - bounds[0])
+        lengths = np.diff(self.offsets_array[start:stop + 1])
+        cells = (gold + 1) * ((2 * lengths - 1) * (grammar.longest_chain + 1) + 1)
         if CKY_CELL_BYTES * cells.max() > self.parser.max_bytes:
             raise ValueError(
-                f"tree {np.argmax(cells)}: the counts of its nodes need {CKY_CELL_BYTES * cells.max():.3g} bytes, "
-                f"above the cap max_chart_bytes={self.parser.max_bytes}; raise it, or lower max_unary"
+                f"tree {start + np.argmax(cells)}: the counts of its nodes need "
+                f"{CKY_CELL_BYTES * cells.max():.3g} bytes, above the cap max_chart_bytes={self.parser.max_bytes}; "
+                "raise it, or lower max_unary"
             )
-        return int(cells.max())
+        if cells.max() > self.b.shape[0]:
+            self.b, self.scale = np.empty(cells.max()), np.empty(cells.max())
 
     cdef void look(self, Py_ssize_t i, const double* w) noexcept nogil:
         """Select the symbols of a sentence."""
@@ -646,6 +658,17 @@ cdef class TreeProblem(Problem):
             target.words = &self.parser.nodes[0]
         target.n_words = NODE_WORDS * size
         return 0
+
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        """All derivations of a sentence have as many nodes."""
+        cdef int32_t* nodes = <int32_t*>&self.nodes[NODE_WORDS * self.node_offsets[i]]
+        cdef bint differs = memcmp(nodes, target.words, target.n_words * sizeof(int32_t)) != 0
+        if take:
+            memcpy(nodes, target.words, target.n_words * sizeof(int32_t))
+            with gil:
+                self.reserve(i, i + 1)
+                self.find_twins(i, i + 1)
+        return differs
 
     cdef bint is_known(self, Py_ssize_t i) noexcept nogil:
         """Whether tree i is known whole."""

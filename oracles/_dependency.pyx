@@ -411,8 +411,8 @@ cdef class DependencyProblem(Problem):
     cdef Py_ssize_t at_hand         # the sentence that the decoder looks at, or -1
     cdef const int32_t[:, ::1] codes
     cdef const int64_t[::1] offsets
-    cdef const int32_t[::1] heads
-    cdef const int32_t[::1] labels
+    cdef int32_t[::1] heads
+    cdef int32_t[::1] labels
     cdef int32_t[::1] known_heads
     cdef int32_t[::1] known_labels
     cdef int32_t[::1] found
@@ -439,7 +439,7 @@ cdef class DependencyProblem(Problem):
         self.outputs_array, self.known_array = outputs, known
         self.decoder, self.at_hand = oracle.decoder(longest), -1
         self.codes, self.offsets = codes, offsets
-        self.heads, self.labels = np.ascontiguousarray(outputs[:, 0]), np.ascontiguousarray(outputs[:, 1])
+        self.heads, self.labels = np.array(outputs[:, 0]), np.array(outputs[:, 1])
         told = outputs if known is None else known
         self.known_heads, self.known_labels = np.array(told[:, 0]), np.array(told[:, 1])
         self.found = np.empty(2 * longest, dtype=np.int32)
@@ -691,9 +691,18 @@ cdef class DependencyProblem(Problem):
         target.n_words = 2 * n
         return 0
 
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef Py_ssize_t first = self.offsets[i], m
+        cdef bint differs = False
+        for m in range(target.n_words // 2):
+            differs |= self.heads[first + m] != target.words[2 * m] or self.labels[first + m] != target.words[2 * m + 1]
+            if take:
+                self.heads[first + m], self.labels[first + m] = target.words[2 * m], target.words[2 * m + 1]
+        return differs
+
     @property
     def targets(self):
-        return 2 * self.offsets_array, self.outputs_array.ravel()
+        return 2 * self.offsets_array, np.column_stack([self.heads, self.labels]).ravel()
 
     def with_targets(self, targets):
         cdef Problem problem = DependencyProblem(self.oracle, self.codes_array, self.offsets_array,

@@ -154,15 +154,26 @@ cdef class GreedyProblem(Problem):
         self.completed = -1
 
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
-        """The token's label as its sequence is completed from left to right; it stays at hand until other weights."""
-        cdef Py_ssize_t s, first, t, j, token
+        """The token's label as its sequence is completed from left to right.
+
+        The sequence is at hand from then on until other weights are lent, or its first token is asked for.
+        """
+        cdef Py_ssize_t s, first, t, j, token, end = i + 1
         self.word[0] = self.which[i]
         target.words = self.word
         target.n_words = 1
-        if self.which[i] < self.chain.K:
+        if self.known is None:
             return 0
         s = self.sequence[i]
         first = self.chain.offsets[s]
+        if i == first:
+            self.completed = -1
+            end = self.chain.offsets[s + 1]
+        for t in range(i, end):
+            if self.which[t] >= self.chain.K:
+                break
+        else:
+            return 0
         if self.completed != s:
             for t in range(self.chain.offsets[s + 1] - first):
                 for j in range(self.chain.stride):
@@ -173,6 +184,20 @@ cdef class GreedyProblem(Problem):
             self.completed = s
         self.word[0] = self.path[i - first]
         return 0
+
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef int32_t* gold = <int32_t*>&self.gold[i]
+        cdef Py_ssize_t t
+        cdef bint differs = False
+        if self.known is None or self.completed != self.sequence[i]:
+            return False
+        for t in range(self.chain.offsets[self.completed + 1] - i):
+            differs |= gold[t] != self.path[t]
+            if take:
+                gold[t] = self.path[t]
+        if take:
+            self.at_hand = -1
+        return differs
 
     cdef int lost(self, Py_ssize_t s, Py_ssize_t token) except -1 nogil:
         with gil:

@@ -566,7 +566,8 @@ cdef class ReferenceProblem(Problem):
     cdef const int64_t[::1] z
     cdef const int64_t[::1] x_start
     cdef const int64_t[::1] z_start
-    cdef const int64_t[::1] bounds          # of the operations
+    cdef const int64_t[::1] at_first        # where each alignment's operations begin; known in part: with room for any
+    cdef int64_t[::1] count                 # of them
     cdef const uint8_t[::1] codes
     cdef const uint8_t[::1] assessed
     cdef const int64_t[::1] known_bounds    # of what is known of an alignment; where it is known whole there is nothing
@@ -580,7 +581,8 @@ cdef class ReferenceProblem(Problem):
         self.structure, self.references, self.aligner = structure, references, aligner
         self.x, self.z = references.x, references.z
         self.x_start, self.z_start = references.x_start, references.z_start
-        self.bounds, self.codes = references.bounds, references.codes
+        self.count = np.diff(references.bounds)
+        self.at_first, self.codes = references.bounds[:len(references)], references.codes
         self.assessed = references.assessed.view(np.uint8)
         self.completer = None
         known = [np.empty(0, np.uint8) if of_one is None else of_one for of_one in references.known]
@@ -588,6 +590,11 @@ cdef class ReferenceProblem(Problem):
         self.known = np.concatenate([np.empty(0, np.uint8), *known])
         self.target = np.empty(2 + int(np.diff(references.bounds).max(initial=0)), dtype=np.int32)
         if not references.is_whole:
+            room = np.diff(references.strings.offsets)[references.pairs].sum(axis=1)
+            self.at_first = np.cumsum(room) - room
+            codes, assessed = np.zeros((2, int(room.sum())), dtype=np.uint8)
+            codes[self.places()], assessed[self.places()] = references.codes, references.assessed
+            self.codes, self.assessed = codes, assessed
             self.completer = Aligner(structure, references.strings, references.pairs)
             self.target = np.empty(2 + max(len(self.target), len(self.completer.path)), dtype=np.int32)
             for k, of_one in enumerate(references.known):
@@ -624,7 +631,7 @@ cdef class ReferenceProblem(Problem):
                 self.target[0], self.target[1] = <int32_t>start.i, <int32_t>start.j
                 target.n_words = 2 + stop - at
                 return 0
-        first, count = self.bounds[i], self.bounds[i + 1] - self.bounds[i]
+        first, count = self.at_first[i], self.count[i]
         if count == 0:
             with gil:
                 raise ValueError(f"example {self.first + i}: under these costs no letter of x is aligned with one of z")
@@ -638,14 +645,38 @@ cdef class ReferenceProblem(Problem):
 
     cdef int check_aligned(self, Py_ssize_t i) except -1 nogil:
         """Raise ValueError if example i has no alignment yet."""
-        if self.bounds[i] == self.bounds[i + 1]:
+        if self.count[i] == 0:
             with gil:
                 raise ValueError(f"the alignment of example {self.first + i} is not known: train with LatentSVM")
         return 0
 
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        """Which pairs are assessed is known, and the same in all alignments that agree."""
+        cdef int64_t first = self.at_first[i], count = target.n_words - 2, k
+        cdef uint8_t* codes = <uint8_t*>&self.codes[0] + first
+        cdef uint8_t* assessed = <uint8_t*>&self.assessed[0] + first
+        cdef bint differs = count != self.count[i] or (
+            self.x_start[i] != target.words[0] or self.z_start[i] != target.words[1])
+        for k in range(count):
+            differs = differs or codes[k] != (target.words[2 + k] & ~IS_FREE)
+            if take:
+                codes[k] = <uint8_t>(target.words[2 + k] & ~IS_FREE)
+                assessed[k] = target.words[2 + k] == ALIGN_PAIR
+        if take:
+            self.count[i] = count
+            (<int64_t*>&self.x_start[i])[0], (<int64_t*>&self.z_start[i])[0] = target.words[0], target.words[1]
+        return differs
+
+    def places(self):
+        """Where in `codes` and `assessed` the operations of all alignments stand."""
+        counts = np.asarray(self.count)
+        return np.arange(counts.sum()) + np.repeat(self.at_first - (np.cumsum(counts) - counts), counts)
+
     @property
     def targets(self):
-        return self.references.words
+        places, bounds = self.places(), np.cumsum(np.append(0, self.count))
+        codes, assessed = np.asarray(self.codes)[places], np.asarray(self.assessed)[places]
+        return self.references.with_codes(codes, assessed.view(bool), bounds).words
 
     def with_targets(self, targets):
         cdef Problem problem = self.structure.bind_references(self.references.with_words(targets), **self.formulation)
@@ -654,10 +685,9 @@ cdef class ReferenceProblem(Problem):
 
     cdef double tally_reference(self, Py_ssize_t i) noexcept nogil:
         """Begin the sums of example i; those of one that was interrupted are lost."""
-        cdef int64_t first = self.bounds[i]
         memset(&self.sums[0], 0, self.n_features * sizeof(double))
-        return self.aligner.tally(self.x[i], self.z[i], self.x_start[i], self.z_start[i], &self.codes[0] + first,
-                                  self.bounds[i + 1] - first, 1.0, &self.sums[0])
+        return self.aligner.tally(self.x[i], self.z[i], self.x_start[i], self.z_start[i],
+                                  &self.codes[0] + self.at_first[i], self.count[i], 1.0, &self.sums[0])
 
     cdef void finish(self, double loss, Cut* cut) noexcept nogil:
         """Move the sums into the words of a cut. Alignments of loss 0 other than the reference must not score more
@@ -775,7 +805,7 @@ cdef class AlignmentProblem(ReferenceProblem):
 
     cdef bint is_reference(self, Py_ssize_t i) noexcept nogil:
         """Whether the path is that of the reference."""
-        cdef int64_t first = self.bounds[i], count = self.bounds[i + 1] - first, k
+        cdef int64_t first = self.at_first[i], count = self.count[i], k
         if self.stop - self.at != count or self.start.i != self.x_start[i] or self.start.j != self.z_start[i]:
             return False
         for k in range(count):
@@ -784,7 +814,7 @@ cdef class AlignmentProblem(ReferenceProblem):
         return True
 
     cdef void copy_reference(self, Py_ssize_t i) noexcept nogil:
-        cdef int64_t first = self.bounds[i], count = self.bounds[i + 1] - first
+        cdef int64_t first = self.at_first[i], count = self.count[i]
         self.at = self.stop - count
         memcpy(&self.aligner.path[0] + self.at, &self.codes[0] + first, count)
         self.start.i, self.start.j = self.x_start[i], self.z_start[i]
@@ -817,7 +847,7 @@ cdef class AlignmentProblem(ReferenceProblem):
         """The best alignment that is not the reference: one with another end, or one that leaves the reference on
         the way back, after a suffix that both have. Returns whether there is one."""
         cdef align_task* s = &self.aligner.task
-        cdef int64_t first = self.bounds[i], count = self.bounds[i + 1] - first, at = count, k
+        cdef int64_t first = self.at_first[i], count = self.count[i], at = count, k
         cdef align_end end, detour, gold_end
         gold_end.i, gold_end.j = self.x_start[i], self.z_start[i]
         for k in range(first, first + count):

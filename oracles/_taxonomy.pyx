@@ -646,6 +646,12 @@ cdef class TaxonomyProblem(Problem):
         self.word = self.candidates[top]
         return 0
 
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef bint differs = self.gold[i] != target.words[0]
+        if take:
+            (<int32_t*>&self.gold[i])[0] = target.words[0]
+        return differs
+
     @property
     def targets(self):
         return np.arange(self.n_samples + 1), self.labels

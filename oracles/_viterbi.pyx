@@ -17,7 +17,7 @@ t ascending.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -430,6 +430,13 @@ cdef class ChainProblem(Problem):
             self.overflow(i)
         target.words = &self.chain.path[0]
         return 0
+
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef int32_t* gold = <int32_t*>&self.gold[self.chain.offsets[i]]
+        cdef bint differs = memcmp(gold, target.words, target.n_words * sizeof(int32_t)) != 0
+        if take:
+            memcpy(gold, target.words, target.n_words * sizeof(int32_t))
+        return differs
 
     cdef int unknown(self, Py_ssize_t i) except -1 nogil:
         with gil:

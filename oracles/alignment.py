@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -229,19 +230,15 @@ class References:
         is_code = np.ones(len(words), dtype=bool)
         is_code[bounds[:-1]] = is_code[bounds[:-1] + 1] = False
         codes = words[is_code].astype(np.uint8)
-        return References(
-            self.strings,
-            self.x,
-            self.z,
-            words[bounds[:-1]].astype(np.int64),
-            words[bounds[:-1] + 1].astype(np.int64),
-            codes & np.uint8(FREE - 1),
-            codes == PAIR,
-            (bounds - 2 * np.arange(len(bounds))).astype(np.int64),
-            self.decoys,
-            self.decoy_bounds,
-            self.known,
-        )
+        found = self.with_codes(codes & np.uint8(FREE - 1), codes == PAIR, bounds - 2 * np.arange(len(bounds)))
+        found.x_start, found.z_start = (words[bounds[:-1] + k].astype(np.int64) for k in (0, 1))
+        return found
+
+    def with_codes(self, codes: NDArray[np.uint8], assessed: NDArray[np.bool_], bounds: Indices) -> References:
+        """The same examples, and starts, with these operations."""
+        found = copy.copy(self)
+        found.codes, found.assessed, found.bounds = codes, assessed, bounds.astype(np.int64)
+        return found
 
     def chosen(self, part: Sequence[int] | Indices) -> References:
         """The examples of these indices."""

@@ -410,6 +410,18 @@ cdef class PythonProblem(Problem):
         target.n_words = 1
         return 0
 
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        cdef bint differs = True
+        with gil:
+            y = self.completed[target.words[0]]
+            if take:
+                self.Y[i], self.true_features[i] = y, None
+            else:
+                differs = self._loss(i, y) != 0.0
+            if take or not differs:
+                self.completed.clear()
+        return differs
+
     def _score(self, i, y, where):
         """<w, Psi(x, y)> under the weights last looked at; OracleError for an output that has none."""
         loss = self.oracle.loss(y, y)

@@ -119,3 +119,9 @@ cdef class Problem(BoundProblem):
     # `with_targets` makes the problem whose true outputs they are; until then an example that is not wholly known has
     # none, and the problem offers nothing but completions.
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil
+
+    # Whether `target`, a copy of what the last c_complete(i) wrote, is another output than the true one of example i.
+    # With `take` it becomes the true one, of a problem that `with_targets` has made: then constraints of example i that
+    # were found before are none any more, `targets` has it, shards have not. Of examples that belong together the first
+    # one speaks for all.
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil

@@ -275,6 +275,10 @@ cdef class Problem(BoundProblem):
         with gil:
             raise NotImplementedError(f"{type(self).__name__} does not implement c_complete")
 
+    cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
+        with gil:
+            raise NotImplementedError(f"{type(self).__name__} does not implement c_retarget")
+
     @property
     def targets(self):
         """The true outputs as ``(bounds, words)``: those of example i are ``words[bounds[i]:bounds[i + 1]]``."""

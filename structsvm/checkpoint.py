@@ -269,6 +269,7 @@ RUN: Table = {
         "latent_under": Array("f4 f8", ("n_under",)),
         "latent_chosen": Array("u1", ("n_chosen",), within=(0, 2)),
         "latent_targets": Array("i8", (1,)),
+        "latent_online": Array("i8", (1,)),
     }),
 }  # fmt: skip
 # What w is solved around; and what states of bags had in 0.1.0.

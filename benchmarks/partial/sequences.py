@@ -107,9 +107,9 @@ def as_they_come(data, options):
     return made
 
 
-def hidden(y, share):
+def hidden(y, share, seed=SEED):
     """Labels, None where they are hidden."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     if share != SPANS:
         return [[None if rng.random() < share else label for label in labels] for labels in y]
     found, n_spans = [], 0

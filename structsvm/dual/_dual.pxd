@@ -1,4 +1,6 @@
-from structsvm._problem cimport Cut, Problem
+from libc.stdint cimport uint8_t
+
+from structsvm._problem cimport Cut, Problem, Target
 from structsvm._typedefs cimport int32_t, int64_t
 from structsvm.dual._weights cimport WeightState
 
@@ -31,7 +33,13 @@ cdef class DualState(WeightState):
     cdef Py_ssize_t n_sets
     cdef double* slope                      # scratch: b - <w, psi> of one working set's cuts
     cdef Py_ssize_t slope_capacity
+    cdef uint8_t[::1] recompleted           # (n,) examples whose completion a step has changed; empty: steps find none
+    cdef int64_t[::1] group_end             # (n,) of the first example of a group, of others -1
+    cdef Target completion                  # words of this state's own
+    cdef int64_t completion_capacity
 
+    cdef int complete(self, Py_ssize_t i) except -1 nogil
+    cdef int drop(self, Py_ssize_t i) except -1 nogil
     cdef int process(self, Py_ssize_t i) except -1 nogil
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil
     cdef void fetch_old(self, int stage) noexcept nogil

@@ -22,7 +22,7 @@ from libc.string cimport memcmp, memcpy
 import numpy as np
 
 from structsvm._prefetch cimport prefetch
-from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem
+from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem, Target
 from structsvm._random cimport Random, random_below
 from structsvm._typedefs cimport float64_t, int32_t, int64_t, uint64_t
 from structsvm.dual._weights cimport AVERAGE_NONE, WeightState, overflow, sum_of_products
@@ -86,6 +86,7 @@ cdef class DualState(WeightState):
         self.clear()
         free(self.sets)
         free(self.slope)
+        free(<void*>self.completion.words)
 
     def __init__(self, Problem problem not None, const double[::1] C, *, uint64_t seed=0, averaging=None, base=None,
                  int64_t patience=0):
@@ -106,6 +107,7 @@ cdef class DualState(WeightState):
         self.box = weight
         self.support = np.empty(n, dtype=np.int64)
         self.position = np.full(n, -1, dtype=np.int64)
+        self.recompleted = np.empty(0, dtype=np.uint8)
         # Below this slope the weights' own rounding decides: leave the direction alone.
         self.tau = 1e-6 if problem.weight_dtype == np.float32 else 1e-12
 
@@ -264,12 +266,78 @@ cdef class DualState(WeightState):
 
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
         """Visit example i: its most violated constraint, and by how much."""
+        if self.recompleted.shape[0] > 0:
+            self.complete(i)
         self.n_argmax += 1
         self.problem.c_separate(i, self.w, cut, violation)
         if violation[0] != violation[0]:
             return overflow(self.problem.first + i)
         self.n_visits += 1
         self.cost += self.problem.c_cost(i)
+        return 0
+
+    # ---- completions in the step ------------------------------------------------------------------
+
+    def complete_in_steps(self, bint on):
+        """Whether from now on each decode completes its example under the present weights first; see `complete`."""
+        groups = np.arange(self.n_samples + 1) if self.groups is None else self.groups
+        ends = np.full(self.n_samples, -1, dtype=np.int64)
+        ends[groups[:len(groups) - 1]] = groups[1:]
+        self.group_end, self.recompleted = ends, np.zeros(self.n_samples if on else 0, dtype=np.uint8)
+
+    @property
+    def changed(self):
+        """Bool array (n_samples,): the examples whose true output a step has changed; empty if steps complete none."""
+        return np.asarray(self.recompleted).view(bool)
+
+    cdef int complete(self, Py_ssize_t i) except -1 nogil:
+        """Make the best output of example i that agrees with what is known its true one.
+
+        A constraint is Psi(x_i, c) - Psi(x_i, y). Where c changes, those of the example, and of the others of its
+        group, are none of the problem any more: their alphas go back to 0, by which the dual falls.
+        """
+        cdef Target target
+        cdef void* block
+        cdef Py_ssize_t j
+        if self.group_end[i] < 0 or self.box[i] == 0.0:
+            return 0
+        self.problem.c_complete(i, self.w, &target)
+        if target.n_words > self.completion_capacity:
+            block = realloc(<void*>self.completion.words, 2 * target.n_words * sizeof(int32_t))
+            if block == NULL:
+                no_memory()
+            self.completion.words = <const int32_t*>block
+            self.completion_capacity = 2 * target.n_words
+        self.completion.n_words = target.n_words
+        memcpy(<void*>self.completion.words, target.words, target.n_words * sizeof(int32_t))
+        if not self.problem.c_retarget(i, &self.completion, False):
+            return 0
+        for j in range(i, self.group_end[i]):
+            self.drop(j)
+            self.recompleted[j] = True
+        self.problem.c_retarget(i, &self.completion, True)
+        return 0
+
+    cdef int drop(self, Py_ssize_t i) except -1 nogil:
+        """Move all mass of example i to its true output.
+
+        With its slopes d and v = sum_k alpha_k psi_k the dual falls by sum_k alpha_k d_k + |v|^2 / 2 - r t^2 / 2.
+        """
+        cdef WorkingSet* s = &self.sets[i]
+        cdef Py_ssize_t k, m
+        cdef double alpha
+        if s.n == 0:
+            return 0
+        self.slopes(i, False)
+        self.dual += 0.5 * self.ridge[i] * s.total * s.total
+        for k in range(s.n):
+            alpha = s.cuts[k].alpha
+            self.dual -= alpha * self.slope[k] + 0.5 * alpha * alpha * gram_at(s, k, k)
+            for m in range(k):
+                self.dual -= alpha * s.cuts[m].alpha * gram_at(s, k, m)
+        for k in range(s.n - 1, -1, -1):
+            self.update(i, &s.cuts[k], -s.cuts[k].alpha)
+            self.remove(i, k)
         return 0
 
     # ---- working sets ---------------------------------------------------------------------------

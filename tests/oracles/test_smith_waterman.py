@@ -9,9 +9,10 @@ import pytest
 from alignment_reference import best_by_hits, delannoy, lattice_paths, pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structures_table import FORMULATIONS, Alignments, agrees
+from structures_table import FORMULATIONS, Alignments, Decoys, agrees
 
 from structsvm import UnsupportedFormulation
+from structsvm.dual._rounds import completions
 from structsvm.oracles import suboptimal
 from structsvm.oracles._smith_waterman import MAX_BYTES
 from structsvm.oracles.alignment import Alignment, References, Strings
@@ -119,6 +120,41 @@ def test_completion(case, share):
     assert found.operations.count(b"M") == known.operations.count(b"M")
     if share == 0.0 and case.oracle.mode == "global":
         assert found == known
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(MODES), st.sampled_from(["linear", "affine"]))
+def test_completion_of_homologues(seed, mode, gaps):
+    """Among decoys too: the best alignment of the two homologues that agrees; of nothing known, the best of all."""
+    case = Decoys(seed, mode, gaps, n=2)
+    case.augments = True  # of which `knowledge` asks
+    (first, agree), _ = case.knowledge(seed)
+    nothing = [np.array(["M" in path for _, _, path in case.alignments[1]])]
+    arrays, pairs, decoys = [], [], []
+    for strings, others in zip(case.strings, case.decoys, strict=True):
+        pairs.append((len(arrays), len(arrays) + 1))
+        decoys.append(list(range(len(arrays) + 2, len(arrays) + 2 + len(others))))
+        arrays += [case.oracle.encode(case.as_given(string)) for string in (*strings, *others)]
+    (m, n), (x, z) = ([len(string) for string in strings] for strings in case.strings)
+    known = [None if first.is_assessed else first.whole(m, n).known, Alignment(0, 0, b"x" * x + b"z" * z).known]
+    references = References.of(Strings.of(arrays), pairs, [first, Alignment(0, 0, b"")], decoys, known)
+    problem = case.oracle.bind_references(references)
+    assert problem.offers == {"completions"}
+    w = case.weights(seed)
+    scores = case.spaces[1].psi @ w
+    if scores[nothing[0]].max() < scores.max():
+        with pytest.raises(ValueError, match="example 1: under these costs no letter of x is aligned with one of z"):
+            completions(problem, w)
+        return
+    bounds, words = completions(problem, w)
+    completed = problem.with_targets((bounds, words))
+    assert completed.offers == {"constraints", "completions"}
+    for i, agreeing in enumerate([agree, *nothing]):
+        found = completed.references.alignment(i)
+        scores = case.spaces[i].psi @ w
+        k = case.spaces[i].find(found)
+        assert agreeing[k]
+        assert scores[k] == pytest.approx(scores[agreeing].max(), **CLOSE)
 
 
 # --- longer strings: several blocks on the way back ------------------------------------------------

@@ -185,6 +185,47 @@ def test_latent_problems(structure):
     assert n_open
 
 
+@HAS_COMPLETE
+def test_completions_in_steps(structure):
+    """What steps leave is what the problem made anew of their completions has; the dual is exact through all of it."""
+    n_changed = 0
+    for seed in SEEDS:
+        case = case_of(structure, seed)
+        knowledge = case.knowledge(seed)
+        for rescaling, penalty in case.formulations:
+            if penalty is None:
+                continue
+            params = {"C": 0.5, "rescaling": rescaling, "penalty": penalty, "random_state": 0}
+            problem = case.oracle.bind(case.X, [known for known, _ in knowledge], rescaling=rescaling, penalty=penalty)
+            run = LatentSVM(LaRank(**params), start="random", online=True).start(problem)
+            begun = run.problem.targets
+            for _ in range(3):
+                run.schedule.start_pass()
+                assert run.schedule.run(10.0)
+            state, targets = run.state, run.problem.targets
+            before = state.dual
+            assert state.settle() == pytest.approx(before, rel=1e-5, abs=1e-6)
+            anew = problem.with_targets(targets)
+            assert not anew.differ(targets).any()
+            assert (state.changed | ~anew.differ(begun)).all()
+            n_changed += state.changed.sum()
+            w = case.weights(seed)
+            for i in range(problem.n_samples):
+                (b, psi), (other, other_psi) = run.problem.separate(i, w), anew.separate(i, w)
+                assert b == other
+                np.testing.assert_array_equal(psi, other_psi)
+            fresh = LaRank(**params).start(anew)
+            fresh.set_state(state.get_state() | fresh.schedule_arrays() | run.inner.get_state(), adapt=True)
+            assert fresh.state.dual == pytest.approx(state.dual, rel=1e-5, abs=1e-6)
+            assert state.dual <= state.primal() * (1.0 + 1e-6) + 1e-9
+            w = run.state.weights
+            known = case.oracle.bind(case.X, case.whole(), rescaling=rescaling, penalty=penalty)
+            ordinary = LaRank(**params).solve(known)
+            latent = LatentSVM(LaRank(**params), start="random", online=True).solve(known)
+            assert latent.weights.tobytes() == ordinary.weights.tobytes()
+    assert n_changed
+
+
 @EXACT
 def test_joint_feature_and_loss(structure):
     for seed in SEEDS:

@@ -356,6 +356,8 @@ def test_a_checkpoint_of_other_knowledge_or_solver_is_refused(tmp_path):
         ("latent_under", np.full(12, np.inf)),
         ("latent_chosen", np.zeros(2, np.uint8)),
         ("latent_targets", np.zeros(2)),
+        ("latent_online", np.zeros(1)),
+        ("latent_online", np.array([21])),
     ],
 )
 def test_states_that_are_damaged(name, value):
@@ -431,7 +433,9 @@ def test_structured_svm(tmp_path):
 
 def test_parameters():
     solver = LatentSVM(LaRank(C=0.3), rounds=5, start="random")
-    assert solver.get_params(deep=False) == {"solver": solver.solver, "rounds": 5, "tol": 1e-3, "start": "random"}
+    assert solver.get_params(deep=False) == {
+        "solver": solver.solver, "rounds": 5, "tol": 1e-3, "start": "random", "online": False,
+    }  # fmt: skip
     assert solver.get_params()["solver__C"] == solver.C == 0.3
     assert repr(solver) == "LatentSVM(solver=LaRank(C=0.3), rounds=5, start='random')"
     solver.set_params(solver__C=0.5, start="easiest", rounds=7)
@@ -449,10 +453,10 @@ def test_parameters():
 
 
 def test_json():
-    solver = LatentSVM(LaRank(C=0.3), rounds=5, start="random")
+    solver = LatentSVM(LaRank(C=0.3), rounds=5, start="random", online=True)
     again = solver_from_json(solver_to_json(solver))
     assert repr(again) == repr(solver)
-    assert again.start_from == "random"
+    assert again.start_from == "random" and again.online is True
 
     class Own(LaRank):
         pass
@@ -470,6 +474,10 @@ def test_json():
         ({"solver": LaRank(C=-1.0)}, "'C' parameter of LaRank"),
         ({"rounds": 0}, "'rounds' parameter of LatentSVM"),
         ({"tol": -1.0}, "'tol' parameter of LatentSVM"),
+        ({"online": 1}, "'online' parameter of LatentSVM must be"),
+        ({"online": True, "solver": CuttingPlane()}, "with online=True needs LaRank, FrankWolfe or PassiveAggressive"),
+        ({"online": True, "solver": ConditionalLikelihood()}, "with online=True needs LaRank, FrankWolfe or"),
+        ({"online": True, "solver": LaRank(deterministic=False)}, "with deterministic=True, whose steps can complete"),
         ({"start": "else"}, "'start' parameter of LatentSVM must be 'uniform' or 'random' or 'easiest' or 'soft'"),
     ],
 )
@@ -718,6 +726,158 @@ def test_sums_that_cannot_be():
             check_oracle(oracle, X, Y, known=known, n_trials=60)
     with pytest.raises(NotImplementedError, match="Multiclass does not implement expect_known, the verb"):
         Multiclass(2, 2).expect_known(X[0], 0, w)
+
+
+# --- completions in the step ----------------------------------------------------------------------------
+
+STEPS = ["larank", "slack", "quadratic", "adaptive", "passive aggressive", "gap sampling"]
+IN_STEPS = pytest.mark.parametrize("solver", [clone(SOLVERS[name]) for name in STEPS], ids=STEPS)
+
+
+class Passes(Monitor):
+    """Of each pass: passes left whose steps complete, and how many examples have another completion after it."""
+
+    def __init__(self):
+        self.left, self.objectives = [], Objectives()
+
+    def begin_pass(self, run):
+        assert run.completes == (len(run.state.changed) > 0)
+        self.left.append(run.online)
+
+    def end_pass(self, run):
+        return self.objectives.end_pass(run)
+
+
+@IN_STEPS
+def test_steps_that_complete(solver):
+    """First come passes that complete in their steps, at most 20; then rounds, whose objective never rises."""
+    most = 0
+    for seed in range(2):
+        oracle, X, known, _ = data(seed, whole=0.1)
+        watch = Passes()
+        run = LatentSVM(solver, online=True).solve(bound(solver, oracle, X, known), monitor=watch)
+        left = np.array(watch.left)
+        assert left[0] == 20 and run.online == 0
+        assert (np.diff(left) <= 0).all()
+        assert (np.diff([*watch.objectives.found, run.primal]) <= 0.0).all()
+        assert run.status in ("converged", "max_iter") and run.dual <= run.primal * (1.0 + 1e-6)
+        completed = run.problem.targets[1].tolist()
+        assert all(c in oracle.candidates(k) for c, k in zip(completed, known, strict=True))
+        if solver.rescaling == "margin" and solver.formulation()["penalty"] == "linear":
+            assert run.primal == pytest.approx(objective(oracle, X, known, run.weights, 0.3, completed=completed))
+        most = max(most, int((left < 20).sum()))
+    assert most > 0
+
+
+def test_steps_end_where_rounds_do():
+    """With one optimum: of each example one candidate is good, and the same one whatever the others are."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(4, size=30)
+    X = 3.0 * np.eye(4)[Y] + 0.3 * rng.normal(size=(30, 4))
+    oracle, known = Candidates(4, 4), [tuple({int(y), int(rng.integers(4))}) for y in Y]
+    solver = LaRank(C=0.3, tol=1e-4, random_state=0)
+    rounds, steps = (LatentSVM(solver, online=online).solve(oracle.bind(X, known)) for online in (False, True))
+    assert rounds.problem.targets[1].tolist() == steps.problem.targets[1].tolist() == Y.tolist()
+    assert steps.primal == pytest.approx(rounds.primal, rel=2e-4)
+
+
+@IN_STEPS
+@pytest.mark.parametrize("start", ["uniform", "random"])
+def test_steps_where_all_is_known(solver, start):
+    oracle, X, _, Y = data(1)
+    ordinary = clone(solver).solve(bound(solver, oracle, X, Y))
+    run = LatentSVM(clone(solver), start=start, online=True).solve(bound(solver, oracle, X, Y))
+    assert run.weights.tobytes() == ordinary.weights.tobytes()
+    assert (run.primal, run.dual, run.n_iter) == (ordinary.primal, ordinary.dual, ordinary.n_iter)
+
+
+def test_each_step_completes_once():
+    oracle, X, known, _ = data(3, kind=Counting)
+    run = LatentSVM(LaRank(C=0.3, random_state=0, n_reprocess=0), online=True, start="random").start(
+        oracle.bind(X, known)
+    )
+    before, calls = oracle.n_complete, len(oracle.calls)
+    while not run.inner.advance():
+        pass
+    assert oracle.n_complete - before == len(X) == len(oracle.calls) - calls
+    assert run.state.changed.any()
+
+
+@IN_STEPS
+def test_steps_resume_bit_for_bit(solver, tmp_path):
+    oracle, X, known, _ = data(7, whole=0.1)
+
+    def latent(**params):
+        return LatentSVM(clone(solver).set_params(**params), online=True, start="random")
+
+    watch = Passes()
+    whole = latent().solve(bound(solver, oracle, X, known), monitor=watch)
+    n_online = int((np.array(watch.left) > 0).sum())
+
+    class Stop(Monitor):
+        def __init__(self, after):
+            self.after = after
+
+        def end_pass(self, run):
+            return run.n_iter >= self.after
+
+    for after in {1, n_online}:
+        stored = latent(checkpoint=tmp_path / f"run{after}")
+        half = stored.solve(bound(solver, oracle, X, known), monitor=Stop(after))
+        assert half.dual <= half.primal * (1.0 + 1e-6)
+        again = stored.solve(bound(solver, oracle, X, known))
+        assert again.weights.tobytes() == whole.weights.tobytes(), after
+        assert (again.primal, again.n_iter, again.round) == (whole.primal, whole.n_iter, whole.round), after
+
+
+def test_ctrl_c_among_steps():
+    """What was learnt from completions that are not those of the pass's begin is left out of the state."""
+
+    class Impatient(Candidates):
+        left = 10**9
+
+        def complete(self, x, known, w):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return super().complete(x, known, w)
+
+    oracle, X, known, _ = data(5, n=40, whole=0.0, kind=Impatient)
+    for after in (1, 20, 39, 60):
+        problem = oracle.bind(X, known)
+        solver = LatentSVM(LaRank(C=0.3, random_state=0), online=True, start="random")
+        run = solver.start(problem)
+        oracle.left = after
+        solver.solve(problem, run=run)
+        assert run.status == "interrupted" and run.completes
+        before = run.state.dual
+        assert run.state.settle() == pytest.approx(before)
+        again = solver.start(problem)
+        again.set_state(run.get_state())
+        assert again.completes and again.dual <= again.primal_at(again.weights)
+        again.set_state(run.get_state(), adapt=True)
+        assert solver.solve(problem, run=again).status == "converged"
+        assert solver.solve(problem, run=run).status == "converged"
+
+
+def test_jobs_make_no_difference_to_steps():
+    oracle, X, known, _ = data(5, n=40, whole=0.1)
+    one, two = (
+        LatentSVM(LaRank(C=0.3, random_state=0, n_jobs=n_jobs), online=True).solve(oracle.bind(X, known))
+        for n_jobs in (1, 2)
+    )
+    assert one.weights.tobytes() == two.weights.tobytes()
+
+
+def test_steps_pass_over_what_weighs_nothing():
+    oracle, X, known, _ = data(6, n=40, whole=0.0)
+    weight = np.arange(40) % 2.0
+    run = LatentSVM(LaRank(C=0.3, random_state=0), online=True, start="random").start(
+        oracle.bind(X, known), sample_weight=weight
+    )
+    while not run.inner.advance():
+        pass
+    assert run.state.changed.any() and not run.state.changed[weight == 0.0].any()
 
 
 # --- the soft start -----------------------------------------------------------------------------------
