@@ -35,27 +35,11 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
     if isinstance(y, Columns):
         if y.n_columns != 1:
             raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
-        names = y.vocabularies[0].tolist()
-        lengths = np.diff(y.offsets)
+        names, lengths, found = y.vocabularies[0].tolist(), np.diff(y.offsets), {}
         used: list[Any] = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
     else:
         flat, lengths = _flatten(y, tokens)
-        found = {id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)}
-        named = flat
-        if found:
-            alone = (label for label in flat if id(label) not in found)
-            named = [*alone, *chain.from_iterable(some for some in found.values() if some is not None)]
-        try:
-            used = list(dict.fromkeys(named))
-        except TypeError:
-            bad = next(label for label in named if not is_hashable(label))
-            raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
-        if has_unlabelled(used, labels):
-            flat = [None if type(label) is int and label == -1 else label for label in flat]
-            used = [label for label in used if label != -1]
-            found[id(None)] = None
-        if not used and flat:
-            raise ValueError("y tells no label of any token")
+        flat, used, found = _distinct(flat, labels)
     if len(lengths) != len(tokens):
         raise ValueError(f"X has {len(tokens)} sequences, y has {len(lengths)}")
     wrong = np.flatnonzero(lengths != tokens.lengths)
@@ -71,30 +55,58 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
             f"label {unknown[0]!r} is not one of the model's labels, which the first fit settles "
             f"(partial_fit can name later ones: classes=): {labels}"
         )
-    nothing = np.zeros((0, len(labels)), dtype=bool)
+    if found:
+        return labels, *_encoded_sets(flat, found, id_of, tokens.offsets)
     if isinstance(y, Columns):
-        table = np.array([id_of.get(name, -1) for name in names], dtype=np.int32)
-        return labels, table[y.ids[:, 0]], nothing
-    if not found:
-        return labels, np.fromiter(map(id_of.__getitem__, flat), dtype=np.int32, count=len(flat)), nothing
+        label_ids = np.array([id_of.get(name, -1) for name in names], dtype=np.int32)[y.ids[:, 0]]
+    else:
+        label_ids = np.fromiter(map(id_of.__getitem__, flat), dtype=np.int32, count=len(flat))
+    return labels, label_ids, np.zeros((0, len(labels)), dtype=bool)
+
+
+def _distinct(flat: Any, labels: Any) -> tuple[Any, list[Any], dict[int, Any]]:
+    """Return ``(flat, used, found)``: labels with None for -1 where that says so, the distinct ones, and by their ids
+    the objects in the place of labels that are not known.
+    """
+    found = {id(label): label for label in flat if label is None or isinstance(label, COLLECTIONS)}
+    named = flat
+    if found:
+        alone = (label for label in flat if id(label) not in found)
+        named = [*alone, *chain.from_iterable(some for some in found.values() if some is not None)]
+    try:
+        used = list(dict.fromkeys(named))
+    except TypeError:
+        bad = next(label for label in named if not is_hashable(label))
+        raise TypeError(f"labels must be hashable (strings, numbers, tuples), got {bad!r:.80}") from None
+    if has_unlabelled(used, labels):
+        flat = [None if type(label) is int and label == -1 else label for label in flat]
+        used = [label for label in used if label != -1]
+        found[id(None)] = None
+    if not used and flat:
+        raise ValueError("y tells no label of any token")
+    return flat, used, found
+
+
+def _encoded_sets(flat: Any, found: dict[int, Any], id_of: dict[Any, int], offsets: Any) -> tuple[Any, Any]:
+    """Return ``(label_ids, sets)`` of labels of which `found` are known in part; see `encode_known`."""
     sets: dict[frozenset[tuple[int, float]], int] = {}
     of_object = {}
     for key, some in found.items():
-        weights = _weights(labels if some is None else some)
+        weights = _weights(list(id_of) if some is None else some)
         if not weights:
-            i, t = place_of(next(t for t, label in enumerate(flat) if id(label) == key), tokens.offsets)
+            i, t = place_of(next(t for t, label in enumerate(flat) if id(label) == key), offsets)
             what = f"weights that are no finite numbers from 0 on, or all 0: {some!r:.80}"
             what = what if some else "an empty collection of labels; None: it may be any"
             raise ValueError(f"sequence {i}, token {t}: y holds {what}")
         ids = frozenset((id_of[label], weight) for label, weight in weights.items())
-        of_object[key] = min(ids)[0] if len(ids) == 1 else sets.setdefault(ids, len(labels) + len(sets))
+        of_object[key] = min(ids)[0] if len(ids) == 1 else sets.setdefault(ids, len(id_of) + len(sets))
     label_ids = [of_object[id(label)] if id(label) in of_object else id_of[label] for label in flat]
     is_weighted = any(weight != 1.0 for ids in sets for _, weight in ids)
-    rows = np.zeros((len(sets), len(labels)), dtype=np.float64 if is_weighted else bool)
+    rows = np.zeros((len(sets), len(id_of)), dtype=np.float64 if is_weighted else bool)
     for row, ids in zip(rows, sets, strict=True):
         for k, weight in ids:
             row[k] = weight
-    return labels, np.array(label_ids, dtype=np.int32), rows
+    return np.array(label_ids, dtype=np.int32), rows
 
 
 def _weights(some: Any) -> dict[Any, float]:
@@ -148,7 +160,7 @@ def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
             labels = labels.tolist()
         elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):
             raise TypeError(
-                f"y must hold a list of labels for each sequence, one label a token; for sequence {i} it "
+                f"y must hold a list of labels for each sequence, one label per token; for sequence {i} it "
                 f"holds {labels!r:.80}"
             )
         lengths[i] = len(labels)
