@@ -27,10 +27,10 @@ FREE = {"max_iter", "rounds", "tol", "n_jobs", "deterministic", "checkpoint", "c
 
 
 class Checkpoint(Monitor, os.PathLike[str]):
-    """Writes the state of a run after every so many passes; an unfinished pass is done again.
+    """Writes the state of a run every few passes; an unfinished pass is repeated.
 
     The file appears under its name only when it is whole. It never holds a finished run: the last passes are
-    done again, which ends in the same model. A file that cannot be written is found before training begins (OSError,
+    repeated, which ends in the same model. A file that cannot be written is found before training begins (OSError,
     or ModelFileError where something else is there under its name); one that can no longer be written in the middle, on
     a full disk say, is a warning: training goes on, and the file before stays.
 
@@ -107,7 +107,7 @@ class Checkpoint(Monitor, os.PathLike[str]):
 
 
 def describe(run: Any) -> dict[str, Any]:
-    """What tells the run from those that could not resume from its state."""
+    """What distinguishes the run from those that cannot resume from its state."""
     solver = run.solver
     parameters = {name: plain(v) for name, v in solver.get_params().items() if name.rpartition("__")[2] not in FREE}
     weights = [np.asarray(run.C)] if run.C is not None else []

@@ -66,7 +66,7 @@ class StructuredSVM(TaskEstimator):
     solver : Solver, optional
         Default: ``LaRank()``. Its parameters are searched over as ``solver__C`` and so on.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, for another `max_iter` passes over the same examples.
+        Whether `fit` resumes the last one, for another `max_iter` passes over the same examples.
     verbose : bool, default=False
         Show a progress bar.
 

@@ -69,7 +69,7 @@ def check_new_file(path: str | os.PathLike[str]) -> None:
 
 
 def _target(path: str) -> tuple[str, int | None]:
-    """Where the file will be, and the permissions of the one that is there (None: there is none)."""
+    """The final path of the file, and the permissions of the one that it replaces (None: there is none)."""
     target = os.path.realpath(path)
     try:
         mode = os.stat(target).st_mode

@@ -18,7 +18,7 @@ from structsvm.tasks.dependency.parameters import make_dependency_solver
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """The input's sentences with the predicted heads and relations, of ranked trees with comments that tell the score.
+    """The input's sentences with the predicted heads and relations, of ranked trees with the score in comments.
 
     Multiword tokens, empty nodes and comments stay.
     """

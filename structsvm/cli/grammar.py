@@ -27,7 +27,7 @@ _TREES = re.compile(r"\s*\((\s*\(|[^\s()])")
 
 
 def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
-    """The best tree of each sentence, one per line, ranked ones after a line that tells the score.
+    """The best tree of each sentence, one per line, ranked ones after a line with the score.
 
     A blank line stays one; a sentence that the grammar does not cover gets constituents side by side, and is counted at
     the end.

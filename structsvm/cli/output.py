@@ -94,7 +94,7 @@ def writing(output: str | None) -> Iterator[Any]:
 
 
 def best(labels: Any, scores: Any, kbest: int | None, *, confidence: bool = False) -> Iterator[str]:
-    """Lines of the label of highest score for each row of scores, or of the `kbest` best ones with their scores.
+    """A line per row of scores: its best label, or the `kbest` best ones with their scores.
 
     With `confidence` the scores are probabilities, and that of a single label stands in a column behind it.
     """

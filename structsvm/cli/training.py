@@ -221,7 +221,7 @@ class Training:
         return 0 if interrupted is None else 130
 
     def save(self, model: Any) -> None:
-        """Save a model; where that fails, the error tells whether a checkpoint holds the work."""
+        """Save a model; where that fails, the error says whether a checkpoint holds the work."""
         try:
             model.save(self.model_path)
         except (OSError, ValueError, MemoryError) as error:

@@ -75,7 +75,7 @@ class ThreadedSchedule:
         return self.alone.get_state()
 
     def set_state(self, numbers: Any) -> None:
-        """Accept what another schedule of the kind has carried. Raises ValueError if it is none."""
+        """Restore what a schedule of this kind has carried. Raises ValueError for anything else."""
         self.alone.set_state(numbers)
 
 

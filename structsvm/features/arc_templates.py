@@ -61,7 +61,7 @@ class ArcTemplates:
     Raises
     ------
     ValueError
-        For a part that is none, a column that is not there, or too many of a kind; the message has the template.
+        For a malformed part, an unknown column, or too many of a kind; the message has the template.
     """
 
     def __init__(self, columns: Sequence[str], arcs: Sequence[str], labels: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from structsvm.features.tokens import Tokens
 LANES = 8  # rows are padded to whole vectors
 # From this share of numbers that are not zero on, products with whole rows are faster than sums over their entries.
 FILLED = 0.25
-LOOK = 64  # rows that tell
+LOOK = 64  # rows that decide
 
 
 def is_filled(X: Any) -> bool:

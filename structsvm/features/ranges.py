@@ -15,7 +15,7 @@ PIECE = 1 << 20  # numbers: some milliseconds
 
 
 def pieces(n: int, width: int = 1) -> Iterator[slice]:
-    """Slices of n rows of so many numbers, some milliseconds of work each."""
+    """Slices of n rows of `width` numbers, some milliseconds of work each."""
     size = max(PIECE // max(width, 1), 1)
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 

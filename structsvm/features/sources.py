@@ -180,7 +180,7 @@ def _blocks(unfold: Any, data: bytes) -> Iterator[bytes]:
 
 
 def _limit(size: int) -> int:
-    """Bytes that so many compressed ones may unfold to."""
+    """Bytes that `size` compressed ones may unfold to."""
     text = os.environ.get(LIMIT)
     if text is None:
         return min(max(RATIO * size, FLOOR), CEILING)

@@ -53,7 +53,7 @@ class KernelProblem(BoundProblem):
         return frozenset({"kernel"} | {name for name, is_so in given.items() if is_so})
 
     def fingerprint(self) -> int:
-        """A checksum that tells these training data, their losses and their kernel from others.
+        """A checksum that identifies these training data, their losses and their kernel.
 
         Similarities of labels are in `structure_fingerprint` alone: files of 0.1.0 hold this one without them.
         """

@@ -37,7 +37,7 @@ class LinearProblem(BoundProblem):
         return frozenset({"feature rows"} | {name for name, is_so in given.items() if is_so})
 
     def fingerprint(self) -> int:
-        """A checksum that tells these training data from others."""
+        """A checksum that identifies these training data."""
         data = self.rows.data
         parts = [data.data, data.indices, data.indptr] if self.rows.is_sparse else [data]
         return checksum([*parts, self.y, np.array([self.n_labels])])

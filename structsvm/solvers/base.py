@@ -75,7 +75,7 @@ class Run:
     has_dual = False
     dual_before = 0.0
     least_passes = 0  # over each C on the path to one
-    carries = True  # whether a run with another C goes on from this one on that path
+    carries = True  # whether a run with another C starts from this one on that path
 
     def __init__(self, solver: Any, problem: Any, state: Any, schedule: Any, *, C: Any = None) -> None:
         self.solver, self.problem, self.state, self.schedule, self.C = solver, problem, state, schedule, C

@@ -88,7 +88,7 @@ class ConditionalLikelihood(DualSolver):
     outputs under the present weights, not the best output; no step length to choose. The dual that it maximises takes
     the entropy of a mixture as the mixture of the entropies, which is less than what coordinate ascent takes (Le Priol
     and others 2018) and needs no marginals of pairs: a lower bound on the dual of the log loss, tight at the optimum.
-    What is stored are each example's moments: for a chain, a number for each label of each token.
+    Each example's moments are stored: for a chain, one number per label of each token.
 
     Of an output known in part the likelihood is that of what is known: the sum over all outputs that agree. The
     objective is not convex then; each step completes its example by the distribution over what agrees under the present

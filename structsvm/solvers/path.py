@@ -1,6 +1,6 @@
 """The regularisation path: C chosen in little more than one training.
 
-C grows, and each training goes on from the last. Between two values nothing is left to chance: a model of C is
+C grows, and each training starts from the last. Between two values nothing is left to chance: a model of C is
 known to have at most a certain relative gap at a larger C' too, because its weights are primal feasible there and
 its alpha, scaled by any s in [0, C'/C], is dual feasible:
 
@@ -266,7 +266,7 @@ WALK, REFIT = "walk", "refit"
 
 
 class PathCheckpoint(Checkpoint):
-    """Writes what a search has done after every so many passes, and after each C.
+    """Writes the state of a search every few passes, and after each C.
 
     It takes the place of the path that is the `checkpoint` of a solver: one run after the other.
 

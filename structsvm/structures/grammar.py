@@ -292,7 +292,7 @@ class Grammar:
 
     @cached_property
     def _ambiguous(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """By node and then by chain, and by terminal: whether other labels may stand there that losses do not tell."""
+        """By node and then by chain, and by terminal: whether another label may stand there at no loss."""
         below = {symbol for rule in self.rules for symbol in rule.rhs}
         root = self.start[0] if len(self.start) == 1 and self.start[0] not in below else None
         above = {rule.lhs for rule in self.rules if len(rule.rhs) > 1 or isinstance(rule.rhs[0], str)}

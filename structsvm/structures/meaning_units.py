@@ -72,7 +72,7 @@ class Units:
     pairs : dict
         From (slot, unit) in the trees to None, in the order in which they came.
     fillers : dict
-        From a slot to the numbers of the units that may fill it.
+        From a slot to the indices of the units that may fill it.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class Units:
         return self.units[unit].tree if not places else (name, *[parts[s] for s in places])
 
     def numbers_of(self, tree: Meaning) -> list[int]:
-        """The numbers of the units of a tree, -1 for one that is not known."""
+        """The indices of a tree's units, -1 for an unknown one."""
         found, waiting = [], [tree]
         while waiting:
             unit, parts = self.split(waiting.pop())

@@ -84,7 +84,7 @@ class SpanTemplates:
     Raises
     ------
     ValueError
-        For a part that is none, or a column that is not there; the message has the template.
+        For a malformed part or an unknown column; the message has the template.
     """
 
     def __init__(self, texts: Sequence[str], columns: Sequence[str] = (), bits: int = 1, n_terminals: int = 0) -> None:
@@ -195,7 +195,7 @@ class SpanTemplates:
         return np.ascontiguousarray(words[:, 0]), self.keys(words, offsets).ravel().view(np.int32)
 
     def sentence(self, words: Any) -> tuple[Any, Any]:
-        """The same of one sentence, terminals alone or with their codes; raises ValueError for what is none."""
+        """The same of one sentence, terminals alone or with their codes; raises ValueError for anything else."""
         words = np.ascontiguousarray(words, dtype=np.int32)
         if len(words) == 0 or words.ndim > 2:
             raise ValueError("a sentence must have at least one word")

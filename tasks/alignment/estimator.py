@@ -72,7 +72,7 @@ class SequenceAligner(StructureEstimator):
     checkpoint, checkpoint_every
         As for the solver.
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learnt before: the same run on the same examples, around the present costs
+        Whether `fit` resumes from what was learnt before: the same run on the same examples, around the present costs
         on others.
     verbose : bool, default=False
         Show a progress bar.

@@ -29,7 +29,7 @@ _LIMITS = (-0.8, 0.4)
 
 
 def hydrophobicity(letters: Any) -> str:
-    """A class for each letter of a protein: L, M or H, by the mean hydropathy of the seven letters around it."""
+    """The class of each letter of a protein: L, M or H, by the mean hydropathy of the seven letters around it."""
     values = np.array([_HYDROPATHY.get(letter, 0.0) for letter in letters.upper()])
     ones = np.ones(_WINDOW)
     half = _WINDOW // 2

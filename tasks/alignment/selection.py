@@ -217,7 +217,7 @@ class Selection:
     # ---- how good costs are ---------------------------------------------------------------------
 
     def score(self, costs: Costs, size: int = LAST) -> float:
-        """The model's score with these costs on so many pairs."""
+        """The model's score with these costs on `size` pairs."""
         return float(self.judged(costs, size).mean())
 
     def judged(self, costs: Costs, size: int = LAST) -> Any:

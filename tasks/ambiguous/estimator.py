@@ -31,7 +31,7 @@ from structsvm.tasks.common.solver import SOLVERS
 
 
 class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
-    """Linear classifier that learns from a set of candidate labels for each row, of which one is right.
+    """Linear classifier that learns from sets of candidate labels, one set per row, of which one label is right.
 
     Minimises ``1/2 |w|^2 + C sum_i L_w(x_i, Y_i)``, where with the scores ``s_y = <w_y, x>`` the loss is one of
 
@@ -66,11 +66,11 @@ class AmbiguousClassifier(ClassifierMixin, TaskEstimator):
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, on the same data.
+        Whether `fit` resumes the last one, on the same data.
     n_jobs : int, optional
         Jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.

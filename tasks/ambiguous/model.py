@@ -74,7 +74,7 @@ class PatientMarginal(_Patient, MarginalRun):
 
 
 class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
-    """Labels and a weight for each feature and label, those of an intercept last.
+    """Labels and a weight per feature and label, those of an intercept last.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
 
 
 def solver_of(params: Any, loss: str) -> Any:
-    """The solver that an estimator's parameters ask for, for a loss; ValueError if it is none for that."""
+    """The solver that an estimator's parameters ask for, for a loss; ValueError if it does not minimise that loss."""
     solver = solver_of_loss(params, loss)
     if isinstance(solver, LatentSVM) and loss != "max":
         raise ValueError(

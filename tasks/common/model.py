@@ -126,8 +126,8 @@ class TaskModel(ABC):
             Resume what was learnt: the same run on the same data, the problem around the present weights w0
             (``1/2 |w - w0|^2 + C sum_i xi_i``) on others.
         passes : int, optional
-            So many over a batch of a stream, around the present weights; those that the batch touches (see `touched`)
-            are written in place, at the end.
+            Number of passes over a batch of a stream, around the present weights; those that the batch touches (see
+            `touched`) are written in place, at the end.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class TaskModel(ABC):
         return self.state
 
     def state_after(self, run: Any, passes: int | None) -> Any:
-        """The training state to store after a run, or after so many passes over a batch of a stream."""
+        """The training state to store after a run, or after `passes` passes over a batch of a stream."""
         return run.get_state() if passes is None else None
 
     def prior(self) -> Any:
@@ -444,7 +444,7 @@ class ChoosingModel(TaskModel):
         return len(data[1])
 
     def groups(self, data: Any) -> Any:
-        """A number >= 0 for each example, equal for those that are no independent evidence; None: all of them are."""
+        """A number >= 0 per example, equal for examples that are not independent; None: all of them are."""
         return
 
     def strata(self, data: Any) -> Any:

@@ -58,7 +58,7 @@ class DependencyParser(StructureEstimator):
     tol, random_state, checkpoint, checkpoint_every
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learnt before, with its labels and features: the same run on the same trees,
+        Whether `fit` resumes from what was learnt before, with its labels and features: the same run on the same trees,
         around the present weights on others.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
@@ -216,7 +216,7 @@ class DependencyParser(StructureEstimator):
     # ---- prediction -----------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Any:
-        """Return for each sentence a list of (head, label), one per word.
+        """Return per sentence a list of (head, label), one per word.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class DependencyParser(StructureEstimator):
         return self._fitted().predict(X, n_jobs=self._threads)
 
     def predict_kbest(self, X: Any, k: int, *, probabilities: bool = False) -> Any:
-        """Return for each sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if there are).
+        """Return per sentence a list of ``(arcs, score)``, its k best trees, best first (fewer if there are).
 
         With `probabilities` the tree's probability stands in the place of its score: among all trees, at
         `temperature_`.
@@ -234,7 +234,7 @@ class DependencyParser(StructureEstimator):
         return list(self._fitted().predict_kbest(X, k, probabilities=probabilities))
 
     def predict_proba(self, X: Any) -> Any:
-        """Return for each sentence an array (n_words, n_words + 1): the probability of each head of each word.
+        """Return per sentence an array (n_words, n_words + 1): the probability of each head of each word.
 
         Column 0 is the root. Sums over all trees, at `temperature_`; ValueError without one.
         """

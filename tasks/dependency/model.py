@@ -109,7 +109,7 @@ class DependencyModel(CalibratedStructures):
         self.calibrate_on(self.oracle.bind((codes, offsets), outputs, rescaling=None))
 
     def head_chances(self, X: Any) -> Iterator[Any]:
-        """Yield for each sentence an array (n_words, n_words + 1): the probability of each head of each word."""
+        """Yield per sentence an array (n_words, n_words + 1): the probability of each head of each word."""
         weights = self.probable_weights("predict_proba")
         codes, offsets = self.encode(X)
         decoder = self.oracle.decoder(int(np.diff(offsets).max(initial=1)))
@@ -123,7 +123,7 @@ class DependencyModel(CalibratedStructures):
     # ---- prediction -----------------------------------------------------------------------------
 
     def encode(self, X: Any) -> tuple[Any, Any]:
-        """Return ``(codes, offsets)`` of sentences; ValueError for what is none, and for one that is too long."""
+        """Return ``(codes, offsets)`` of sentences; ValueError for what is no sentence or is too long."""
         codes, offsets = encoded(X)
         check_lengths(offsets, self.max_length)
         return codes, offsets
@@ -140,7 +140,7 @@ class DependencyModel(CalibratedStructures):
         return np.concatenate(outputs), np.concatenate(scores)
 
     def predict(self, X: Any, *, n_jobs: int = 1) -> Any:
-        """A list of (head, label) of each word, for each sentence."""
+        """Per sentence, the (head, label) of each word."""
         codes, offsets = self.encode(X)
         outputs = self.parse(codes, offsets, n_jobs=n_jobs)[0]
         return [self.arcs(outputs[a:b]) for a, b in pairwise(offsets.tolist())]
@@ -326,7 +326,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
 
 
 def _root_label(outputs: Any, n_labels: int) -> int | None:
-    """The label that the arcs from the root have, and no others; None if there is no such one."""
+    """The label of all arcs from the root, and of no others; None if there is none."""
     known = outputs[(outputs >= 0).all(axis=1)]
     of_root = np.unique(known[known[:, 0] == 0, 1])
     if n_labels < 2 or len(of_root) != 1 or of_root[0] in known[known[:, 0] > 0, 1]:

@@ -58,7 +58,7 @@ class GrammarParser(StructureEstimator):
     v : int, default=1
         Vertical Markovisation: labels know their v - 1 nearest ancestors.
     span_features : bool, str or sequence of str, optional
-        Whether nodes have weights for their spans; or templates of what they see, one a line, see
+        Whether nodes have weights for their spans; or templates of what they see, one per line, see
         `structsvm.structures.spans`. Columns: terminal, and but for tags word, prefix, end1 to end4, shape. True: those
         of `structsvm.tasks.grammar.templates`. None: as True, but for "pcfg".
     span_bits : int, optional
@@ -79,7 +79,7 @@ class GrammarParser(StructureEstimator):
     max_iter, tol, random_state, checkpoint, checkpoint_every
         As for the solver; None: the solver's own. LaRank without either of the first two makes four passes.
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learnt before, with its grammar: the same run on the same trees, around the
+        Whether `fit` resumes from what was learnt before, with its grammar: the same run on the same trees, around the
         present weights on others. "pcfg" always begins anew.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
@@ -219,9 +219,9 @@ class GrammarParser(StructureEstimator):
         Raises
         ------
         ValueError
-            For a parameter out of range, a tree that is none or is too long, a sentence with other tokens than its tree
-            (the message names parameter, tree or sentence); if no tree is left to train on, or with
-            ``on_no_parse="raise"``, for one known in part with which no tree of the grammar agrees.
+            For a parameter out of range, a malformed or too long tree, a sentence with other tokens than its tree (the
+            message names parameter, tree or sentence); if no tree is left to train on, or with ``on_no_parse="raise"``,
+            for one known in part with which no tree of the grammar agrees.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
 
@@ -317,7 +317,7 @@ class GrammarParser(StructureEstimator):
         return [model.fallback(X[i], self.on_no_parse) if i in without else tree for i, tree in enumerate(trees)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> Any:
-        """Return for each sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
+        """Return per sentence a list of ``(tree, score)``, its k best trees, best first (fewer if there are; none
         of a sentence without words).
 
         With `probabilities` the tree's probability stands in the place of its score: among all trees of the grammar, at

@@ -65,7 +65,7 @@ split-1.word split.terminal
 
 
 def lines(text: str) -> tuple[str, ...]:
-    """The templates of a text, one a line; empty lines and comments (``#``) are left out."""
+    """The templates of a text, one per line; empty lines and comments (``#``) are left out."""
     found = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(line for line in found if line)
 

@@ -68,7 +68,7 @@ class Terminals:
     known : collection of str
         The words that are terminals themselves; for tags not used.
     endings : sequence of str
-        Those that tell classes of rare words.
+        Those by which rare words are classed.
     """
 
     def __init__(self, kind: Any, known: Any = (), endings: Any = ENGLISH) -> None:

@@ -176,7 +176,7 @@ class LaSVMClassifier(BinaryKernelClassifier):
         Returns
         -------
         ndarray of shape (n_queries,), int64
-            Indices of rows; fewer, if the pool does not hold so many that have not been taught.
+            Indices of rows; fewer if the pool has fewer that have not been taught.
 
         Raises
         ------

@@ -26,7 +26,7 @@ class OnlineKernelClassifier(KernelClassifier):
         ----------
         X, y, sample_weight : see `fit`
         classes : array-like, optional
-            All classes, in the first call; default: those of its y. A label that is none of them is an error.
+            All classes, in the first call; default: those of its y. Any other label is an error.
         """
         self._check_stream()
         metadata = {"sample_weight": sample_weight}

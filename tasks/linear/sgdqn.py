@@ -120,7 +120,7 @@ class SGDQNClassifier(Classifier):
         ----------
         X, y, sample_weight : see `fit`
         classes : array-like, optional
-            All classes, in the first call; default: those of its y. A label that is none of them is an error.
+            All classes, in the first call; default: those of its y. Any other label is an error.
         """
         check_stream_weight(self.class_weight)
         metadata = {"sample_weight": sample_weight}

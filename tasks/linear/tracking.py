@@ -159,7 +159,7 @@ class TrackingClassifier(Classifier):
         ----------
         X, y, sample_weight : see `fit`
         classes : array-like, optional
-            Both classes, in the first call; default: those of its y. A label that is none of them is an error.
+            Both classes, in the first call; default: those of its y. Any other label is an error.
         """
         metadata = {"sample_weight": sample_weight}
         return self._train(X, y, sample_weight, passes=1, metadata=metadata, classes=classes)

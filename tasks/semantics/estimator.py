@@ -82,7 +82,7 @@ class SemanticParser(StructureEstimator):
     random_state : int, RandomState or None
         Seeds the strategy "random".
     warm_start : bool, default=False
-        Whether `fit` goes on from what was learnt before, on the same sentences or others.
+        Whether `fit` resumes from what was learnt before, on the same sentences or others.
     n_jobs : int, optional
         Threads for `predict`; -1: one per processor.
     checkpoint : path-like, optional
@@ -211,7 +211,7 @@ class SemanticParser(StructureEstimator):
         Raises
         ------
         ValueError, TypeError
-            For a parameter out of range, an empty sentence or bag, a meaning that is none; the message names parameter
+            For a parameter out of range, an empty sentence or bag, a malformed meaning; the message names parameter
             or sentence. Nothing has been learnt then.
         KeyboardInterrupt
             On Ctrl-C, after the partial model has been put in place.
@@ -254,7 +254,7 @@ class SemanticParser(StructureEstimator):
         return [[format_meaning(tree) for tree in trees] for trees in parsed]
 
     def predict_kbest(self, X: Any, k: int = 5) -> list[list[tuple[str, float]]]:
-        """Return for each sentence at most k meanings with their probabilities, the most probable first.
+        """Return per sentence at most k meanings with their probabilities, the most probable first.
 
         They are those of the best derivations. Of ``method="hybrid"``; ValueError for a model of another.
         """
@@ -265,7 +265,7 @@ class SemanticParser(StructureEstimator):
         return [[(format_meaning(derivation.meaning), p) for derivation, p in of_one] for of_one in found]
 
     def predict_derivation(self, X: Any) -> list[str | None]:
-        """Return for each sentence a drawing of which words say what, None where nothing is predicted.
+        """Return per sentence a drawing of which words say what, None where nothing is predicted.
 
         A unit is a line, indented below the one whose argument it is, with its words beside it. Of
         ``method="hybrid"``; ValueError for a model of another.
@@ -284,7 +284,7 @@ class SemanticParser(StructureEstimator):
         return model
 
     def predict_alignment(self, X: Any) -> list[Any]:
-        """Return for each sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
+        """Return per sentence a list of pairs of a word and the symbol that it means, ``"-"`` for none."""
         model = self._fitted()
         tokens = tokens_of(model, X)
         return [

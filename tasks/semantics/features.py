@@ -52,9 +52,9 @@ def symbol_attributes(tokens: Any, window: Any, ngrams: Any) -> Any:
 def role_attributes(tokens: Any, meant: Any, relation: Any, others: Any, window: Any) -> Any:
     """Attributes of the words `others` as arguments of the relation that word `relation` means.
 
-    `meant` holds for each word the name of the symbol that it means, or "". They tell the relation together with: the
-    symbol; on which side of it the word stands, and as the how-manieth that means something; the words around; and the
-    nearest symbols to the left and right.
+    `meant` holds, per word, the name of the symbol that it means, or "". Attributes are the relation together with: the
+    symbol; the side of it on which the word stands, and its place among the words there that mean something; the words
+    around; and the nearest symbols to the left and right.
     """
     name = meant[relation]
     out = []

@@ -94,7 +94,7 @@ class HybridModel(BagModel, method="hybrid"):
         run.warn_of_left_out()
 
     def _phrases(self) -> dict[tuple[str, ...], Any]:
-        """The lexicon: from the words of phrases to leaves; ValueError naming the phrase for what is none."""
+        """The lexicon: from the words of phrases to leaves; ValueError, naming the phrase, for anything else."""
         found = {}
         for phrase, text in (self.settings.lexicon or {}).items():
             if not (isinstance(phrase, str) and isinstance(text, str) and phrase.split()):
@@ -165,7 +165,7 @@ class HybridModel(BagModel, method="hybrid"):
         return sorted([(first[meaning], p) for meaning, p in total.items()], key=lambda pair: -pair[1])
 
     def best(self, tokens: Any, n_jobs: int = 1) -> list[tuple[Derivation, float] | None]:
-        """The most probable meaning of each sentence, None where there is none that is probable enough."""
+        """The most probable meaning of each sentence, None where none is probable enough."""
         least = self.settings.abstain_below or 0.0
         return [found[0] if found and found[0][1] >= least else None for found in self.kbest(tokens, 1, n_jobs)]
 

@@ -24,7 +24,7 @@ from structsvm.tasks.semantics.features import MAX_WINDOW, Encoder, role_attribu
 from structsvm.tasks.semantics.problem import SemanticProblem
 from structsvm.tasks.semantics.trees import EMPTY, NO_ROLE, folded, relations_in, symbols_in
 
-# Of a tagger: the names of its attributes, its weights, and what training goes on from (`TaggerState.get_state`).
+# Of a tagger: the names of its attributes, its weights, and what training resumes from (`TaggerState.get_state`).
 TAGGER = strings("names", "name_starts", "n_features") | {
     "weights": Array("f8", ("n_features", "n_labels")),
     "average_sum": Array("f8", ("n_features", "n_labels"), needed=False),
@@ -78,7 +78,7 @@ class Tagger:
                 self.labels.append(label)
 
     def scores(self, rows: Any, offsets: Any) -> list[Any]:
-        """Return for each sentence, encoded by the encoder, an array (n_words, n_labels)."""
+        """Return per sentence, encoded by the encoder, an array (n_words, n_labels)."""
         scores = decision_scores(rows, len(self.labels), self.weights.ravel())
         return [scores[a:b] for a, b in pairwise(offsets.tolist())]
 
@@ -303,7 +303,7 @@ class SemanticModel(BagModel, method="ospas"):
 
 
 def without_empty(predict: Any, tokens: Any) -> list[Any]:
-    """``predict(tokens)``, with an empty list for each sentence without words."""
+    """``predict(tokens)``, with an empty list per sentence without words."""
     found = iter(predict([words for words in tokens if words]))
     return [next(found) if words else [] for words in tokens]
 

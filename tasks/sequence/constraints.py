@@ -116,7 +116,7 @@ def allowed_masks(allowed: Any, labels: Any) -> Any:
     Parameters
     ----------
     allowed : list or None
-        For each sequence None, or for each token None, a label, or a collection of labels that may stand there.
+        Per sequence None, or a list with, per token, None, a label, or a collection of the labels that it may have.
     labels : list
         The model's labels.
     """

@@ -73,11 +73,11 @@ class SequenceLabeler(StructureEstimator):
     max_iter, tol, random_state
         As for the solver; None: the solver's own.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, on the same data.
+        Whether `fit` resumes the last one, on the same data.
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     verbose : bool, default=False
         Show a progress bar.
@@ -262,15 +262,15 @@ class SequenceLabeler(StructureEstimator):
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> Any:
         """Return the best labelling of each sequence: a list of label lists, that of an empty sequence empty.
 
-        `allowed` restricts labels (a partly annotated sequence): for each sequence None, or a list that
-        holds for each token None, a label, or a collection of labels that may stand there.
+        `allowed` restricts labels (a partly annotated sequence): per sequence None, or a list with, per
+        token, None, a label, or a collection of the labels that it may have.
         """
         model = self._fitted()
         masks = allowed_masks(allowed, model.labels)
         return model.predict(X, lengths=lengths, allowed=masks, n_jobs=self._threads)
 
     def predict_marginals(self, X: Any, *, lengths: Any = None, allowed: Any = None) -> list[Any]:
-        """Return for each sequence an array (length, n_labels) of the probability of each label at each token.
+        """Return per sequence an array (length, n_labels) of the probability of each label at each token.
 
         Exact, by forward-backward: of the model itself with ``loss="log"``; otherwise of its scores, divided by
         `temperature_`. `allowed` is that of `predict`: what is known of the labels. Exact inference only.
@@ -281,7 +281,7 @@ class SequenceLabeler(StructureEstimator):
     def predict_kbest(
         self, X: Any, k: Any, *, lengths: Any = None, allowed: Any = None, probabilities: bool = False
     ) -> Any:
-        """Return for each sequence its k best labellings: a list of ``(labels, score)``, best first.
+        """Return per sequence its k best labellings: a list of ``(labels, score)``, best first.
 
         Fewer where there are fewer: an empty sequence has one, of score 0. Exact inference only. With `probabilities`
         the labelling's probability stands in the place of its score (see `predict_marginals`).
@@ -291,7 +291,7 @@ class SequenceLabeler(StructureEstimator):
         return model.predict_kbest(X, k, lengths=lengths, allowed=masks, probabilities=probabilities)
 
     def decision_function(self, X: Any, *, lengths: Any = None) -> list[Any]:
-        """Return for each sequence an array (length, n_labels) of what each label would cost at each token.
+        """Return per sequence an array (length, n_labels) of what each label would cost at each token.
 
         The score of the best labelling that has the label there, minus the score of the best labelling of
         all (max-marginals): 0 for the predicted label, and minus the margin for the runner-up. For greedy

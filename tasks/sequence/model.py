@@ -339,7 +339,7 @@ class SequenceModel(LossModel, CalibratedStructures):
     def predict(self, X: Any, *, lengths: Any = None, allowed: Any = None, n_jobs: int = 1) -> Any:
         """Labels of sequences: a list of label lists.
 
-        `allowed` is a list with, for each sequence, None or a boolean array (length, n_labels).
+        `allowed` is a list, per sequence None or a boolean array (length, n_labels).
         """
         if n_jobs > 1 and (not isinstance(X, Columns) or lengths is not None):
             X, lengths = self.encode(X, lengths), None  # it is made of Python objects, which one thread reads fastest

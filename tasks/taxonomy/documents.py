@@ -12,7 +12,7 @@ from structsvm.features.svmlight import SvmlightFileError, parse_svmlight
 _SVMLIGHT = re.compile(r"\S+(\s+\d+:\S+)*\s*(#.*)?")
 
 
-LOOK = 20  # lines that tell the form of a file
+LOOK = 20  # lines that decide the form of a file
 
 
 class DocumentFileError(ValueError):

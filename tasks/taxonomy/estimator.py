@@ -106,10 +106,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
     n_jobs : int, optional
         Threads for prediction; while training, jobs for the rounds of batch solvers and for the certificate.
     checkpoint : path-like, optional
-        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, for another `max_iter` passes over the same documents.
+        Whether `fit` resumes the last one, for another `max_iter` passes over the same documents.
     verbose : bool, default=False
         Show a progress bar.
 
@@ -256,7 +256,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         ----------
         X, y, sample_weight : see `fit`
         classes : array-like, optional
-            All labels, in the first call; default: those of its y. A label that is none of them is an error.
+            All labels, in the first call; default: those of its y. Any other label is an error.
         """
         check_stream_weight(self.class_weight)
         return self._train(X, y, sample_weight, passes=1, classes=classes)
@@ -304,7 +304,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return model.predict(self._documents(model, X), n_jobs=self._threads)
 
     def predict_path(self, X: Any) -> list[Any]:
-        """Return for each document the nodes on the way from the root (not in it) to the predicted node.
+        """Return per document the nodes on the way from the root (not in it) to the predicted node.
 
         A list of lists of names. Where a node has several parents it is a shortest way.
         """
@@ -360,7 +360,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return found
 
     def predict_kbest(self, X: Any, k: int) -> list[list[tuple[Any, float]]]:
-        """Return for each document its k most probable labels and their probabilities, best first."""
+        """Return per document its k most probable labels and their probabilities, best first."""
         if not isinstance(k, Integral) or k < 1:
             raise ValueError(f"k must be an integer of at least 1, got {k!r}")
         model = self._fitted()

@@ -241,7 +241,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
 
 
 def encoded(X: Any, has_intercept: Any, units: Units | None = None) -> Any:
-    """The rows of X as documents, with an intercept if there is one, and in units if there are some."""
+    """The rows of X as documents, with an intercept and in units where the model has them."""
     if units is not None:
         X = X.toarray() if hasattr(X, "indptr") else X
         return units.applied(DenseRows(np.ascontiguousarray(X), has_intercept=has_intercept))

@@ -336,7 +336,7 @@ def checked_taxonomy(params: Any, labels: Any) -> Any:
 
 
 def _rows_of(params: Any, name: Any, names: Any, chosen: Any) -> Any:
-    """A parameter that is a matrix with a row for each of `names` (the loss also a column): the part for `chosen`."""
+    """A parameter that is a matrix with a row per name (the loss also a column): the part for `chosen`."""
     value = getattr(params, name)
     if isinstance(value, str):
         return value

@@ -40,7 +40,7 @@ class WeightRows:
         ----------
         documents : Tokens or DenseRows
         labels : ndarray of shape (n_documents,), int
-            Numbers of their outputs.
+            Ids of their labels.
         attributes : OutputAttributes
         max_weights : int
             Full rows are made while all weights together are no more than this.

@@ -1,6 +1,6 @@
 """The machine of Weston and Watkins with biases (Guermeur 2023): its dual, working sets, certificates.
 
-Problem 1 of the paper, with a C for each example:
+Problem 1 of the paper, with one C per example:
 
     min_{h, b, xi >= 0}  1/2 sum_k |h_k|^2 + sum_i C_i sum_{k != y_i} xi_ik,
     h_{y_i}(x_i) + b_{y_i} - h_k(x_i) - b_k >= 1 - xi_ik.
@@ -62,7 +62,7 @@ class WestonWatkins(KernelSolver):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the sum of slacks; there is one for each example and each wrong class.
+        Weight of the sum of slacks; one per example and wrong class.
     method : {"cycles", "frank_wolfe"}, default="cycles"
         How a working set is improved.
     tol : float, default=1e-3
@@ -267,7 +267,7 @@ class Decomposition(ABC):
     by_gain : bool
         What examples are chosen by: slopes times the room that there is, or slopes alone.
     least : int
-        Examples that a working set has to have room for, for each class.
+        Examples per class that a working set must have room for.
     """
 
     by_gain = False
