@@ -13,8 +13,9 @@ from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
 from structsvm.oracles.kbest import derivations, fragments
 from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
-from structsvm.structures.grammar import Grammar, category_of
+from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import AllowedRows, KnownTrees, is_partial, known_spans
+from structsvm.structures.rules import category_of
 from structsvm.structures.spans import PLAIN, SpanTemplates
 from structsvm.structures.trees import Tree
 

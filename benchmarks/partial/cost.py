@@ -31,7 +31,7 @@ from structsvm.tasks import (
     SequenceLabeler,
     TaxonomyClassifier,
 )
-from structsvm.tasks.grammar.model import as_trees
+from structsvm.tasks.grammar.trees import as_trees
 from taxonomy.data import splits
 
 SEED = 0

@@ -14,7 +14,7 @@ from structsvm.metrics import bracket_scores
 from structsvm.structures.known_trees import is_partial
 from structsvm.structures.trees import STRETCH, Tree
 from structsvm.tasks import GrammarParser
-from structsvm.tasks.grammar.model import as_trees, encode_trees
+from structsvm.tasks.grammar.trees import as_trees, encode_trees
 
 LENGTH, FOLDS, WHOLE, SEED = 15, 4, 0.2, 0
 H = 0

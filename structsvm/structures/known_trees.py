@@ -16,7 +16,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.structures.grammar import Grammar, Rule, Terminal, category_of
+from structsvm.structures.grammar import Grammar
+from structsvm.structures.rules import Rule, Terminal, category_of
 from structsvm.structures.trees import STRETCH, UNKNOWN_LABEL, Tree
 
 # What a span may hold: a row of `KnownTrees.rows`. The first two are those of spans across a bracket, and of spans

@@ -15,14 +15,15 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import bracket_scores
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
-from structsvm.structures.grammar import format_rule
+from structsvm.structures.rules import format_rule
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
 from structsvm.tasks.common.solver import SOLVERS
-from structsvm.tasks.grammar.model import PCFG, GrammarModel, check_whole, is_nothing, prepare, trees_of
+from structsvm.tasks.grammar.model import PCFG, GrammarModel, prepare
 from structsvm.tasks.grammar.parameters import make_grammar_solver
 from structsvm.tasks.grammar.terminals import KINDS
+from structsvm.tasks.grammar.trees import check_whole, is_nothing, trees_of
 
 
 class GrammarParser(StructureEstimator):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -18,16 +18,13 @@ from structsvm.dual.parallel import parallel_parts
 from structsvm.metrics import EVALB_DELETED
 from structsvm.oracles.cky import CKYOracle, NoParseError
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_names
-from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, plain, rules_of
+from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import is_partial, known_rules
+from structsvm.structures.rules import Rule, Terminal, plain, rules_of
 from structsvm.structures.trees import (
     STRETCH,
     UNKNOWN_LABEL,
     Tree,
-    clean_tree,
-    escaped,
-    merge_repeats,
-    parse_tree,
 )
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
@@ -35,6 +32,7 @@ from structsvm.tasks.common.selection import Held, first_scale
 from structsvm.tasks.grammar.parameters import SETTLED, make_templates
 from structsvm.tasks.grammar.pcfg import pcfg_weights
 from structsvm.tasks.grammar.terminals import KINDS, UNKNOWN, Terminals
+from structsvm.tasks.grammar.trees import check_sentence, encode_trees, is_nothing
 
 PCFG = "pcfg"
 FRAGMENTS = "fragments"
@@ -350,115 +348,6 @@ def _rules_from_arrays(nodes: Any, terminals: Any, arrays: dict[str, NDArray[Any
 
 
 # ---- what parameters ask for --------------------------------------------------------------------
-
-
-def as_trees(trees: Any, clean: Any, start: str = "TOP") -> Any:
-    """Our trees from bracketed strings, NLTK's trees or ours; `clean`: with the treebank's conventions applied.
-
-    Raises
-    ------
-    ValueError
-        For what is no tree, or nothing but traces; the message names its index.
-    """
-    made = []
-    if isinstance(trees, str) or hasattr(trees, "label") or not isinstance(trees, Iterable):
-        raise ValueError(f"trees must be a list of trees, got {trees!r:.80}")
-    for i, tree in enumerate(trees):
-        try:
-            if isinstance(tree, str):
-                tree = parse_tree(tree)
-            elif not isinstance(tree, Tree):
-                if not hasattr(tree, "label"):
-                    raise ValueError(f"expected a tree, got {tree!r:.80}")
-                tree = Tree.from_nltk(tree)
-        except ValueError as error:
-            raise ValueError(f"tree {i}: {error}") from None
-        tree = clean_tree(tree, start) if clean else merge_repeats(tree)
-        if tree is None:
-            raise ValueError(f"tree {i}: nothing is left of it without empty elements")
-        made.append(tree)
-    if not made:
-        raise ValueError("there are no trees")
-    return made
-
-
-def is_nothing(sentence: Any) -> bool:
-    """Whether it is a sentence without words, which has no tree."""
-    return not isinstance(sentence, str) and hasattr(sentence, "__len__") and len(sentence) == 0
-
-
-def check_sentence(sentence: Any) -> None:
-    """Raise ValueError unless it is a list of tokens."""
-    if isinstance(sentence, str) or not hasattr(sentence, "__len__"):
-        raise ValueError(f"a sentence must be a list of tokens, got {sentence!r:.80}")
-    if len(sentence) == 0:
-        raise ValueError("a sentence must have at least one word")
-
-
-def trees_of(X: Any, y: Any, params: Any) -> Any:
-    """The trees that an estimator is given: X, or y, where X are their sentences.
-
-    Raises
-    ------
-    ValueError
-        For what is no tree, and for a sentence with other tokens than its tree; the message names the index.
-    """
-    trees = as_trees(X if y is None else y, params.clean)
-    if y is None:
-        return trees
-    if len(X) != len(trees):
-        raise ValueError(f"X has {len(X)} sentences, y has {len(trees)} trees")
-    for i, (sentence, tree) in enumerate(zip(X, trees, strict=True)):
-        try:
-            check_sentence(sentence)
-            _check_tokens(sentence, tree.tokens(), params.terminals)
-        except ValueError as error:
-            raise ValueError(f"sentence {i}: {error}") from None
-    if params.terminals == "both":
-        return [_tagged_as(sentence, tree) for sentence, tree in zip(X, trees, strict=True)]
-    return trees
-
-
-def _tagged_as(sentence: Any, tree: Any) -> Any:
-    """The tree with the tags of the sentence."""
-    tags = (tag for _, tag in sentence)
-    return tree.map(lambda node, made: Tree(next(tags) if node.is_preterminal else node.label, made))
-
-
-def _check_tokens(sentence: Any, tokens: Any, kind: Any) -> None:
-    if len(sentence) != len(tokens):
-        raise ValueError(f"it has {len(sentence)} tokens, and its tree {len(tokens)} words")
-    for k, (token, (word, tag)) in enumerate(zip(sentence, tokens, strict=True)):
-        given = token if isinstance(token, (tuple, list)) else (token,)
-        wanted = (word, tag) if len(given) == 2 else (tag if kind == "tags" else word,)
-        if len(given) == 2 and (kind == "both" or tag in (None, UNKNOWN_LABEL, STRETCH)):
-            wanted = (word, given[1])  # a tag that the tree does not tell, or that is the sentence's own
-        elif kind == "both":
-            raise ValueError(f"its token {k} is {token!r:.80}; with terminals='both' it must be a pair (word, tag)")
-        if [escaped(str(part)) for part in given] != [escaped(str(part)) for part in wanted]:
-            raise ValueError(f"its token {k} is {token!r:.80}, and its tree has {(word, tag)!r:.80} there")
-
-
-def check_whole(trees: Any, what: str) -> None:
-    """Raise ValueError, naming the tree and what needs it whole, for one that is known in part."""
-    for i, tree in enumerate(trees):
-        if is_partial(tree):
-            raise ValueError(f"tree {i}: it is known in part ('_' or '...'), and {what} needs whole trees")
-
-
-def encode_trees(terminals: Any, v: Any, trees: Any, grammar: Any = None) -> Any:
-    """Trees as the oracle takes them; `grammar`: see `Terminals.of_word`. Errors name the tree.
-
-    Those known in part have no annotated labels: a label is that of any ancestors.
-    """
-    encoded = []
-    for i, tree in enumerate(trees):
-        try:
-            made = terminals.of_tree(tree, grammar)
-            encoded.append(made if is_partial(made) else annotate(made, v))
-        except ValueError as error:
-            raise ValueError(f"tree {i}: {error}") from None
-    return encoded
 
 
 def prepare(params: Any, trees: Any, before: Any = None) -> tuple[Any, Any]:

@@ -32,10 +32,11 @@ def encode_known(y: Any, tokens: Any, labels: Any = None) -> tuple[Any, Any, Any
     labels : list, optional
         The labels known already; ValueError for another one.
     """
+    found: dict[int, Any] = {}
     if isinstance(y, Columns):
         if y.n_columns != 1:
             raise ValueError(f"y has {y.n_columns} columns, expected the one of the labels: columns.select([j])")
-        names, lengths, found = y.vocabularies[0].tolist(), np.diff(y.offsets), {}
+        names, lengths = y.vocabularies[0].tolist(), np.diff(y.offsets)
         used: list[Any] = [name for name, count in zip(names, np.bincount(y.ids[:, 0], minlength=len(names))) if count]
     else:
         flat, lengths = _flatten(y, tokens)

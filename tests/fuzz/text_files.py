@@ -18,8 +18,9 @@ from structsvm.features.svmlight import read_svmlight
 from structsvm.oracles.cky import CKYOracle
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.dependencies import parse_conllu, read_conllu
-from structsvm.structures.grammar import Grammar, annotate
+from structsvm.structures.grammar import Grammar
 from structsvm.structures.meanings import MeaningGrammar, as_meaning, format_meaning, parse_meaning
+from structsvm.structures.rules import annotate
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.structures.trees import clean_tree, read_trees

@@ -13,7 +13,8 @@ from tree_reference import ReferenceGrammar, as_text, catalan
 
 from structsvm.execution._stop import Job, look_every
 from structsvm.oracles.cky import CKYOracle, NoParseError
-from structsvm.structures.grammar import Grammar, Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
+from structsvm.structures.grammar import Grammar
+from structsvm.structures.rules import Rule, Terminal, annotate, format_rule, parse_rules, plain, rules_of
 from structsvm.structures.trees import parse_tree
 from structsvm.testing import check_oracle
 

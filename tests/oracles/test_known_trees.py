@@ -13,8 +13,9 @@ from tree_reference import agrees, hidden
 from structsvm.dual._rounds import completions, log_losses, losses
 from structsvm.oracles.cky import CKYOracle
 from structsvm.solvers import ConditionalLikelihood
-from structsvm.structures.grammar import Grammar, annotate, plain, rules_of
+from structsvm.structures.grammar import Grammar
 from structsvm.structures.known_trees import KnownTrees, is_partial, known_rules, known_spans
+from structsvm.structures.rules import annotate, plain, rules_of
 from structsvm.structures.trees import parse_tree
 
 CLOSE = {"rel": 1e-6, "abs": 1e-6}

@@ -19,7 +19,7 @@ from structsvm.datasets import fetch_treebank_sample, make_treebank
 from structsvm.metrics import bracket_scores
 from structsvm.model_file import read_model, write_model
 from structsvm.oracles.cky import NoParseError
-from structsvm.structures.grammar import Rule, Terminal, parse_rules
+from structsvm.structures.rules import Rule, Terminal, parse_rules
 from structsvm.structures.trees import parse_tree, read_trees, write_trees
 from structsvm.tasks import GrammarParser
 from structsvm.tasks.grammar.pcfg import pcfg_weights
