@@ -218,7 +218,7 @@ class CKYOracle(Oracle):
     def joint_feature(self, x: Sequence[str], y: Tree) -> NDArray[np.float64]:
         words, rows = self.grammar.encode(y)
         grammar, K = self.grammar, len(self.grammar.categories)
-        keys = self.templates.keys(self._coded(y.leaves(), words))
+        keys = self.templates.keys(self._coded(y.leaves(), words)) if self.span_features else None
         arrays = grammar.arrays
         psi = np.zeros(self.n_features)
         spans = psi[len(grammar.features) :].reshape(-1, K)
@@ -233,6 +233,8 @@ class CKYOracle(Oracle):
             if rule >= 0:
                 feature = arrays["lexical_feature" if split < 0 else "rule_feature"][rule]
                 psi[feature] += feature >= 0
+            if keys is None:
+                continue
             categories = [grammar.categories.index(category_of(label)) for label in labels]
             for category in categories:
                 np.add.at(spans[:, category], self.templates.rows(keys, i, j), 1.0)
