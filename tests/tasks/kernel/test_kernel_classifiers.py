@@ -345,7 +345,7 @@ def test_parameters_of_every_kind_come_back(tmp_path):
 
 
 def test_what_no_file_can_hold(tmp_path):
-    model = LaRankClassifier(kernel=lambda A, B: A @ B.T).fit(X, y)
+    model = LaRankClassifier(1.0, kernel=lambda A, B: A @ B.T, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match="Python function"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
