@@ -230,7 +230,7 @@ class LatentRun(DualRun):
         if not is_growing and self.round - self.joined >= self.solver.rounds:
             self.status = "max_iter"
             return
-        w = self.weights
+        w = self.state.weights.copy() if is_online else self.weights
         targets = self.rounds.completions(w)
         others: Any = None if self.is_soft else self.problem.differ(targets)  # from no outputs, then
         if not is_growing and not others.any():
