@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 SLOW = {"cli.md"}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+IN_PROCESS = re.compile(r'(echo "(?P<echoed>[^"]*)" \| )?structsvm (?P<command>[^|<>&;$]*)(< (?P<file>\S+))?')
 
 
 def blocks_of(page):
@@ -56,10 +57,12 @@ def run_blocks(page, blocks, folder, monkeypatch):
 
 
 def run_command(command, page):
-    """The project's own commands in this process, unless they ask the shell for more than to bear a failure."""
+    """The project's own commands in this process, unless they ask the shell for more than their input."""
     command, borne, _ = command.partition(" || true")
-    if command.startswith("structsvm ") and not re.search(r"[|<>&;$]", command):
-        ran = CliRunner().invoke(cli.main, shlex.split(command)[1:])
+    asked = IN_PROCESS.fullmatch(command)
+    if asked:
+        given = asked["echoed"] or (Path(asked["file"]).read_text(encoding="utf-8") if asked["file"] else None)
+        ran = CliRunner().invoke(cli.main, shlex.split(asked["command"]), input=given)
         assert (ran.exit_code == 1) if borne else (ran.exit_code == 0), f"{page.name}: {command}\n{ran.output}"
         return
     done = subprocess.run(command + borne, shell=True, capture_output=True, text=True, check=False)
@@ -85,6 +88,7 @@ def test_a_compiled_oracle(tmp_path, monkeypatch):
     page = ROOT / "docs" / "oracles.md"
     blocks = blocks_of(page)
     monkeypatch.setenv("PYTHONPATH", str(Path(structsvm.__file__).parents[1]))
+    monkeypatch.setenv("CFLAGS", "-O0")
     run_blocks(page, blocks[first_compiled(blocks) :], tmp_path, monkeypatch)
 
 

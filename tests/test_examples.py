@@ -2,13 +2,22 @@
 
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from structsvm import datasets
+from structsvm.datasets import fetch_conll2000, make_sequences
+
 FOLDER = Path(__file__).parents[1] / "examples"
 SLOW = {"chunking_conll2000.py"}
 NEEDS = {"label_sequences.py": "matplotlib"}
+
+
+def few_of(data):
+    """Enough of a real data set to run a script on."""
+    return replace(data, X_train=data.X_train[:500], y_train=data.y_train[:500])
 
 
 @pytest.fixture
@@ -18,6 +27,8 @@ def run(tmp_path, monkeypatch, capsys):
     def run(script, *arguments):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", [script, *arguments])
+        monkeypatch.setattr(datasets, "make_sequences", lambda n, **params: make_sequences(min(n, 100), **params))
+        monkeypatch.setattr(datasets, "fetch_conll2000", lambda: few_of(fetch_conll2000()))
         for proxy in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
             monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # not there: a download fails at once
         runpy.run_path(str(FOLDER / script), run_name="__main__")

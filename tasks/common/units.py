@@ -112,7 +112,11 @@ class Units(NamedTuple):
         own[:n] /= self.scale[:, None]
         if self.centre is not None:
             own[n:] -= self.centre @ own[:n]
-        return own.astype(weights.dtype)
+        try:
+            with np.errstate(over="raise"):
+                return own.astype(weights.dtype)
+        except FloatingPointError as error:
+            raise ValueError("weights for the columns as they came overflow float32") from error
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         return {"units.scale": self.scale} | ({} if self.centre is None else {"units.centre": self.centre})

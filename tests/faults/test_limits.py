@@ -28,7 +28,7 @@ CASES = {
         rng = np.random.default_rng(0)
         X, y = [rng.normal(size=({N_TOKENS}, 3))], [rng.integers(0, 4, {N_TOKENS}).tolist()]
         def work():
-            SequenceLabeler(max_iter=1, random_state=0).fit(X, y).predict(X)
+            SequenceLabeler(C=1.0, max_iter=1, random_state=0).fit(X, y).predict(X)
         """,
     f"{N_LABELS:,} labels": f"""
         from structsvm.tasks import TaxonomyClassifier
@@ -41,8 +41,8 @@ CASES = {
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(2000, 20)), rng.integers(0, 30, 2000)
         def work():
-            LaRankClassifier(kernel="rbf", max_iter=1, random_state=0).fit(X, y).predict(X)
-            CrammerSingerClassifier(kernel="rbf", max_iter=2, tol=0.5, random_state=0).fit(X, y)
+            LaRankClassifier(C=1.0, kernel="rbf", gamma="scale", max_iter=1, random_state=0).fit(X, y).predict(X)
+            CrammerSingerClassifier(C=1.0, kernel="rbf", gamma="scale", max_iter=2, tol=0.5, random_state=0).fit(X, y)
         """,
     "an alignment of 3,000 x 3,000": """
         from structsvm.tasks import SequenceAligner

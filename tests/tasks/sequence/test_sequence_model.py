@@ -199,21 +199,25 @@ def no_fsync(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
+FEW = 12  # sequences: what a file holds is not their number
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """Files of several kinds, and what is in them."""
+    """Files of several kinds, and what is in them; the first has a choice of C and the sum of two losses."""
     folder = tmp_path_factory.mktemp("sound")
     found = {}
+    few = Columns.from_sequences(X[:FEW])
     for name, params, data in [
-        ("columns", {"constraints": "bio", "templates": "U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]\nB\n"}, columns),
-        ("attributes", {"class_weight": {"O": 2.0}, "order": 2, "solver": LaRank(C=0.1, max_iter=2)}, X),
-        ("numeric", {"inference": "greedy", "solver": "perceptron"}, dense),
-        ("hashed", {"hash_bits": 6, "max_iter": 1}, columns),
-        ("bigrams", {"templates": BIGRAM_TEMPLATES, "max_iter": 1}, columns),
-        ("named bigrams", {"bigrams": [X[0][0][1], X[1][0][1]], "inference": "greedy", "max_iter": 1}, X),
+        ("columns", {"constraints": "bio", "templates": "U0:%x[0,0]\nU1:%x[-1,1]/%x[0,1]\nB\n"}, few),
+        ("attributes", {"class_weight": {"O": 2.0}, "order": 2, "solver": LaRank(C=0.1, max_iter=2)}, X[:FEW]),
+        ("numeric", {"inference": "greedy", "solver": "perceptron"}, dense[:FEW]),
+        ("hashed", {"hash_bits": 6, "C": 1.0, "loss": "hamming", "max_iter": 1}, few),
+        ("bigrams", {"templates": BIGRAM_TEMPLATES, "C": 1.0, "loss": "log", "max_iter": 1}, few),
+        ("named bigrams", {"bigrams": [X[0][0][1], X[1][0][1]], "inference": "greedy", "max_iter": 1}, X[:FEW]),
     ]:
         path = folder / name
-        SequenceLabeler(**params).fit(data, y).save(path)
+        SequenceLabeler(**params).fit(data, y[:FEW]).save(path)
         file = read_model(path)
         found[name] = path, file.meta, file.arrays, data
     return found
@@ -228,7 +232,7 @@ def load_and_use(path, data, *, train=True):
     try:
         model.predict(data)
     except ValueError as error:  # forged masks and weights; a model of three columns
-        known = ("the masks leave no labelling", "no label is left", "columns without the label")
+        known = ("the masks leave no labelling", "no label is left", "columns without the label", "overflow float32")
         assert any(part in str(error) for part in known), error  # noqa: PT017
     repr(model)
     assert model.result_ is None or model.result_.certificate()
@@ -240,7 +244,7 @@ def load_and_use(path, data, *, train=True):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(data, y)
+            model.fit(data, y[:FEW])
     except ValueError as error:
         assert not isinstance(error, UnicodeError), error  # noqa: PT017
 
@@ -404,7 +408,7 @@ def test_huge_claims_allocate_nothing(sound, tmp_path):
         (("oracle", "order"), 10**12),
         (("oracle", "n_token_features"), 10**9),
         (("encoder", "n_features"), 2**31 - 1),
-        (("labels",), list(range(200_000))),
+        (("labels",), list(range(50_000))),
     ]:
         write_model(tmp_path / "bad", "sequence", replaced(meta, place, value), arrays)
         tracemalloc.start()

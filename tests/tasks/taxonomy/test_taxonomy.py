@@ -71,7 +71,7 @@ CHECKS = parametrize_with_checks(
         TaxonomyClassifier(random_state=0, C=0.5, loss="path"),
         TaxonomyClassifier(random_state=0, C=1.0, max_weights=30),
         TaxonomyClassifier(random_state=0, C=1.0, loss="log"),
-        TaxonomyClassifier(random_state=0, kernel="rbf"),
+        TaxonomyClassifier(random_state=0, C=1.0, kernel="rbf", gamma="scale"),
     ],
     expected_failed_checks=lambda estimator: {} if estimator.kernel is None else COPIES,
 )
