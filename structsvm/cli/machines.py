@@ -68,16 +68,8 @@ def train_machine(
     `option` is the one that names one of the machines, by default the first. ``about_labels(path, labels)`` returns a
     text about labels, or raises ValueError for those that the machines cannot be trained on.
     """
-    name = params.pop(option, None)
-    before = None
-    if job.warm_start is not None:
-        before = load(job.warm_start)
-        trained = next((key for key, machine in machines.items() if machine.estimator == before.estimator), None)
-        if trained is None or name not in (trained, None):
-            what = f"--{option} {name}" if name else "this command"
-            raise ValueError(f"{job.warm_start}: a model of {before.estimator}, which {what} cannot continue")
-        name = trained
-    name = name or next(iter(machines))
+    before = None if job.warm_start is None else load(job.warm_start)
+    name = machine_name(job, params.pop(option, None), option, machines, before)
     machine = machines[name]
     probability = params.pop("probability", False)
     names = machine.solver().get_params().keys() | (KERNEL.keys() if machine.has_kernel else set())
@@ -113,6 +105,17 @@ def train_machine(
     costs = label_costs(params.get("class_weight"), labels.tolist(), label_ids)
     weight = None if costs is None else costs[label_ids]
     return job.run(model, (X, label_ids), solver, params, sample_weight=weight, describe=describe)
+
+
+def machine_name(job: Training, name: str | None, option: str, machines: Any, before: Any) -> str:
+    """The name that is given, that of the model to continue, or the first; ValueError where the first two differ."""
+    if before is None:
+        return name or next(iter(machines))
+    trained = next((key for key, machine in machines.items() if machine.estimator == before.estimator), None)
+    if trained is None or name not in (trained, None):
+        what = f"--{option} {name}" if name else "this command"
+        raise ValueError(f"{job.warm_start}: a model of {before.estimator}, which {what} cannot continue")
+    return trained
 
 
 def describe(model: Any) -> str:

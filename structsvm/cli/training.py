@@ -106,13 +106,7 @@ def training(
     options = [
         click.argument("train_file", metavar=metavar, type=out.FILE),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
-        click.option(
-            "-C",
-            "C",
-            type=type_of_C,
-            default=of_C,
-            help=f"{role_of_C}  [default: {shown}]",
-        ),
+        click.option("-C", "C", type=type_of_C, default=of_C, help=f"{role_of_C}  [default: {shown}]"),
         optional("--max-iter", click.IntRange(1), "Passes over the data."),
         count("--seed", 0, "Seed of the order of examples.", "random_state", least=0),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
@@ -127,9 +121,9 @@ def training(
     options += [
         optional("--checkpoint", out.NEW, "Store the state of training here; resume from it."),
         count("--checkpoint-every", 1, "Passes between two."),
-        click.option("--warm-start", type=out.FILE, help=WARM_START),
+        optional("--warm-start", out.FILE, WARM_START),
     ]
-    options += [click.option("--plot", type=out.NEW, help=plot)] * (plot is not None)
+    options += [] if plot is None else [optional("--plot", out.NEW, plot)]
 
     def decorate(function: Any) -> Any:
         @wraps(function)
