@@ -55,6 +55,7 @@ class ReferenceProblem(Problem):
         rescaling: str | None,
         penalty: str | None,
     ) -> None: ...
+    def places(self) -> NDArray[np.int64]: ...
 
 class AlignmentProblem(ReferenceProblem):
     def __init__(
