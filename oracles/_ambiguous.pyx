@@ -30,7 +30,7 @@ from structsvm.execution._processor cimport kernel_set
 from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
-from structsvm.features.dense import DenseRows, by_attributes, by_features, padded
+from structsvm.features.dense import DenseRows, by_attributes, by_features, padded, sum_of_products
 
 cdef extern from "bags.h" nogil:
     ctypedef struct bags_item:
@@ -430,6 +430,13 @@ cdef class AmbiguousProblem(Problem):
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
         return <double>(self.entries(i) * self.K)
+
+    def sum_of_moments(self, coefs, offsets, moments):
+        if self.indptr != NULL:
+            return super().sum_of_moments(coefs, offsets, moments)
+        total = np.zeros((padded(self.K), self.width))
+        total[:self.K] = sum_of_products(coefs, np.reshape(moments, (self.n_samples, self.K)), self.table)
+        return total.ravel()
 
     # ---- completions ------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._lattice cimport LOSS_ZERO_ONE, Lattice, NodeLoss
 
 from structsvm.checksum import checksum
-from structsvm.features.dense import DenseRows, by_attributes, by_features, padded
+from structsvm.features.dense import DenseRows, by_attributes, by_features, padded, sum_of_products
 from structsvm.structures._lattice import NODE_LOSSES
 
 cdef extern from "kernels.h" nogil:
@@ -148,6 +148,11 @@ cdef class OutputAttributes:
         cdef double amount
         for k in range(self.n_outputs):
             of_positions[self.position[k] + 1] += scale * p[k] * self.scale[self.position[k]]
+        if self.bare >= 0:
+            for z in range(self.bare, self.n_positions):
+                v[z - self.bare] += <float>of_positions[z + 1]
+            memset(of_positions, 0, (self.n_positions + 1) * sizeof(double))
+            return
         for z in range(self.n_positions, 0, -1):
             amount = of_positions[z]
             of_positions[z] = 0.0
@@ -798,6 +803,12 @@ cdef class TaxonomyProblem(Problem):
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float* m, double coef, double* w) except -1 nogil:
         self.decoder.accumulate_all(i, m, coef, w)
         return 0
+
+    def sum_of_moments(self, coefs, offsets, moments):
+        if not isinstance(self.decoder, DenseScorer):
+            return super().sum_of_moments(coefs, offsets, moments)
+        cdef DenseScorer decoder = self.decoder
+        return sum_of_products(coefs, np.reshape(moments, (self.n_samples, -1)), np.asarray(decoder.rows)).ravel()
 
     # ---- arithmetic on cuts ----------------------------------------------------------------------
 

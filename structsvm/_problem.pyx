@@ -11,7 +11,8 @@ from libc.string cimport memcmp, memcpy
 import numpy as np
 
 from structsvm._arrays cimport array_data, ndarray
-from structsvm._typedefs cimport float32_t, float64_t, int32_t
+from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
+from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
 
@@ -270,6 +271,26 @@ cdef class Problem(BoundProblem):
     cdef int c_moments_accumulate(self, Py_ssize_t i, const float32_t* m, double coef, float64_t* w) except -1 nogil:
         add_moments(m, coef, w, self.n_features)
         return 0
+
+    def sum_of_moments(self, const double[::1] coefs, const int64_t[::1] offsets, const float32_t[::1] moments):
+        """sum_i coefs[i] F_i(m_i), in float64: array (n_features,).
+
+        Parameters
+        ----------
+        coefs : float64 array of shape (n_samples,)
+        offsets : int64 array of shape (n_samples + 1,)
+            Where the moments of each example begin.
+        moments : float32 array
+        """
+        cdef ndarray total = np.zeros(self.n_features)
+        cdef float64_t* w = <float64_t*>array_data(total)
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(self.n_samples):
+                if coefs[i] != 0.0:
+                    self.c_moments_accumulate(i, &moments[offsets[i]], coefs[i], w)
+                    poll(4 * (offsets[i + 1] - offsets[i]))
+        return total
 
     cdef int c_complete(self, Py_ssize_t i, const void* w, Target* target) except -1 nogil:
         with gil:

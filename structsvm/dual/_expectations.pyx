@@ -136,17 +136,8 @@ cdef class ExpectationState(WeightState):
 
     def settle(self):
         """Recompute w and the dual objective from the moments in float64; returns the dual (a lower bound on it)."""
-        cdef Py_ssize_t i
-        cdef double linear = 0.0
-        cdef ndarray exact = np.zeros(self.problem.n_features)
-        cdef float64_t* u = <float64_t*>array_data(exact)
-        with nogil:
-            for i in range(self.problem.n_samples):
-                linear += self.C[i] * self.entropy[i]
-                if self.C[i] > 0.0:
-                    self.problem.c_moments_accumulate(i, &self.moments[self.offsets[i]], -self.C[i], u)
-                    poll(4 * (self.offsets[i + 1] - self.offsets[i]))
-        dual = linear - 0.5 * sum_of_products(exact, exact) + self.constant
+        exact = self.problem.sum_of_moments(-np.asarray(self.C), self.offsets, self.moments)
+        dual = sum_of_products(self.C, self.entropy) - 0.5 * sum_of_products(exact, exact) + self.constant
         if self.base is not None:
             dual -= sum_of_products(self.base, exact)
             put(exact, exact, self.base)

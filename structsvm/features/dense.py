@@ -96,6 +96,14 @@ def column_moments(values: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[n
     return mean, variance / n
 
 
+def sum_of_products(coefs: Any, left: Any, right: Any) -> NDArray[np.float64]:
+    """``sum_i coefs[i] left[i] (x) right[i]`` over rows of two matrices."""
+    total = np.zeros((left.shape[1], right.shape[1]))
+    for piece in pieces(len(coefs), total.size // 8):
+        total += (coefs[piece, None] * left[piece]).T @ right[piece].astype(np.float64, copy=False)
+    return total
+
+
 def by_attributes(w: Any, n_features: int, n_outputs: int) -> Any:
     """Weights that lie feature by feature, rows of `n_outputs` or more, as the problems of `DenseRows` have them.
 
