@@ -3,17 +3,20 @@
 Training on a part of the examples costs the square of its share. So gamma is looked for on a sample, by factors of 4
 from "scale" while that helps, with a short path of C each; then, around the best and on a larger sample, gamma by
 factors of 2 and C by factors of 3. The examples outside of a sample judge. Where there are few examples, each third is
-held out in turn. The kernel values of a sample are computed once for each gamma, whatever C.
+held out in turn. The kernel values of a sample are computed once, whatever C; those of the RBF kernel at gammas
+beside it are their powers: k at 2 gamma is k squared.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from structsvm.features.ranges import pieces
 from structsvm.kernel._kernels import Kernel, Rows
 from structsvm.solvers import CrammerSinger, KernelLaRank
 from structsvm.tasks.common.calibration import Calibrated, one_hot
@@ -28,19 +31,28 @@ SHARES, MOST, JUDGES = (0.25, 0.5), (1500, 4000), 3
 SCHEDULE, PASSES = (1, 10), 3
 # Powers of 2 on gamma="scale": the step of the first search, and the farthest.
 STEP, FARTHEST = 2, 8
+# Mean kernel values from which on others are not made from them.
+NEAR_1 = 0.9
 # The first values of C, in half decades above 2 / scale, at which about half of the margins fit into their boxes; and
 # how often the search goes on beyond its ends.
 FIRST, BEYOND = (0, 2), 3
 
 
 class KernelPart(Part):
-    """A training on a sample, with all of its kernel values at hand."""
+    """A training on a sample, with all of its kernel values at hand.
 
-    def __init__(self, search: Any, kernel: Any, train: Any, test: Any) -> None:
-        self.kernel, self.X, self.rows, self.run, self.base = kernel, search.data[0], train, None, None
+    They are powers of those of `near`, a part on the same sample at another gamma, unless these are powers themselves
+    or most are near 1: rounding there, and numbers too small for a float, would grow from step to step.
+    """
+
+    def __init__(self, search: Any, kernel: Any, train: Any, test: Any, near: Any = None) -> None:
+        self.kernel, self.X, self.rows, self.run, self.base = kernel, precise(kernel, search.data[0]), train, None, None
         self.model, weight = search.model.again(), search.weight
         self.model.machine.kernel = kernel
-        data, self.others = self.model.divide(search.data, train, test)
+        can = near is not None and kernel.name == "rbf" and near.X.dtype == self.X.dtype
+        self.are_powers = can and not near.are_powers and near.values[0].mean() < NEAR_1
+        data, self.others = self.model.divide(search.data, train, test, near if self.are_powers else None)
+        self.values = data[0], self.others[0]
         self.model.machine.kernel = Kernel("precomputed")
         self.problem, self.weight = self.model.bind(data, search.solver, None if weight is None else weight[train])
         self.weight_of_others = 1.0 if weight is None else weight[test]
@@ -82,10 +94,13 @@ class MachineModel(Calibrated, ChoosingModel):
     def distinct(self, data: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any]:
         return self.machine.merged(data, sample_weight)
 
-    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+    def divide(self, data: Any, train: Any, test: Any, near: Any = None) -> tuple[Any, Any]:
         """For the kernel "precomputed"."""
-        X, label_ids = data
-        of_train, of_test = values_of(self.machine.kernel, X, train, test)
+        (X, label_ids), kernel = data, self.machine.kernel
+        if near is None:
+            of_train, of_test = values_of(kernel, X, train, test)
+        else:
+            of_train, of_test = (power(values, kernel.gamma / near.kernel.gamma) for values in near.values)
         return (of_train, label_ids[train]), (of_test, label_ids[test])
 
     def adopt(self, part: Any) -> None:
@@ -104,6 +119,15 @@ def values_of(kernel: Any, X: Any, train: Any, test: Any) -> tuple[Any, Any]:
         return X[np.ix_(train, train)], X[np.ix_(test, train)]
     rows = Rows(precise(kernel, X))
     return kernel.block(rows, train, rows, train), kernel.block(rows, test, rows, train)
+
+
+def power(values: Any, exponent: float) -> Any:
+    """Values to an exponent that is a power of 2."""
+    out, turns = values.copy(), round(math.log2(exponent))
+    for piece in pieces(*values.shape):
+        for _ in range(abs(turns)):
+            (np.square if turns > 0 else np.sqrt)(out[piece], out=out[piece])
+    return out
 
 
 class KernelSearch(Search):
@@ -180,9 +204,10 @@ class KernelSearch(Search):
         if j in self.table.setdefault(k, {}):
             return
         if k not in self.machines:
-            best = {self.best[0]} if len(self.table) > 1 else set()
-            kept = {key: parts for key, parts in self.machines.items() if key in best}
-            self.machines = kept | {k: [KernelPart(self, self._kernel(k), *sample) for sample in self.samples]}
+            kept = {} if len(self.table) == 1 else {self.best[0]: self.machines[self.best[0]]}
+            near = [part for parts in kept.values() for part in parts] or [None] * len(self.samples)
+            parts = [KernelPart(self, self._kernel(k), *at, by) for at, by in zip(self.samples, near, strict=True)]
+            self.machines = kept | {k: parts}
         C = round_value(j) if self.values is None else self.values[0]
         self.table[k][j] = self.tried(self.machines[k], C, self.monitor)
         if any(part.is_bound for part in self.machines[k]):

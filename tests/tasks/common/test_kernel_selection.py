@@ -19,7 +19,7 @@ from structsvm.tasks import (
     WestonWatkinsClassifier,
 )
 from structsvm.tasks.common import kernel_selection, selection
-from structsvm.tasks.common.kernel_selection import KernelSearch, evenly, values_of
+from structsvm.tasks.common.kernel_selection import KernelPart, KernelSearch, evenly, power, values_of
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:500], X[500:900], y[:500], y[500:900]
@@ -182,6 +182,34 @@ def test_values_of_a_sample():
     of_train, of_test = values_of(kernel, X, train, test)
     np.testing.assert_allclose(of_train, rbf_kernel(X[train], gamma=1e-3), rtol=1e-5)
     np.testing.assert_allclose(of_test, rbf_kernel(X[test], X[train], gamma=1e-3), rtol=1e-5)
+
+
+@pytest.mark.parametrize("exponent", [0.25, 0.5, 2.0, 4.0])
+def test_powers_of_values(exponent):
+    values = rbf_kernel(X[:60], X[:90], gamma=1e-3).astype(np.float32)
+    before = values.copy()
+    expected = rbf_kernel(X[:60], X[:90], gamma=1e-3 * exponent)
+    np.testing.assert_allclose(power(values, exponent), expected, rtol=1e-5)
+    np.testing.assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gamma", "powers"), [("rbf", 1e-3, True), ("rbf", 1e-6, False), ("poly", 1e-3, False)]
+)
+def test_which_values_are_powers(kernel, gamma, powers):
+    """Those beside values that were computed, and are not all near 1; whichever they are, they are the kernel's."""
+    model = LaRankClassifier(kernel=kernel, random_state=0)
+    model.model_, data, *_ = model._prepare(X, y, None, None)
+    model.model_.params = model.get_params()
+    model.model_.machine.kernel = Kernel(kernel, gamma=gamma)
+    search = KernelSearch(model.model_, data, None, model._make_solver())
+    parts = [KernelPart(search, Kernel(kernel, gamma=gamma), np.arange(100), np.arange(100, 300))]
+    for factor in (4.0, 16.0, 32.0):
+        near = Kernel(kernel, gamma=gamma * factor)
+        parts.append(KernelPart(search, near, np.arange(100), np.arange(100, 300), parts[-1]))
+        for found, exact in zip(parts[-1].values, values_of(near, X, np.arange(100), np.arange(100, 300)), strict=True):
+            np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-30)
+    assert [part.are_powers for part in parts] == [False, powers, False, powers]
 
 
 def test_files_of_old_versions(tmp_path):
