@@ -5,7 +5,8 @@ import pytest
 from structures_table import Taxonomies, single
 
 from structsvm import CuttingPlane, LaRank, Perceptron
-from structsvm.features.dense import DenseRows, by_attributes, by_features, is_filled
+from structsvm._problem import Problem
+from structsvm.features.dense import DenseRows, by_attributes, by_features, is_filled, padded
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.structures.taxonomy import Taxonomy
@@ -91,6 +92,31 @@ def test_rounds_do_not_depend_on_jobs():
     options = {"C": 1.0, "max_iter": 5, "tol": 0.9, "random_state": 0}
     one, two = (CuttingPlane(**options, n_jobs=n).solve(oracle.bind(rows(X), y)).weights for n in (1, 2))
     np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("structure", ["classes", "tree", "bags"])
+def test_sums_of_moments(structure):
+    """One product of matrices, and the sum over examples that it stands for; a coefficient may be 0."""
+    rng = np.random.default_rng(0)
+    if structure == "bags":
+        problem = AmbiguousOracle(5, 6).bind(
+            rows(rng.normal(size=(12, 6)), np.float64), [{0, 1 + i % 4} for i in range(12)]
+        )
+        n, size = 5, 5
+    elif structure == "tree":
+        case = Taxonomies(3, n_nodes=8, n_samples=12, tree=True)
+        problem, n = case.oracle.bind(rows(case.X), case.Y), case.oracle.attributes.n_attributes
+        size = padded(n)
+    else:
+        oracle, X, y, _ = flat(11, 9, n=12)
+        problem, n, size = oracle.bind(rows(X), y), 11, 16
+    moments, coefs = np.zeros((12, size), dtype=np.float32), rng.normal(size=12)
+    moments[:, :n] = rng.normal(size=(12, n))
+    coefs[3] = 0.0
+    offsets, moments = size * np.arange(13), moments.ravel()
+    found = problem.sum_of_moments(coefs, offsets, moments)
+    assert found.shape == (problem.n_features,) and found.dtype == np.float64
+    np.testing.assert_allclose(found, Problem.sum_of_moments(problem, coefs, offsets, moments), rtol=1e-12, atol=1e-12)
 
 
 def test_the_perceptron_learns_the_same():
