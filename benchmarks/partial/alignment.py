@@ -11,7 +11,7 @@ from alignment.proteins import GIVEN, GRID, NEAR, NEAR_GRID, choose, measure, st
 from common.report import Table, notes
 from structsvm import LaRank, LatentSVM
 from structsvm.datasets import fetch_oxbench, fetch_prefab
-from structsvm.structures.gapped import split_rows, strip_gaps
+from structsvm.structures.gapped import split_rows
 from structsvm.tasks import SequenceAligner
 
 PASSES, SEED, QUICK, N_NARROW = 6, 0, 80, 400
@@ -143,7 +143,7 @@ def side_by_side(row_x, row_z):
     rows, at = ["", ""], 0
     for core, run_of in groupby(a.isupper() and b.isupper() for a, b in zip(row_x, row_z, strict=True)):
         stop = at + len(list(run_of))
-        parts = [row[at:stop] if core else strip_gaps(row[at:stop]) for row in (row_x, row_z)]
+        parts = [row[at:stop] if core else row[at:stop].replace("-", "") for row in (row_x, row_z)]
         width = max(map(len, parts))
         rows = [row + (part.rjust(width, "-") if at == 0 else part.ljust(width, "-")) for row, part in zip(rows, parts)]
         at = stop

@@ -52,6 +52,17 @@ def test_what_is_known_in_part_teaches(known, loss):
     assert again.predict(sentences) == parser.predict(sentences)
 
 
+@pytest.mark.filterwarnings("ignore:.*are left out:structsvm.AdviceWarning")
+def test_trees_of_which_nothing_is_known():
+    """They teach the log loss nothing, and are no hindrance."""
+    nothing = [tree.map(lambda node, inside: node if node.is_preterminal else Tree(STRETCH, inside)) for tree in TRAIN]
+    params = SETTINGS | {"loss": "log", "max_iter": 30}
+    alone, among = (GrammarParser(**params).fit(trees) for trees in (TRAIN[:12], [*TRAIN[:12], *nothing[12:40]]))
+    assert among.result_.primal == pytest.approx(alone.result_.primal, rel=1e-2)
+    with pytest.raises(ValueError, match="no tree is known with its root"):
+        GrammarParser(**params).fit(nothing[:12])
+
+
 def test_what_is_known_whole_is_trained_on_as_ever():
     ordinary = GrammarParser(**SETTINGS).fit(TRAIN[:20])
     latent = GrammarParser(
