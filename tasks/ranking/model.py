@@ -21,15 +21,15 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
-from structsvm.tasks.common.selection import Held, Search, total_variance
+from structsvm.tasks.common.selection import Held, total_variance
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
 SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
 # Those in which rows are found where their scores are positive, and not by their order.
 WITH_INTERCEPT = ("f1", "error")
 
-# Where the path of C begins, in units of 1 / scale, its values at most, and those that may be worse than the best: the
-# losses of a few held-out rows jump.
+# Where the path of C begins, in units of 1 / scale. Of a sample: its values at most, and those that may be worse than
+# the best, as the losses of a few held-out rows jump.
 LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
 # Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
 LEAST_ROUNDS, SOLVED = 200, 5e-3
@@ -73,6 +73,11 @@ class GroupModel(ChoosingModel):
     @property
     def intercept(self) -> float:
         return float(self.weights[-1]) if self.has_intercept else 0.0
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        search = super().search(data, sample_weight, solver)
+        search.lowest = LOWEST
+        return search
 
     def oracle(self, k: Any) -> RankingOracle:
         return RankingOracle(len(self.weights), self.loss, k)
@@ -197,10 +202,10 @@ class SampleModel(GroupModel):
             first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
             self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Search:
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
         """C by cutting planes: passes over one example know nothing of its next ones."""
-        search = Search(self, data, sample_weight, solver)
-        search.lowest, search.longest, search.patience = LOWEST, LONGEST, PATIENCE
+        search = super().search(data, sample_weight, solver)
+        search.longest, search.patience = LONGEST, PATIENCE
         if isinstance(solver, DualSolver):
             search.solver = CuttingPlane(rescaling=solver.rescaling or "margin", random_state=search.seed)
             search.solver.run_type = PatientRun

@@ -146,7 +146,9 @@ class MultivariateClassifier(Classifier):
         weight = checked_copies(sample_weight, len(label_ids))
         counts = np.bincount(label_ids, weights=weight, minlength=2)
         if not counts.all():
-            raise ValueError(f"y has only one class, {labels.tolist()[counts.argmax()]!r}: a loss of the sample needs two")
+            raise ValueError(
+                f"y has only one class, {labels.tolist()[counts.argmax()]!r}: a loss of the sample needs two"
+            )
         if self.k is not None and self.k > counts.sum():
             raise ValueError(f"k = {self.k} rows are to be found of {counts.sum():g}")
         model, rows = self._start(X, labels, before)

@@ -29,7 +29,7 @@ class Ranker(TaskEstimator):
 
     Parameters
     ----------
-    loss : {"pairs", "map", "ndcg"}, default="pairs"
+    loss : {"pairs", "map", "ndcg"}, default="ndcg"
         "pairs": the share of pairs of different grades in the wrong order, and Psi the mean of the pairs' differences,
         so that xi is the mean of ``max(0, 1 - (s_better - s_worse))`` (SVMrank: Joachims 2006). "map": 1 - average
         precision, with the same Psi, grades > 0 are relevant (Yue and others 2007). "ndcg": 1 - normalised discounted
@@ -76,7 +76,7 @@ class Ranker(TaskEstimator):
 
     def __init__(
         self,
-        loss: Literal["pairs", "map", "ndcg"] = "pairs",
+        loss: Literal["pairs", "map", "ndcg"] = "ndcg",
         *,
         k: int | None = None,
         C: float | Literal["auto"] | None = "auto",

@@ -60,7 +60,7 @@ def test_rankings_are_learnt(loss):
 
 def test_pairs_of_ranks_are_those_of_a_machine_of_differences():
     """By hand: the mean hinge of pairs of each query."""
-    model = Ranker(C=0.5, tol=1e-4, max_iter=1000, random_state=0).fit(X, y, group=SIZES)
+    model = Ranker("pairs", C=0.5, tol=1e-4, max_iter=1000, random_state=0).fit(X, y, group=SIZES)
     w, ends, total = model.coef_, np.cumsum(SIZES), 0.0
     for a, b in zip(ends - SIZES, ends, strict=True):
         s, grade = X[a:b] @ w, y[a:b]
@@ -72,7 +72,7 @@ def test_pairs_of_ranks_are_those_of_a_machine_of_differences():
 
 def test_streams_and_weights():
     ends, rows = np.cumsum(SIZES), np.repeat(np.arange(len(SIZES)), SIZES)
-    stream = Ranker(C=0.3, random_state=0)
+    stream = Ranker("pairs", C=0.3, random_state=0)
     for a in range(0, 60, 20):
         part = slice(ends[a] - SIZES[a], ends[a + 19])
         stream.partial_fit(X[part], y[part], group=SIZES[a : a + 20])
@@ -82,8 +82,8 @@ def test_streams_and_weights():
     settings = {"C": 0.3, "tol": 1e-6, "max_iter": 3000, "random_state": 0}
     weight = np.arange(60) % 3
     copies = np.concatenate([np.flatnonzero(rows == q) for q in range(60) for _ in range(weight[q])])
-    one = Ranker(**settings).fit(X, y, weight[rows], group=SIZES)
-    two = Ranker(**settings).fit(X[copies], y[copies], group=np.repeat(SIZES, weight))
+    one = Ranker("pairs", **settings).fit(X, y, weight[rows], group=SIZES)
+    two = Ranker("pairs", **settings).fit(X[copies], y[copies], group=np.repeat(SIZES, weight))
     np.testing.assert_allclose(one.coef_, two.coef_, atol=0.01)
     assert one.result_.primal == pytest.approx(two.result_.primal, rel=1e-5)
     assert one.score(X, y, weight[rows], group=SIZES) == pytest.approx(
@@ -123,7 +123,7 @@ def test_files(tmp_path):
 
 def test_bad_input():
     for params, grades, given, words in (
-        ({"k": 3}, y, {}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
+        ({"k": 3, "loss": "pairs"}, y, {}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
         ({"loss": "auc"}, y, {}, "'loss' parameter of Ranker"),
         ({}, y, {"group": [3, 4]}, "group adds up to 7 rows, X has"),
         ({}, y, {"qid": np.arange(len(y)) % 2}, "query 0 begins in row 0 and again in row 2"),
