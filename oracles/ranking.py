@@ -190,7 +190,7 @@ class RankingOracle(Oracle):
         n_found = n_positive if loss != "prec_at_k" else np.full(n_groups, self.k)
         gain: Any = grades
         truth: Any = np.zeros(1)
-        table = np.zeros(1)
+        table: Any = np.zeros(1)
         if loss == "error":
             norm = 1.0 / sizes
         elif loss == "ndcg":
