@@ -32,9 +32,11 @@ class MultivariateClassifier(Classifier):
 
     Parameters
     ----------
-    loss : {"f1", "error", "prec_at_k", "prbep", "roc_area"}, default="f1"
-        1 - F1; the share of wrong rows (the linear SVM, with the same C); 1 - precision among the k best; the same with
-        k = the number of rows of the class, where precision equals recall; 1 - area under the ROC curve.
+    loss : {"roc_area", "f1", "error", "prec_at_k", "prbep"}, default="roc_area"
+        1 - area under the ROC curve; 1 - F1; the share of wrong rows (the linear SVM, with the same C); 1 - precision
+        among the k best; the same with k = the number of rows of the class, where precision equals recall. Where
+        classes overlap so much that a good F1 is below one half, "f1" and "prbep" learn little: hardly any w has a
+        bound below 1.
     k : int, optional
         For "prec_at_k", of the training rows.
     C : float, "auto" or None, default="auto"
@@ -91,7 +93,7 @@ class MultivariateClassifier(Classifier):
 
     def __init__(
         self,
-        loss: Literal["f1", "error", "prec_at_k", "prbep", "roc_area"] = "f1",
+        loss: Literal["roc_area", "f1", "error", "prec_at_k", "prbep"] = "roc_area",
         *,
         k: int | None = None,
         C: float | Literal["auto"] | None = "auto",

@@ -81,7 +81,7 @@ def test_scores_are_what_the_loss_is_of(loss):
 def test_f1_finds_what_is_rare():
     """Chosen C and all: the machine of rows says "no", the one of F1 does not."""
     train, test = few_positives(1, 1500, 0.04, 2.0), few_positives(2, 3000, 0.04, 2.0)
-    model = MultivariateClassifier(random_state=0).fit(*train)
+    model = made("f1").fit(*train)
     assert model.validation_["metric"] == "F1"
     assert model.validation_["n_held_out"] == 300
     error = made("error").fit(*train)
@@ -160,7 +160,7 @@ ORDER = "sums of rows in another order differ in the last digit, and training st
 
 
 @parametrize_with_checks(
-    [MultivariateClassifier(C=1.0, max_iter=50, random_state=0), MultivariateClassifier("roc_area", C=1.0, tol=0.01)],
+    [MultivariateClassifier("f1", C=1.0, max_iter=50, random_state=0), MultivariateClassifier(C=1.0, tol=0.01)],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": ORDER,
         "check_sample_weight_equivalence_on_sparse_data": ORDER,
