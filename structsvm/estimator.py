@@ -231,6 +231,8 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "dependency": "DependencyParser",
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),
+        "multivariate": "MultivariateClassifier",
+        "ranking": "Ranker",
         "semantics": "SemanticParser",
         "sequence": "SequenceLabeler",
         "taxonomy": "TaxonomyClassifier",

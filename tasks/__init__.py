@@ -16,7 +16,9 @@ _HOMES = {
     "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
     "LaRankClassifier": "structsvm.tasks.kernel.larank",
     "LaSVMClassifier": "structsvm.tasks.kernel.lasvm",
+    "MultivariateClassifier": "structsvm.tasks.ranking.multivariate",
     "PairwiseClassifier": "structsvm.tasks.kernel.pairwise",
+    "Ranker": "structsvm.tasks.ranking.ranker",
     "SequenceAligner": "structsvm.tasks.alignment.estimator",
     "AmbiguousClassifier": "structsvm.tasks.ambiguous.estimator",
     "SGDQNClassifier": "structsvm.tasks.linear.sgdqn",
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from structsvm.tasks.kernel.weston_watkins import WestonWatkinsClassifier as WestonWatkinsClassifier
     from structsvm.tasks.linear.sgdqn import SGDQNClassifier as SGDQNClassifier
     from structsvm.tasks.linear.tracking import TrackingClassifier as TrackingClassifier
+    from structsvm.tasks.ranking.multivariate import MultivariateClassifier as MultivariateClassifier
+    from structsvm.tasks.ranking.ranker import Ranker as Ranker
     from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser
     from structsvm.tasks.sequence.estimator import SequenceLabeler as SequenceLabeler
     from structsvm.tasks.taxonomy.estimator import TaxonomyClassifier as TaxonomyClassifier

@@ -22,6 +22,15 @@ from structsvm.metrics._chunks import (
 from structsvm.metrics._dependencies import CONTENT_RELATIONS, DependencyScores, dependency_scores
 from structsvm.metrics._labels import LabelScore, label_report, token_accuracy, token_accuracy_scorer
 from structsvm.metrics._meanings import MeaningScores, alignment_error, meaning_scores
+from structsvm.metrics._rankings import (
+    RankingScores,
+    average_precision,
+    break_even_point,
+    ndcg,
+    ordered_pairs,
+    precision_at_k,
+    ranking_scores,
+)
 from structsvm.metrics._taxonomies import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
 from structsvm.metrics._trees import EVALB_DELETED, EVALB_EQUAL, BracketScores, bracket_scores
 
@@ -37,9 +46,12 @@ __all__ = [
     "HierarchicalScores",
     "LabelScore",
     "MeaningScores",
+    "RankingScores",
     "alignment_error",
     "alignment_scores",
+    "average_precision",
     "bracket_scores",
+    "break_even_point",
     "calibration_scores",
     "chunk_f1",
     "chunk_f1_scorer",
@@ -53,9 +65,13 @@ __all__ = [
     "homologue_error",
     "label_report",
     "meaning_scores",
+    "ndcg",
+    "ordered_pairs",
     "pair_f1",
     "path_loss",
+    "precision_at_k",
     "q_score",
+    "ranking_scores",
     "token_accuracy",
     "token_accuracy_scorer",
     "total_column",

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,15 +13,18 @@ from structsvm.dual._weights import copied
 from structsvm.dual.parallel import parallel_map
 from structsvm.execution._stop import Job, look_every, looks
 from structsvm.features.arc_templates import ArcTemplates
+from structsvm.features.dense import DenseRows
 from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
 from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.alignment import Alignment, Strings
+from structsvm.oracles.ambiguous import as_rows
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.hybrid import HybridTrees, Lexicon
+from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.solvers import ConditionalLikelihood
@@ -253,6 +257,14 @@ def a_hybrid_tree():
     return lambda: hybrid.expect(["p"] * 20, w)[1]
 
 
+def a_group(loss, sparse=False):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30_000, 20)), rng.integers(0, 2, 30_000)
+    rows = as_rows(X, 20) if sparse else DenseRows(X)
+    problem = RankingOracle(20, loss).bind(Groups(rows, np.array([0, 30_000])), y)
+    return lambda: problem.separate(0, np.ones(20))[1]
+
+
 KERNELS = {
     "order 1": (lambda: a_chain(1, T=60_000, K=30), 20),
     "order 2": (lambda: a_chain(2), 4),
@@ -276,6 +288,8 @@ KERNELS = {
     "sums of projective trees": (lambda: sums_of_trees(True, 50), 30),
     "sums of crossing trees": (lambda: sums_of_trees(False, 100), 34),
     "hybrid trees": (a_hybrid_tree, 40),
+    **{f"group, {loss}": (partial(a_group, loss), 30) for loss in ("error", "f1", "pairs", "map", "ndcg")},
+    "group of sparse rows": (lambda: a_group("prbep", sparse=True), 100),
     "long vectors": (lambda: lambda: copied(np.ones(1 << 20)), 16),
 }
 

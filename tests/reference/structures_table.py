@@ -15,6 +15,7 @@ from pathlib import Path
 import bag_reference
 import numpy as np
 import pytest
+import ranking_reference
 import scipy.sparse as sp
 from alignment_reference import ReferenceAligner
 from chain_reference import ReferenceChain, ReferenceGreedy
@@ -33,6 +34,7 @@ from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle
+from structsvm.oracles.ranking import RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.oracles.taxonomy import TaxonomyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -100,6 +102,8 @@ class Case:
         Whether examples of the bound problem are those of `X`, and `argmax` offers loss-augmented inference.
     keeps_protocol : bool
         Whether, moreover, losses are 0 for the true output alone, and all that the oracle declares can be bound.
+    enumerates : bool
+        Whether `spaces` hold the outputs that `argmax` chooses from.
     returns_satisfied : bool
         Whether with a hard margin the tightest constraint is returned though it holds.
     """
@@ -107,6 +111,7 @@ class Case:
     is_single = False
     prefers_others = True
     augments = True
+    enumerates = True
     returns_satisfied = True
 
     @property
@@ -752,6 +757,37 @@ class Bags(Case):
         ]
 
 
+class Groups(Case):
+    """Groups of rows with grades, and the outputs of each loss; in one of the groups they may say nothing."""
+
+    augments = enumerates = False
+
+    def __init__(self, seed, loss, n_grades=2, k=None, d=3):
+        rng = self.rng = np.random.default_rng(seed)
+        self.loss, self.k = loss, k
+        self.X = [rng.normal(size=(n, d)).round(1) * (rng.random((n, d)) < 0.8) for n in (4, 2 + seed % 3, 3)]
+        self.Y = [rng.permutation(np.arange(len(x)) % n_grades) for x in self.X]
+        if seed % 2 and loss != "error":
+            self.Y[1][:] = 0
+        self.oracle = RankingOracle(d, loss, k)
+
+    def other_outputs(self):
+        for y in self.Y:
+            other = y.copy()
+            other[0] = 1 - min(other[0], 1)
+            yield other
+
+    def constraints(self, rescaling, penalty):
+        found = []
+        for x, y in zip(self.X, self.Y, strict=True):
+            everything = ranking_reference.outputs(x, y, self.loss, self.k)
+            table = [constraint(psi, loss, rescaling, penalty) for loss, psi in everything if loss > 1e-12]
+            if rescaling != "slack":
+                table += [(0.0, psi) for loss, psi in everything if loss <= 1e-12 and np.abs(psi).max() > 1e-12]
+            found.append(table)
+        return found
+
+
 class Classes(Case):
     """Multiclass data with an oracle in Python; the loss is 0 or 1, so that it is its own root."""
 
@@ -908,6 +944,10 @@ STRUCTURES = {
     "taxonomy, many classes": lambda seed: Taxonomies(seed, n_nodes=24 + 9 * (seed % 2)),
     "taxonomy, lists": lambda seed: Taxonomies(seed, n_nodes=9, lists=True, leaves=seed % 2 == 0),
     "bags": lambda seed: Bags(seed, K=2 + seed % 3),
+    **{f"groups, {loss}": partial(Groups, loss=loss) for loss in ("error", "f1", "prbep", "map")},
+    "groups, prec_at_k": lambda seed: Groups(seed, "prec_at_k", k=1 + seed % 2),
+    "groups, pairs": lambda seed: Groups(seed, "pairs", n_grades=2 + seed % 3),
+    "groups, ndcg": lambda seed: Groups(seed, "ndcg", n_grades=2 + seed % 3, k=seed or None),
     "projective dependencies": lambda seed: Dependencies(seed, (3, 1, 3 - seed % 2), 2, projective=True),
     "dependencies": lambda seed: Dependencies(seed, (3, 2), 2, projective=False),
     "projective dependencies, root's label": lambda seed: Dependencies(

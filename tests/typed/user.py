@@ -11,12 +11,12 @@ import structsvm
 from structsvm import ConvergenceWarning, LaRank, ModelFileError, OracleError, Result, StructuredSVM, Taxonomy
 from structsvm.datasets import make_sequences, make_taxonomy
 from structsvm.features.columns import Columns
-from structsvm.metrics import chunk_f1, tree_loss
+from structsvm.metrics import RankingScores, chunk_f1, ranking_scores, tree_loss
 from structsvm.progress import Monitor
 from structsvm.protocol import Rescaling
 from structsvm.solvers.base import Run
 from structsvm.structures.trees import Tree, parse_tree
-from structsvm.tasks import SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import MultivariateClassifier, Ranker, SequenceLabeler, TaxonomyClassifier
 from structsvm.testing import check_oracle
 
 Vector = NDArray[np.float64]
@@ -123,6 +123,16 @@ def documents() -> float:
     return float(tree_loss(y, guessed, taxonomy))
 
 
+def rankings() -> tuple[float, float]:
+    X, _ = signs(1, 1)
+    rows = np.concatenate([X[0], np.eye(3), -np.eye(3)])
+    grades = np.arange(len(rows)) % 3
+    ranker = Ranker("ndcg", k=2, C=1.0, random_state=0).fit(rows, grades, group=[3, len(rows) - 3])
+    scores: RankingScores = ranking_scores(grades, ranker.predict(rows), group=[3, len(rows) - 3])
+    machine = MultivariateClassifier("f1", C=1.0, random_state=0).fit(rows, grades > 0)
+    return scores.ndcg_at[1], machine.score(rows, grades > 0)
+
+
 def words(text: str) -> list[str]:
     tree: Tree = parse_tree(text)
     return [word for word, tag in tree.tokens() if tag is not None]
@@ -133,5 +143,5 @@ def failures() -> list[type[Exception]]:
 
 
 def main(path: Path) -> None:
-    print(own_oracle(), chunks(path), documents(), words("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"))
+    print(own_oracle(), chunks(path), documents(), rankings(), words("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"))
     print([error.__name__ for error in failures()], FirstPasses(1).n_passes)

@@ -34,7 +34,7 @@ NUMBERS = {
     **dict.fromkeys(["band", "h", "max_unary", "n_cached", "order", "refine", "role_window", "window"], whole(0)),
     **dict.fromkeys(["max_iter", "max_length", "max_meanings", "max_sweeps", "max_visits"], whole(1)),
     **dict.fromkeys(["max_chart_bytes", "max_weights"], whole(1, 2**63 - 1)),
-    **dict.fromkeys(["checkpoint_every", "min_count", "ngrams", "rounds", "v"], whole(1)),
+    **dict.fromkeys(["checkpoint_every", "k", "min_count", "ngrams", "rounds", "v"], whole(1)),
     "n_jobs": ([1, 2, -1, None], [0, -2, 1.5]),
     "degree": whole(0, 2**31 - 2),
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),

@@ -29,6 +29,7 @@ rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(60, 4))
 CLASSES = np.where(ROWS[:, 0] > 0.5, "a", np.where(ROWS[:, 1] > 0.0, "b", "c"))
 OPEN = as_objects([{"a", c} if k % 3 == 1 else c for k, c in enumerate(CLASSES.tolist())])
+GRADES = np.round(ROWS[:, 0] - ROWS[:, 0].min())
 TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
 WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
 TAGS = [["D", "A", "N"], ["D", "N"], ["V", "D"]] * 4
@@ -121,6 +122,18 @@ CASES = {
     "huller": kernel(tasks.HullerClassifier, TWO, random_state=0),
     "sgdqn": Case(tasks.SGDQNClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     "tracking": Case(tasks.TrackingClassifier, {"random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    **{
+        f"ranker, {loss}": Case(tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades)
+        for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
+    },
+    "multivariate": Case(tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
+    "ROC area": Case(
+        tasks.MultivariateClassifier,
+        {"loss": "roc_area", "C": 1.0, "random_state": 0},
+        ROWS,
+        TWO,
+        np.array(["zz", "p"]),
+    ),
     "structured": Case(
         StructuredSVM,
         {"oracle": ORACLE, "solver": LaRank(random_state=0)},
@@ -135,7 +148,7 @@ BATCH = (
     tasks.PairwiseClassifier,
     tasks.WestonWatkinsClassifier,
 )  # which run until a tolerance is met
-PRODUCTS = (tasks.AmbiguousClassifier,)  # whose scores are one product of matrices
+PRODUCTS = (tasks.AmbiguousClassifier, tasks.Ranker)  # whose scores are one product of matrices
 STREAMS = {name: case for name, case in CASES.items() if hasattr(case.kind, "partial_fit")}
 
 

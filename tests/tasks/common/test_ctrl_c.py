@@ -67,6 +67,8 @@ CASES = {
     ),
     "pairwise": (tasks.PairwiseClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS, False),
     "weston watkins": (tasks.WestonWatkinsClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS, False),
+    "ranker": (tasks.Ranker, {"C": 1.0, "random_state": 0}, ROWS, CLASSES, ROWS, False),
+    "multivariate": (tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, CLASSES > 1, ROWS, False),
     "sgdqn": (tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, ROWS, False),
 }
 PHASES = [

@@ -1,0 +1,14 @@
+"""Structures beside those that have a page of their own: losses of whole samples, rankings.
+
+    python benchmarks/structures.py [--part multivariate|ranking|all] [--quick] [--repeat N]
+
+Prints tables and stores them in benchmarks/results/structures.json and structures.md. The environment variable
+STRUCTSVM_DATA names the folder of the data. LightGBM is a peer where it is installed.
+"""
+
+from common.parts import main
+
+PARTS = ("multivariate", "ranking")
+
+if __name__ == "__main__":
+    main("structures", PARTS, __doc__)

@@ -1,0 +1,1 @@
+"""Measurements of structures: losses of whole samples, rankings."""

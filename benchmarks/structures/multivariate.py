@@ -1,0 +1,147 @@
+"""F1, break-even point and ROC area at few positives: losses of whole samples beside machines of rows."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.datasets import load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.svm import LinearSVC
+
+from common.report import Table, notes
+from structsvm.datasets import fetch_adult, fetch_w8a
+from structsvm.metrics import break_even_point
+from structsvm.tasks import MultivariateClassifier
+
+LOSSES = ("f1", "prbep", "roc_area", "error")
+GRID = tuple(10.0**k for k in range(-3, 2))
+COLUMNS = {
+    "data": ("data", ""),
+    "machine": ("machine", ""),
+    "C": ("C", ".3g"),
+    "f1": ("F1 %", ".2f"),
+    "best_f1": ("F1 %, best training threshold", ".2f"),
+    "prbep": ("break-even point %", ".2f"),
+    "area": ("ROC area %", ".2f"),
+    "cpu": ("CPU s with the choice", ".1f"),
+}
+TIMES = {
+    "loss": ("loss", ""),
+    "n": ("rows", ","),
+    "cpu": ("CPU s", ".2f"),
+    "rounds": ("rounds", "d"),
+    "round": ("microseconds a row and round", ".2f"),
+}
+
+
+def thinned(X, y, share, seed=0):
+    """All negatives, and so many positives that they have this share; None: as it is."""
+    if share is None:
+        return X, y
+    positive, negative = np.flatnonzero(y), np.flatnonzero(~y)
+    n = min(round(len(negative) * share / (1.0 - share)), len(positive))
+    kept = np.random.default_rng(seed).choice(positive, n, replace=False)
+    rows = np.sort(np.concatenate([negative, kept]))
+    return X[rows], y[rows]
+
+
+def data_sets(quick):
+    adult, w8a = fetch_adult(), fetch_w8a()
+    files = [f"{os.environ['STRUCTSVM_DATA']}/linear_rcv1_small/rcv1_small.{part}.svm.gz" for part in ("train", "test")]
+    rcv1 = [load_svmlight_file(file, n_features=47152) for file in files]
+    found = {
+        "RCV1, 1000 documents": (*rcv1[0], *rcv1[1], (0.05, 0.1, None)),
+        "w8a": (w8a.X_train, w8a.y_train, w8a.X_test, w8a.y_test, (None,)),
+        "Adult": (adult.X_train, adult.y_train, adult.X_test, adult.y_test, (0.01, 0.05, 0.1)),
+    }
+    for name, (X, y, X_test, y_test, shares) in found.items():
+        for share in shares[-1:] if quick else shares:
+            train, test = (
+                thinned(csr_array(X, dtype=float), y > 0, share),
+                thinned(csr_array(X_test), y_test > 0, share),
+            )
+            label = f"{name}, {100 * train[1].mean():.1f} % positive"
+            yield label, *train, *test
+
+
+def measured(label, machine, C, scores, training, y, y_test, cpu):
+    """A row: as it predicts, and at the threshold of best F1 on the training rows."""
+    order = np.argsort(-training)
+    found = np.cumsum(y[order])
+    best = training[order][(2.0 * found / (np.arange(1, len(y) + 1) + y.sum())).argmax()]
+    return {
+        "data": label,
+        "machine": machine,
+        "C": C,
+        "f1": 100.0 * f1_score(y_test, scores > 0.0),
+        "best_f1": 100.0 * f1_score(y_test, scores >= best),
+        "prbep": 100.0 * break_even_point(y_test, scores),
+        "area": 100.0 * roc_auc_score(y_test, scores),
+        "cpu": cpu,
+    }
+
+
+def machines_of_rows(label, X, y, X_test, y_test):
+    """LinearSVC; C and class weights by F1 at the best threshold, in three folds of the training rows."""
+    begin, found = time.process_time(), []
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    for weight in (None, "balanced"):
+        for C in GRID:
+            machine = LinearSVC(C=C, class_weight=weight, dual=False)
+            scores = cross_val_predict(machine, X, y, cv=folds, method="decision_function")
+            order = np.argsort(-scores)
+            value = 2.0 * np.cumsum(y[order]) / (np.arange(1, len(y) + 1) + y.sum())
+            found.append((value.max(), -C, str(weight), machine))
+    _, C, weight, machine = max(found, key=lambda row: row[:3])
+    machine.fit(X, y)
+    cpu = time.process_time() - begin
+    scores, training = machine.decision_function(X_test), machine.decision_function(X)
+    name = "LinearSVC" + (", balanced" if weight == "balanced" else "")
+    return measured(label, name, -C, scores, training, y, y_test, cpu)
+
+
+def run(options):
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    yield from times(options)
+    table = Table("Losses of whole samples", COLUMNS, notes=notes(__doc__.split("\n")[0] + NOTES))
+    for label, X, y, X_test, y_test in data_sets(options.quick):
+        for loss in LOSSES:
+            begin = time.process_time()
+            model = MultivariateClassifier(loss, random_state=0).fit(X, y)
+            cpu = time.process_time() - begin
+            scores, training = model.decision_function(X_test), model.decision_function(X)
+            table.rows.append(measured(label, loss, model.C_, scores, training, y, y_test, cpu))
+        table.rows.append(machines_of_rows(label, X, y, X_test, y_test))
+        yield table
+
+
+NOTES = """
+
+MultivariateClassifier as it comes, C chosen on held-out training rows by what the loss is of. LinearSVC: C from
+0.001 to 10 and class weights chosen in three folds of the training rows by F1 at the best threshold. Test parts are
+thinned as the training parts are.
+"""
+
+
+def times(options):
+    """One training at a given C, rows of 20 numbers that are not zero among 1000."""
+    table = Table("Time against the number of rows", TIMES, notes=notes("C = 10^4 / (number of rows), tol = 0.01."))
+    rng = np.random.default_rng(0)
+    for n in (10_000, 30_000) if options.quick else (10_000, 100_000, 1_000_000):
+        indices = rng.integers(0, 1000, (n, 20)).astype(np.int32)
+        X = csr_array((np.ones(20 * n), indices.ravel(), np.arange(0, 20 * n + 1, 20)), shape=(n, 1000))
+        X.sum_duplicates()
+        score = X @ rng.normal(size=1000) + 4.0 * rng.normal(size=n)
+        y = score > np.quantile(score, 0.9)
+        for loss in ("f1", "roc_area"):
+            begin = time.process_time()
+            model = MultivariateClassifier(loss, C=1e4 / n, tol=0.01, random_state=0).fit(X, y)
+            cpu, rounds = time.process_time() - begin, model.n_iter_
+            table.rows.append({"loss": loss, "n": n, "cpu": cpu, "rounds": rounds, "round": 1e6 * cpu / n / rounds})
+        yield table

@@ -1,0 +1,165 @@
+"""Scores of rankings: by query, and their means.
+
+Rows are ranked by their scores. Rows of equal scores share the places that they take: what is counted there is its mean
+over their orders, but for average precision, which counts them all at once, as scikit-learn does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.structures.queries import query_bounds
+
+
+@dataclass(frozen=True)
+class RankingScores:
+    """Means over queries.
+
+    Attributes
+    ----------
+    ndcg : float
+        Normalised discounted cumulative gain of whole rankings.
+    ndcg_at : dict of float
+        Of the first k places, by k.
+    map : float
+        Mean average precision; grades > 0 are relevant.
+    pairs : float
+        Pairs of rows of different grades in the right order; equal scores are half right.
+    n_queries : int
+        Queries with a relevant row, of which `ndcg`, `ndcg_at` and `map` are means.
+    n_compared : int
+        Queries with different grades, of which `pairs` is the mean.
+    """
+
+    ndcg: float
+    ndcg_at: dict[int, float]
+    map: float
+    pairs: float
+    n_queries: int
+    n_compared: int
+
+
+def ranking_scores(
+    y_true: ArrayLike, y_score: ArrayLike, *, group: Any = None, qid: Any = None, at: Any = (1, 3, 5)
+) -> RankingScores:
+    """Return the usual scores of rankings.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_rows,)
+        Grades >= 0.
+    y_score : array-like of shape (n_rows,)
+    group, qid : array-like, optional
+        Rows of each query, or each row's query; see `structsvm.tasks.Ranker`.
+    at : sequence of int, default=(1, 3, 5)
+        Numbers of first places, for `ndcg_at`.
+
+    Examples
+    --------
+    >>> from structsvm.metrics import ranking_scores
+    >>> scores = ranking_scores([2, 0, 1, 1, 0], [0.9, 0.8, 0.1, 0.3, 0.2], group=[3, 2])
+    >>> round(scores.ndcg, 3), round(scores.map, 3), scores.pairs
+    (0.982, 0.917, 0.8333333333333333)
+    """
+    grades, scores = checked(y_true, y_score)
+    bounds = query_bounds(len(grades), group, qid)
+    rows, compared = [], []
+    for a, b in pairwise(bounds.tolist()):
+        y, s = grades[a:b], scores[a:b]
+        if (y != y[:1]).any():
+            compared.append(ordered_pairs(y, s))
+        if (y > 0.0).any():
+            rows.append([ndcg(y, s), average_precision(y, s), *(ndcg(y, s, k) for k in at)])
+    means = np.mean(rows, axis=0).tolist() if rows else [np.nan] * (2 + len(at))
+    pairs = float(np.mean(compared)) if compared else np.nan
+    return RankingScores(means[0], dict(zip(at, means[2:], strict=True)), means[1], pairs, len(rows), len(compared))
+
+
+def ndcg(y_true: ArrayLike, y_score: ArrayLike, k: int | None = None) -> float:
+    """Return the normalised discounted cumulative gain of one ranking, of its first k places if k is given.
+
+    Gains are ``2^grade - 1``, discounts ``1 / log2(1 + place)``. NaN where no row is relevant.
+    """
+    grades, scores = checked(y_true, y_score)
+    gains = np.exp2(grades) - 1.0
+    if not gains.any():
+        return np.nan
+    discounts = 1.0 / np.log2(np.arange(2.0, len(gains) + 2.0))
+    discounts[len(gains) if k is None else k :] = 0.0
+    order, starts, lengths = ranked(scores)
+    means = np.repeat(np.add.reduceat(discounts, starts) / lengths, lengths)
+    return float(gains[order] @ means / (np.sort(gains)[::-1] @ discounts))
+
+
+def average_precision(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """Return the mean of the precisions at the relevant rows, grades > 0; NaN where there is none."""
+    grades, scores = checked(y_true, y_score)
+    order, starts, lengths = ranked(scores)
+    if not (grades > 0.0).any():
+        return np.nan
+    found = np.add.reduceat(1.0 * (grades[order] > 0.0), starts)
+    return float(found @ (np.cumsum(found) / np.cumsum(lengths)) / found.sum())
+
+
+def precision_at_k(y_true: ArrayLike, y_score: ArrayLike, k: int) -> float:
+    """Return the share of relevant rows, grades > 0, among the k best.
+
+    Raises
+    ------
+    ValueError
+        Unless ``1 <= k <= n_rows``.
+    """
+    grades, scores = checked(y_true, y_score)
+    if not 1 <= k <= len(grades):
+        raise ValueError(f"k must be from 1 to the number of rows, {len(grades)}, got {k}")
+    order, starts, lengths = ranked(scores)
+    found = np.add.reduceat(1.0 * (grades[order] > 0.0), starts)
+    taken = np.clip(k - starts, 0, lengths)
+    return float(found @ (taken / lengths) / k)
+
+
+def break_even_point(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """Return the precision where it equals recall: among as many rows as are relevant. NaN where there is none."""
+    n_relevant = int((np.asarray(y_true) > 0).sum())
+    return precision_at_k(y_true, y_score, n_relevant) if n_relevant else np.nan
+
+
+def ordered_pairs(y_true: ArrayLike, y_score: ArrayLike) -> float:
+    """Return the share of pairs of rows of different grades that are in the right order; equal scores are half right.
+
+    Of two grades that is the area under the ROC curve. NaN where all grades are equal.
+    """
+    grades, scores = checked(y_true, y_score)
+    order, _, lengths = ranked(scores)
+    place = np.repeat(np.arange(len(lengths)), lengths)  # of the best 0; of equal scores the same
+    n_right = n_pairs = 0.0
+    in_order = grades[order]
+    for grade in np.unique(grades)[1:].tolist():
+        own = in_order == grade
+        below = np.bincount(place[in_order < grade], minlength=len(lengths))
+        worse = below.sum() - np.cumsum(below)
+        n_right += float((worse + 0.5 * below)[place[own]].sum())
+        n_pairs += float(own.sum() * below.sum())
+    return n_right / n_pairs if n_pairs else np.nan
+
+
+def ranked(scores: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The rows from the best to the worst, and where runs of equal scores begin, and how long they are."""
+    order = np.argsort(-scores, kind="stable")
+    starts = np.flatnonzero(np.append(True, scores[order][1:] != scores[order][:-1]))[: len(scores)]
+    return order, starts, np.diff(np.append(starts, len(scores)))
+
+
+def checked(y_true: Any, y_score: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both as float64 vectors; ValueError unless finite, and of one length."""
+    grades, scores = np.asarray(y_true, dtype=np.float64), np.asarray(y_score, dtype=np.float64)
+    if grades.ndim != 1 or grades.shape != scores.shape:
+        raise ValueError(f"y_true has shape {grades.shape}, y_score {scores.shape}: one number per row is expected")
+    if not (np.isfinite(grades).all() and np.isfinite(scores).all()):
+        raise ValueError("grades and scores must be finite")
+    return grades, scores

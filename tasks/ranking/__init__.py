@@ -1,0 +1,1 @@
+"""Rankings, and classification by losses of whole samples: models, `Ranker`, `MultivariateClassifier`."""

@@ -1,0 +1,265 @@
+"""Linear scores of rows, learnt by losses of groups of them: what ranker and classifier share, and both models."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from structsvm.features.dense import DenseRows
+from structsvm.metrics import average_precision, ndcg, ordered_pairs
+from structsvm.oracles.ambiguous import as_rows
+from structsvm.oracles.ranking import Groups, RankingOracle
+from structsvm.result import relative_gap
+from structsvm.solvers import CuttingPlane
+from structsvm.solvers.base import DualSolver
+from structsvm.solvers.cutting_plane import CuttingPlaneRun
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
+from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.selection import Held, total_variance
+
+RANKER_LOSSES = ("pairs", "map", "ndcg")
+SAMPLE_LOSSES = ("f1", "error", "prec_at_k", "prbep", "roc_area")
+# Those in which rows are found where their scores are positive, and not by their order.
+WITH_INTERCEPT = ("f1", "error")
+
+# Where the path of C begins, in units of 1 / scale. Of a sample: its values at most, and those that may be worse than
+# the best, as the losses of a few held-out rows jump.
+LOWEST, LONGEST, PATIENCE = 0.03, 11, 4
+# Rounds over each C on the path at least, unless the relative gap is SOLVED before: few cuts say little of all rows.
+LEAST_ROUNDS, SOLVED = 200, 5e-3
+
+
+class PatientRun(CuttingPlaneRun):
+    """Rounds until the gap is closed."""
+
+    least_passes = LEAST_ROUNDS
+
+    @property
+    def is_solved(self) -> bool:
+        self.certify()
+        return relative_gap(self.primal, self.dual) <= SOLVED
+
+
+class GroupModel(ChoosingModel):
+    """A weight for each feature, that of an intercept last.
+
+    Attributes
+    ----------
+    loss : str
+    k : int or None
+        As the oracle has it.
+    has_intercept : bool
+    weights : ndarray of shape (n_features + has_intercept,), float64
+    """
+
+    losses: ClassVar[tuple[str, ...]]
+
+    def __init__(self, n_features: int, loss: str, k: Any = None, *, has_intercept: bool = False) -> None:
+        super().__init__()
+        self.loss, self.k, self.has_intercept = loss, k, has_intercept
+        self.weights = np.zeros(n_features + has_intercept)
+        self.columns = {"n_features_in_": n_features}
+
+    @property
+    def n_features(self) -> Any:
+        return len(self.weights) - self.has_intercept
+
+    @property
+    def intercept(self) -> float:
+        return float(self.weights[-1]) if self.has_intercept else 0.0
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        search = super().search(data, sample_weight, solver)
+        search.lowest = LOWEST
+        return search
+
+    def oracle(self, k: Any) -> RankingOracle:
+        return RankingOracle(len(self.weights), self.loss, k)
+
+    def rows(self, X: Any) -> Any:
+        """A matrix as rows with an intercept if there is one."""
+        rows = DenseRows(X) if isinstance(X, np.ndarray) else as_rows(X, X.shape[1])
+        return with_intercept(rows) if self.has_intercept else rows
+
+    def scores(self, X: Any) -> Any:
+        """Scores of the rows of a matrix."""
+        return np.asarray(X @ self.weights[: self.n_features]) + self.intercept
+
+    def scores_of(self, rows: Any) -> Any:
+        """Scores of encoded rows, without a threshold."""
+        if isinstance(rows, DenseRows):
+            d = rows.values.shape[1]
+            return rows.values @ self.weights[:d] + self.weights[d:].sum()
+        matrix = csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), len(self.weights)))
+        return matrix @ self.weights
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header = {"loss": self.loss, "k": self.k, "n_features_in": self.n_features}
+        return header, {"weights": self.weights}
+
+    @classmethod
+    def of_header(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]], **about: Any) -> Self:
+        """A model of a file's loss, columns and weights."""
+        loss, k = header["loss"], None if header["k"] is None else stored_count(header, "k", 1)
+        if loss not in cls.losses:
+            raise ValueError(f"a loss {loss!r:.80}")
+        model = cls(stored_count(header, "n_features_in", 1), loss, k, **about)
+        model.weights = checked_arrays(arrays, {"weights": Array("f8", (len(model.weights),))})["weights"]
+        return model
+
+
+class RankerModel(GroupModel):
+    """Data are ``(Groups, grades)``, an example is a query."""
+
+    kind = "ranking"
+    estimator = "Ranker"
+    losses = RANKER_LOSSES
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        return self.oracle(self.k).bind(*data, **solver.formulation()), sample_weight
+
+    def n_examples(self, data: Any) -> int:
+        return len(data[0])
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        groups, grades = data
+        parts = [groups.take(chosen) for chosen in (train, test)]
+        return (parts[0][0], grades[parts[0][1]]), (parts[1][0], grades[parts[1][1]])
+
+    def judged(self, data: Any) -> Held:
+        """The mean over queries of what the loss is of; a query whose grades say nothing does not count."""
+        groups, grades = data
+        scores = self.scores_of(groups.rows)
+        values = np.array([self.metric(grades[a:b], scores[a:b]) for a, b in pairwise(groups.bounds)])
+        says = ~np.isnan(values)
+        name = {"pairs": "ordered pairs", "map": "average precision", "ndcg": "NDCG"}[self.loss]
+        return Held(name, np.where(says, values, 0.0), 1.0 * says)
+
+    def metric(self, grades: Any, scores: Any) -> float:
+        """The score of one query's ranking, which the loss is 1 less; NaN where its grades say nothing."""
+        if self.loss == "pairs":
+            return ordered_pairs(grades, scores)
+        return ndcg(grades, scores, self.k) if self.loss == "ndcg" else average_precision(grades, scores)
+
+    def scale(self, data: Any) -> float:
+        return total_variance(data[0].rows)
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        return cls.of_header(header, arrays)
+
+
+class SampleModel(GroupModel):
+    """Data are ``(rows, label ids)``; all of them together are one example, whose weight is their number.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (2,)
+        The second one is that of the rows to find.
+    threshold : float
+        Of the score; 0 where there is an intercept.
+    share : float
+        Of rows to find, with "prec_at_k": k over their number.
+    """
+
+    kind = "multivariate"
+    estimator = "MultivariateClassifier"
+    losses = SAMPLE_LOSSES
+
+    def __init__(self, n_features: int, loss: str, k: Any = None, *, labels: Any, fit_intercept: bool = True) -> None:
+        super().__init__(n_features, loss, k, has_intercept=fit_intercept and loss in WITH_INTERCEPT)
+        self.labels, self.fit_intercept = labels, fit_intercept
+        self.threshold = self.share = 0.0
+
+    @property
+    def intercept(self) -> float:
+        return super().intercept - self.threshold
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        rows, y = data
+        if sample_weight is not None:
+            copies = np.repeat(np.arange(len(y)), sample_weight.astype(np.int64))
+            rows, y = rows.take(copies), y[copies]
+        groups = Groups(rows, np.array([0, len(y)], dtype=np.int64))
+        return self.oracle(self.n_found(len(y))).bind(groups, y, **solver.formulation()), np.array([float(len(y))])
+
+    def n_found(self, n: int) -> int | None:
+        """Of n rows with "prec_at_k": those to find."""
+        return min(max(round(self.share * n), 1), n) if self.loss == "prec_at_k" else None
+
+    def learn(self, run: Any) -> None:
+        """Set the weights to those of a run, and the threshold to where it finds as many rows as are positive."""
+        super().learn(run)
+        self.threshold = 0.0
+        if self.fit_intercept and not self.has_intercept:
+            scores = self.scores_of(run.problem.data.rows)
+            first = len(scores) - int(run.problem.grades.sum())  # of those to find, upwards
+            self.threshold = float(np.partition(scores, [first - 1, first])[first - 1 : first + 1].mean())
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        """C by cutting planes: passes over one example know nothing of its next ones."""
+        search = super().search(data, sample_weight, solver)
+        search.longest, search.patience = LONGEST, PATIENCE
+        if isinstance(solver, DualSolver):
+            search.solver = CuttingPlane(rescaling=solver.rescaling or "margin", random_state=search.seed)
+            search.solver.run_type = PatientRun
+        return search
+
+    def strata(self, data: Any) -> Any:
+        return data[1]
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        rows, y = data
+        return (rows.take(train), y[train]), (rows.take(test), y[test])
+
+    def judged(self, data: Any) -> Held:
+        """The metric that the loss is of, as a ratio of sums over rows."""
+        y, scores = data[1] > 0, self.scores_of(data[0]) - self.threshold
+        if self.loss == "error":
+            return Held("accuracy", 1.0 * ((scores > 0.0) == y), np.ones(len(y)))
+        if self.loss == "f1":
+            return Held("F1", 2.0 * (y & (scores > 0.0)), 1.0 * y + (scores > 0.0))
+        if self.loss == "roc_area":
+            below = np.sort(scores[~y])
+            counts = np.searchsorted(below, scores) + np.searchsorted(below, scores, side="right")
+            return Held("ROC area", y * counts / (2.0 * max(len(below), 1)), 1.0 * y)
+        k = self.n_found(len(y)) or int(y.sum())
+        found = np.zeros(len(y))
+        found[np.argsort(-scores, kind="stable")[:k]] = 1.0
+        return Held("precision at k" if self.loss == "prec_at_k" else "break-even point", found * y, found)
+
+    def scale(self, data: Any) -> float:
+        """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""
+        rows, y = data
+        n, n_positive = len(y), max(int(y.sum()), 1)
+        by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n), "prbep": n_positive}
+        return total_variance(rows) * (n / n_positive if self.loss == "roc_area" else by[self.loss] / n)
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores, > 0 for the second label: array (n_samples, 1)."""
+        return self.scores(X)[:, np.newaxis]
+
+    def predict(self, X: Any) -> Any:
+        """Labels."""
+        return self.labels[(self.scores(X) > 0.0).astype(np.int64)]
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super().to_file()
+        about = {"labels": labels_to_json(self.labels), "fit_intercept": self.fit_intercept}
+        return header | about, arrays | {"threshold": np.array([self.threshold])}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        labels = labels_from_json(header["labels"], 2)
+        if len(labels) != 2:
+            raise ValueError(f"{len(labels)} labels, 2 are wanted")
+        about = {"labels": label_array(labels), "fit_intercept": stored_flag(header, "fit_intercept")}
+        model = cls.of_header(header, arrays, **about)
+        model.threshold = float(checked_arrays(arrays, {"threshold": Array("f8", (1,))})["threshold"][0])
+        return model

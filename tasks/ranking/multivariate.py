@@ -1,0 +1,209 @@
+"""Binary classification by losses of the whole sample (Joachims 2005)."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from structsvm.metrics import break_even_point, ordered_pairs, precision_at_k
+from structsvm.parameters import FLAG, Interval, Kind, Options
+from structsvm.solvers import Solver
+from structsvm.tasks.common.classifier import Classifier
+from structsvm.tasks.common.estimator import checked_sample_weight
+from structsvm.tasks.common.labels import check_targets, label_ids_of
+from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
+from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
+
+
+class MultivariateClassifier(Classifier):
+    """Linear classifier of two classes that minimises a loss of the whole sample, such as 1 - F1 (Joachims 2005).
+
+    Minimises ``1/2 |w|^2 + C n xi``, where for all labellings (for "roc_area": orders) y' of the n training rows
+
+        <w, Psi(y) - Psi(y')> >= loss(y, y') - xi,     Psi(y) = 1/n sum of the rows that y finds,
+
+    and the second class of `classes_` is the one to be found. The sample is one example, its most violated labelling is
+    found in O(n log n), and cutting planes need some dozens of them whatever n is.
+
+    Parameters
+    ----------
+    loss : {"roc_area", "f1", "error", "prec_at_k", "prbep"}, default="roc_area"
+        1 - area under the ROC curve; 1 - F1; the share of wrong rows (the linear SVM, with the same C); 1 - precision
+        among the k best; the same with k = the number of rows of the class, where precision equals recall. Where
+        classes overlap so much that a good F1 is below one half, "f1" and "prbep" learn little: hardly any w has a
+        bound below 1.
+    k : int, optional
+        For "prec_at_k", of the training rows.
+    C : float, "auto" or None, default="auto"
+        Weight of the loss, times the number of rows. "auto": chosen by held-out rows (`validation_`), by what the loss
+        is of, see `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows. None: 0.1. A solver given as an
+        object has its own.
+    solver : {"cutting_plane", "larank", "frank_wolfe"} or Solver, default="cutting_plane"
+    fit_intercept : bool, default=True
+        With "f1" and "error" a bias, regularised like the weights. The other losses only order rows: in its place is
+        the threshold that finds as many of the training rows as are of the class; without, it is 0.
+    max_iter, tol, random_state
+        As for the solver; None: the solver's own.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one.
+    n_jobs : int, optional
+        Threads for prediction, -1 for one per processor.
+    checkpoint : path-like, optional
+        File that keeps the state of training every `checkpoint_every` rounds; if it exists, `fit` goes on from it.
+    checkpoint_every : int, default=1
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    C_ : float
+    validation_ : dict
+        What "auto" has chosen C from.
+    result_ : Result
+    n_iter_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structsvm.tasks import MultivariateClassifier
+    >>> X = np.random.default_rng(0).normal(size=(400, 5))
+    >>> y = X[:, 0] + X[:, 1] > 2.0
+    >>> model = MultivariateClassifier("f1", random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.8)
+    True
+    """
+
+    _model_class = SampleModel
+    _is_binary = True
+    _constraints = SOLVER_CHOICE | {
+        "loss": Options(*SAMPLE_LOSSES),
+        "k": (Interval(Integral, 1), Options(None)),
+        "solver": (Options("cutting_plane", "larank", "frank_wolfe"), Kind(Solver, "a Solver")),
+        "fit_intercept": FLAG,
+    }
+    probability = False
+
+    def __init__(
+        self,
+        loss: Literal["roc_area", "f1", "error", "prec_at_k", "prbep"] = "roc_area",
+        *,
+        k: int | None = None,
+        C: float | Literal["auto"] | None = "auto",
+        solver: str | Solver = "cutting_plane",
+        fit_intercept: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.k = k
+        self.C = C
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
+
+    def _allowed(self) -> dict[str, Any]:
+        return self._constraints
+
+    def _make_solver(self, before: Any = None) -> Any:
+        return make_solver(self)
+
+    def _start(self, X: Any, labels: Any, before: Any) -> tuple[Any, Any]:
+        model = before
+        if model is None:
+            model = SampleModel(X.shape[1], self.loss, self.k, labels=labels, fit_intercept=bool(self.fit_intercept))
+        else:
+            check_unchanged(self, model, ("loss", "k", "fit_intercept"))
+        return model, model.rows(X)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+        if (self.loss == "prec_at_k") != (self.k is not None):
+            raise ValueError(
+                f"The 'k' parameter belongs to loss='prec_at_k', which needs it. Got k={self.k!r}, loss={self.loss!r}."
+            )
+        X, y, columns = self._validated(X, y, before=before, **self._accepted)
+        check_targets(y)
+        labels = self._labels_of(y, classes, before)
+        label_ids = label_ids_of(y, labels)
+        weight = checked_copies(sample_weight, len(label_ids))
+        counts = np.bincount(label_ids, weights=weight, minlength=2)
+        if not counts.all():
+            raise ValueError(
+                f"y has only one class, {labels.tolist()[counts.argmax()]!r}: a loss of the sample needs two"
+            )
+        if self.k is not None and self.k > counts.sum():
+            raise ValueError(f"k = {self.k} rows are to be found of {counts.sum():g}")
+        model, rows = self._start(X, labels, before)
+        model.columns = columns
+        model.share = (self.k or 0) / counts.sum()
+        return model, (rows, label_ids), weight
+
+    # ---- what was learnt ------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> Any:
+        model = self._fitted()
+        return model.weights[np.newaxis, : model.n_features]
+
+    @property
+    def intercept_(self) -> Any:
+        return np.array([self._fitted().intercept])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return what the loss is of: F1, accuracy, precision among the k best, break-even point, or ROC area.
+
+        Raises
+        ------
+        ValueError
+            Where there are fewer than k rows.
+        """
+        model = self._fitted()
+        scores = self.decision_function(X)
+        ids = label_ids_of(np.asarray(y), model.labels)
+        if len(ids) != len(scores):
+            raise ValueError(f"X has {len(scores)} samples, y has {len(ids)}")
+        weight = checked_sample_weight(sample_weight, len(ids))
+        weight = np.ones(len(ids)) if weight is None else weight
+        if model.loss == "error":
+            return float(np.average((scores > 0.0) == ids, weights=weight))
+        if model.loss == "f1":
+            found = scores > 0.0
+            total = weight @ (1.0 * found + ids)
+            return float(2.0 * (weight @ (found * ids)) / total) if total > 0.0 else 0.0
+        copies = np.repeat(np.arange(len(ids)), checked_copies(weight, len(ids)).astype(np.int64))
+        ids, scores = ids[copies], scores[copies]
+        if model.loss == "roc_area":
+            return ordered_pairs(ids, scores)
+        return precision_at_k(ids, scores, model.k) if model.k else break_even_point(ids, scores)
+
+
+def checked_copies(sample_weight: Any, n: int) -> Any:
+    """Weights of rows, how often each counts, or None; ValueError unless they are whole numbers."""
+    weight = checked_sample_weight(sample_weight, n)
+    if weight is not None and np.modf(weight)[0].any():
+        i = int(np.flatnonzero(np.modf(weight)[0])[0])
+        raise ValueError(
+            "sample_weight says how often a row counts in a loss of the whole sample: whole numbers are wanted, "
+            f"got {weight[i]:g} for row {i}"
+        )
+    return weight

@@ -1,0 +1,219 @@
+"""Learning to rank the rows of queries."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from structsvm.callbacks import with_callbacks
+from structsvm.oracles.ranking import Groups
+from structsvm.parameters import Interval, Options
+from structsvm.structures.queries import query_bounds
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
+from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel
+
+
+class Ranker(TaskEstimator):
+    """Linear scores that rank the rows of each query by their grades.
+
+    Minimises ``1/2 |w|^2 + C sum_q xi_q``, where for all rankings (for "pairs": orders of pairs) y' of query q
+
+        <w, Psi(y_q) - Psi(y')> >= loss(y_q, y') - xi_q.
+
+    Parameters
+    ----------
+    loss : {"pairs", "map", "ndcg"}, default="ndcg"
+        "pairs": the share of pairs of different grades in the wrong order, and Psi the mean of the pairs' differences,
+        so that xi is the mean of ``max(0, 1 - (s_better - s_worse))`` (SVMrank: Joachims 2006). "map": 1 - average
+        precision, with the same Psi, grades > 0 are relevant (Yue and others 2007). "ndcg": 1 - normalised discounted
+        cumulative gain, and Psi the sum of rows times discounts (Le and Smola 2007; Chakrabarti and others 2008).
+    k : int, optional
+        First places that "ndcg" counts; None: all.
+    C : float, "auto" or None, default="auto"
+        Weight of a query's loss. "auto": chosen by queries held out (`validation_`), by what the loss is of, see
+        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 queries, and in `partial_fit` before any `fit`.
+        None: 0.1. A solver given as an object has its own.
+    solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
+    max_iter, tol, random_state
+        As for the solver; None: the solver's own.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one.
+    n_jobs : int, optional
+        Jobs for the rounds of batch solvers and for the certificate.
+    checkpoint : path-like, optional
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` goes on from it.
+    checkpoint_every : int, default=1
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    C_ : float
+    validation_ : dict
+        What "auto" has chosen C from.
+    result_ : Result
+    n_iter_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> from structsvm.tasks import Ranker
+    >>> X, grades = [[3.0, 1.0], [2.0, 0.0], [1.0, 2.0], [5.0, 1.0], [4.0, 3.0]], [2, 1, 0, 1, 0]
+    >>> model = Ranker(C=1.0, random_state=0).fit(X, grades, group=[3, 2])
+    >>> model.predict(X[:3]).argsort().tolist()
+    [2, 1, 0]
+    """
+
+    _model_class = RankerModel
+    _constraints = SOLVER_CHOICE | {"loss": Options(*RANKER_LOSSES), "k": (Interval(Integral, 1), Options(None))}
+
+    def __init__(
+        self,
+        loss: Literal["pairs", "map", "ndcg"] = "ndcg",
+        *,
+        k: int | None = None,
+        C: float | Literal["auto"] | None = "auto",
+        solver: Any = "larank",
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.k = k
+        self.C = C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, group: Any = None, qid: Any = None
+    ) -> Self:
+        """Train on rows, their grades, and their queries.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows of a query follow one another.
+        y : array-like of shape (n_rows,)
+            Grades, more is better; for "ndcg" from 0 to 50.
+        sample_weight : array-like of shape (n_rows,), optional
+            Factor on C, the same for all rows of a query.
+        group : array-like of int, optional
+            Rows of each query, as LightGBM and XGBoost have it.
+        qid : array-like of shape (n_rows,), optional
+            Each row's query. Without either, all rows are of one query.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, values that are not finite, rows and queries that do not fit, and queries none
+            of which has different grades.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        return self._train(X, y, sample_weight, group=group, qid=qid)
+
+    @with_callbacks
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        group: Any = None,
+        qid: Any = None,
+    ) -> Self:
+        """One pass over a batch of queries, starting from the present weights; arguments are those of `fit`."""
+        check_no_classes(classes, "grades are numbers")
+        return self._train(X, y, sample_weight, passes=1, group=group, qid=qid)
+
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, before: Any, *, group: Any = None, qid: Any = None
+    ) -> tuple[Any, Any, Any]:
+        if self.k is not None and self.loss != "ndcg":
+            raise ValueError(f"The 'k' parameter belongs to loss='ndcg'. Got k={self.k!r}, loss={self.loss!r}.")
+        X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
+        model = before
+        if model is None:
+            model = RankerModel(X.shape[1], self.loss, self.k)
+            model.columns = columns
+        else:
+            check_unchanged(self, model, ("loss", "k"))
+        grades = np.asarray(y, dtype=np.float64)
+        groups = Groups(model.rows(X), query_bounds(len(grades), group, qid))
+        starts = groups.bounds[:-1]
+        says = grades if self.loss != "map" else 1.0 * (grades > 0.0)
+        if (np.maximum.reduceat(says, starts) == np.minimum.reduceat(says, starts)).all():
+            raise ValueError("nothing can be learnt: in each query all rows have the same grade")
+        weight = checked_sample_weight(sample_weight, len(grades))
+        if weight is not None:
+            if (np.maximum.reduceat(weight, starts) != np.minimum.reduceat(weight, starts)).any():
+                raise ValueError("sample_weight must be the same for all rows of a query")
+            weight = weight[starts]
+        return model, (groups, grades), weight
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> Any:
+        return self._fitted().weights
+
+    def predict(self, X: Any) -> Any:
+        """Return scores, array (n_rows,): the rows of a query are ranked from the highest to the lowest."""
+        model = self._fitted()
+        return model.scores(self._validated(X, before=model, **ACCEPTED)[0])
+
+    def score(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, group: Any = None, qid: Any = None
+    ) -> float:
+        """Return the mean over queries of what the loss is of: ordered pairs, average precision, or NDCG.
+
+        Queries whose grades say nothing are left out; see `structsvm.metrics.ranking_scores` for all three.
+        """
+        model, scores = self._fitted(), self.predict(X)
+        grades = np.asarray(y, dtype=np.float64)
+        if grades.shape != scores.shape:
+            raise ValueError(f"X has {len(scores)} rows, y has {grades.shape} grades")
+        weight = checked_sample_weight(sample_weight, len(grades))
+        bounds = query_bounds(len(grades), group, qid)
+        values = np.array([model.metric(grades[a:b], scores[a:b]) for a, b in pairwise(bounds)])
+        says = ~np.isnan(values)
+        if not says.any():
+            return float("nan")
+        return float(np.average(values[says], weights=None if weight is None else weight[bounds[:-1]][says]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+# The matrices that `validate_data` takes or makes.
+ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}

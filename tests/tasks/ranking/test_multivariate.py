@@ -1,0 +1,171 @@
+"""MultivariateClassifier: against machines of rows, by all losses, choices, files, bad input."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import structsvm
+from structsvm import CuttingPlane, FrankWolfe, LaRank
+from structsvm.metrics import break_even_point, precision_at_k
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.tasks import MultivariateClassifier
+
+LOSSES = ["f1", "error", "prec_at_k", "prbep", "roc_area"]
+
+
+def few_positives(seed=0, n=600, share=0.1, noise=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    s = X @ [2.0, -1.0, 1.0, 0.0, 0.0, 0.0] + noise * rng.normal(size=n)
+    return X, np.where(s > np.quantile(s, 1.0 - share), "yes", "no")
+
+
+def made(loss, **params):
+    return MultivariateClassifier(loss, k=40 if loss == "prec_at_k" else None, **{"random_state": 0} | params)
+
+
+X, y = few_positives()
+
+
+def test_the_error_is_that_of_a_linear_machine():
+    model = made("error", C=0.3, tol=1e-5).fit(X, y)
+    machine = LinearSVC(C=0.3, loss="hinge", tol=1e-8, max_iter=10**6, intercept_scaling=1.0, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, machine.coef_, atol=0.02)
+    np.testing.assert_allclose(model.intercept_, machine.intercept_, atol=0.02)
+    hinges = np.maximum(0.0, 1.0 - np.where(y == "yes", 1.0, -1.0) * machine.decision_function(X)).sum()
+    primal = 0.5 * (machine.coef_**2).sum() + 0.5 * machine.intercept_[0] ** 2 + 0.3 * hinges
+    assert model.result_.primal == pytest.approx(primal, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_solvers_and_forms_of_rows_agree(loss):
+    primal = []
+    for solver, data in (
+        (CuttingPlane(C=0.1, tol=1e-3), X),
+        (CuttingPlane(C=0.1, tol=1e-3, form="one_slack"), sp.csr_array(X)),
+        (LaRank(C=0.1, tol=1e-3, random_state=0), X.astype(np.float32)),
+        (FrankWolfe(C=0.1, tol=1e-2, max_iter=3000, random_state=0), X),
+    ):
+        model = made(loss, solver=solver, random_state=None).fit(data, y)
+        assert model.result_.status == "converged"
+        assert model.decision_function(data).dtype == np.float64
+        primal.append(model.result_.primal)
+    assert primal == pytest.approx([primal[0]] * 4, rel=0.011)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_scores_are_what_the_loss_is_of(loss):
+    model = made(loss, C=1.0).fit(X, y)
+    scores, ids, found = model.decision_function(X), y == "yes", model.predict(X) == "yes"
+    np.testing.assert_array_equal(found, scores > 0.0)
+    np.testing.assert_allclose(scores, X @ model.coef_[0] + model.intercept_[0])
+    wanted = {
+        "f1": f1_score(ids, found),
+        "error": accuracy_score(ids, found),
+        "prec_at_k": precision_at_k(ids, scores, 40),
+        "prbep": break_even_point(ids, scores),
+        "roc_area": roc_auc_score(ids, scores),
+    }
+    assert model.score(X, y) == pytest.approx(wanted[loss])
+    if loss in ("prec_at_k", "prbep", "roc_area"):
+        assert found.sum() == ids.sum()
+        assert not made(loss, C=1.0, fit_intercept=False).fit(X, y).intercept_.any()
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    copies = np.repeat(np.arange(len(y)), weight)
+    assert model.score(X, y, weight) == pytest.approx(model.score(X[copies], y[copies]))
+
+
+def test_f1_finds_what_is_rare():
+    """Chosen C and all: the machine of rows says "no", the one of F1 does not."""
+    train, test = few_positives(1, 1500, 0.04, 2.0), few_positives(2, 3000, 0.04, 2.0)
+    model = made("f1").fit(*train)
+    assert model.validation_["metric"] == "F1"
+    assert model.validation_["n_held_out"] == 300
+    error = made("error").fit(*train)
+    assert model.score(*test) > f1_score(test[1] == "yes", error.predict(test[0]) == "yes") + 0.05
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_count_copies(loss):
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    copies = np.repeat(np.arange(len(y)), weight)
+    one = made(loss, C=0.1).fit(X, y, weight)
+    two = made(loss, C=0.1).fit(X[copies], y[copies])
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.intercept_, two.intercept_)
+    with pytest.raises(ValueError, match=r"whole numbers are wanted, got 0.5 for row 1"):
+        made(loss).fit(X, y, np.where(np.arange(len(y)) == 1, 0.5, 2.0))
+
+
+@pytest.mark.parametrize("loss", ["f1", "prec_at_k"])
+def test_files(loss, tmp_path):
+    model = made(loss, C=0.1).fit(X, y)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    file = read_model(tmp_path / "m")
+    for meta, arrays in (
+        ({"loss": "pairs"}, {}),
+        ({"k": -1}, {}),
+        ({"labels": ["a"]}, {}),
+        ({"labels": ["a", "b", "c"]}, {}),
+        ({"n_features_in": 7}, {}),
+        ({"fit_intercept": 1}, {}),
+        ({}, {"weights": file.arrays["weights"][:-1]}),
+        ({}, {"threshold": np.array([np.nan])}),
+    ):
+        write_model(tmp_path / "bad", "multivariate", file.meta | meta, file.arrays | arrays)
+        with pytest.raises(ModelFileError, match="bad"):
+            structsvm.load(tmp_path / "bad")
+
+
+def test_bad_input():
+    for params, words in (
+        ({"loss": "auc"}, "'loss' parameter of MultivariateClassifier must be"),
+        ({"loss": "prec_at_k"}, "'k' parameter belongs to loss='prec_at_k', which needs it. Got k=None"),
+        ({"k": 3}, "'k' parameter belongs to loss='prec_at_k'"),
+        ({"loss": "prec_at_k", "k": 601}, "k = 601 rows are to be found of 600"),
+        ({"solver": "perceptron"}, "'solver' parameter"),
+        ({"solver": CuttingPlane(rescaling="slack")}, "RankingOracle"),
+        ({"C": 1.0, "solver": CuttingPlane()}, "'C' parameter is set beside a solver"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MultivariateClassifier(**params).fit(X, y)
+    for rows, labels, weight, words in (
+        (X[:3], ["no"] * 3, None, "only one class"),
+        (X[:1], ["no"], None, "only one class"),
+        (X[:3], ["no", "yes", "no"], [1, 0, 1], "only one class, 'no'"),
+        (X[:3], ["a", "b", "c"], None, "Only binary classification"),
+        (np.full((2, 1), np.nan), [0, 1], None, "NaN"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            MultivariateClassifier(C=1.0).fit(rows, labels, weight)
+    model = made("prec_at_k", C=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="k must be from 1 to the number of rows, 10, got 40"):
+        model.score(X[:10], y[:10])
+    with pytest.raises(ValueError, match="trained with another 'loss'"):
+        model.set_params(loss="prbep", k=None, warm_start=True).fit(X, y)
+
+
+def test_slack_rescaling_of_losses_that_have_it():
+    model = MultivariateClassifier("prbep", solver=CuttingPlane(C=0.1, rescaling="slack")).fit(X, y)
+    assert model.result_.status == "converged"
+    assert model.score(X, y) > 0.6
+
+
+ORDER = "sums of rows in another order differ in the last digit, and training stops before it (see the test of copies)"
+
+
+@parametrize_with_checks(
+    [MultivariateClassifier("f1", C=1.0, max_iter=50, random_state=0), MultivariateClassifier(C=1.0, tol=0.01)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": ORDER,
+        "check_sample_weight_equivalence_on_sparse_data": ORDER,
+    },
+)
+@pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,145 @@
+"""Ranker: queries, solvers, streams, choices, bad input; real rankings."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import structsvm
+from structsvm import CuttingPlane, FrankWolfe
+from structsvm.metrics import ranking_scores
+from structsvm.model_file import ModelFileError, read_model, write_model
+from structsvm.tasks import Ranker
+
+LOSSES = ["pairs", "map", "ndcg"]
+
+
+def queries(seed=0, n=60, noise=0.5):
+    """Rows, grades 0 to 3 and sizes of queries; each query adds a number of its own, which says nothing."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 12, n)
+    X = rng.normal(size=(sizes.sum(), 5))
+    s = X @ [1.0, 1.0, -0.5, 0.0, 0.0] + noise * rng.normal(size=len(X))
+    X[:, 4] += np.repeat(rng.normal(size=n), sizes)
+    return X, np.clip(np.round(s + 0.5), 0, 3), sizes
+
+
+X, y, SIZES = queries()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_solvers_and_forms_of_rows_agree(loss):
+    qid = np.repeat([f"q{k}" for k in range(len(SIZES))], SIZES)
+    primal = []
+    for params, data, given in (
+        ({"tol": 1e-3, "C": 0.3}, X, {"group": SIZES}),
+        ({"solver": CuttingPlane(C=0.3, form="one_slack")}, sp.csr_array(X), {"qid": qid}),
+        ({"solver": FrankWolfe(C=0.3, tol=1e-2, max_iter=1000, random_state=0)}, X.astype(np.float32), {"qid": qid}),
+    ):
+        model = Ranker(loss, **params).fit(data, y, **given)
+        assert model.result_.status == "converged"
+        primal.append(model.result_.primal)
+    assert primal == pytest.approx([primal[0]] * 3, rel=0.011)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rankings_are_learnt(loss):
+    test, grades, sizes = queries(1, 200)
+    model = Ranker(loss, random_state=0).fit(X, y, group=SIZES)
+    scores = ranking_scores(grades, model.predict(test), group=sizes)
+    best = {"pairs": scores.pairs, "map": scores.map, "ndcg": scores.ndcg}[loss]
+    assert model.score(test, grades, group=sizes) == pytest.approx(best)
+    truth = ranking_scores(grades, test @ [1.0, 1.0, -0.5, 0.0, 0.0], group=sizes)
+    assert best > {"pairs": truth.pairs, "map": truth.map, "ndcg": truth.ndcg}[loss] - 0.02
+    assert model.validation_["metric"] == {"pairs": "ordered pairs", "map": "average precision", "ndcg": "NDCG"}[loss]
+    assert model.validation_["n_held_out"] == len(SIZES)
+    for solver in ("passive_aggressive", "perceptron"):
+        params = {} if solver == "perceptron" else {"C": 0.3}
+        other = Ranker(loss, solver=solver, random_state=0, **params).fit(X, y, group=SIZES)
+        assert other.score(test, grades, group=sizes) > best - 0.05
+
+
+def test_pairs_of_ranks_are_those_of_a_machine_of_differences():
+    """By hand: the mean hinge of pairs of each query."""
+    model = Ranker("pairs", C=0.5, tol=1e-4, max_iter=1000, random_state=0).fit(X, y, group=SIZES)
+    w, ends, total = model.coef_, np.cumsum(SIZES), 0.0
+    for a, b in zip(ends - SIZES, ends, strict=True):
+        s, grade = X[a:b] @ w, y[a:b]
+        hinges = np.maximum(0.0, 1.0 - (s[:, None] - s))[grade[:, None] > grade]
+        total += hinges.mean() if len(hinges) else 0.0
+    assert model.result_.primal == pytest.approx(0.5 * w @ w + 0.5 * total)
+    np.testing.assert_allclose(model.predict(X), X @ w)
+
+
+def test_streams_and_weights():
+    ends, rows = np.cumsum(SIZES), np.repeat(np.arange(len(SIZES)), SIZES)
+    stream = Ranker("pairs", C=0.3, random_state=0)
+    for a in range(0, 60, 20):
+        part = slice(ends[a] - SIZES[a], ends[a + 19])
+        stream.partial_fit(X[part], y[part], group=SIZES[a : a + 20])
+    assert stream.score(X, y, group=SIZES) > 0.85
+    with pytest.raises(ValueError, match="has no meaning here: grades"):
+        stream.partial_fit(X, y, classes=[0, 1], group=SIZES)
+    settings = {"C": 0.3, "tol": 1e-6, "max_iter": 3000, "random_state": 0}
+    weight = np.arange(60) % 3
+    copies = np.concatenate([np.flatnonzero(rows == q) for q in range(60) for _ in range(weight[q])])
+    one = Ranker("pairs", **settings).fit(X, y, weight[rows], group=SIZES)
+    two = Ranker("pairs", **settings).fit(X[copies], y[copies], group=np.repeat(SIZES, weight))
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=0.01)
+    assert one.result_.primal == pytest.approx(two.result_.primal, rel=1e-5)
+    assert one.score(X, y, weight[rows], group=SIZES) == pytest.approx(
+        one.score(X[copies], y[copies], group=np.repeat(SIZES, weight))
+    )
+    with pytest.raises(ValueError, match="the same for all rows of a query"):
+        one.fit(X, y, np.arange(len(y)), group=SIZES)
+
+
+def test_queries_that_say_nothing_change_nothing():
+    settings = {"C": 0.3, "tol": 1e-3, "random_state": 0}
+    one = Ranker("ndcg", **settings).fit(X, y, group=SIZES)
+    more = np.concatenate([X, np.ones((4, 5))]), np.concatenate([y, [0, 0, 0, 0]])
+    two = Ranker("ndcg", **settings).fit(*more, group=[*SIZES, 3, 1])
+    assert two.result_.primal == pytest.approx(one.result_.primal, rel=2e-3)
+    assert two.score(*more, group=[*SIZES, 3, 1]) == two.score(X, y, group=SIZES)
+    assert np.isnan(two.score(X[:1], [1]) + two.score(X[:2], [0, 0])) == np.isnan(two.score(X[:2], [0, 0]))
+
+
+def test_files(tmp_path):
+    model = Ranker("ndcg", k=3, C=0.3, random_state=0).fit(X, y, group=SIZES)
+    model.save(tmp_path / "m")
+    loaded = structsvm.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.score(X, y, group=SIZES) == model.score(X, y, group=SIZES)
+    file = read_model(tmp_path / "m")
+    for meta, arrays in (
+        ({"loss": "f1"}, {}),
+        ({"k": 0}, {}),
+        ({"n_features_in": 6}, {}),
+        ({}, {"weights": np.full(5, np.nan)}),
+    ):
+        write_model(tmp_path / "bad", "ranking", file.meta | meta, file.arrays | arrays)
+        with pytest.raises(ModelFileError, match="bad"):
+            structsvm.load(tmp_path / "bad")
+
+
+def test_bad_input():
+    for params, grades, given, words in (
+        ({"k": 3, "loss": "pairs"}, y, {}, "'k' parameter belongs to loss='ndcg'. Got k=3, loss='pairs'"),
+        ({"loss": "auc"}, y, {}, "'loss' parameter of Ranker"),
+        ({}, y, {"group": [3, 4]}, "group adds up to 7 rows, X has"),
+        ({}, y, {"qid": np.arange(len(y)) % 2}, "query 0 begins in row 0 and again in row 2"),
+        ({}, y, {"qid": [1, 2]}, r"qid has shape \(2,\)"),
+        ({}, np.ones(len(y)), {"group": SIZES}, "all rows have the same grade"),
+        ({"loss": "map"}, y + 1.0, {"group": SIZES}, "all rows have the same grade"),
+        ({"loss": "ndcg"}, y - 1.0, {"group": SIZES}, "from 0 to 50 for loss='ndcg'"),
+        ({}, np.where(y > 2, np.nan, y), {"group": SIZES}, "NaN"),
+        ({}, None, {}, "requires y"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Ranker(**{"C": 1.0} | params).fit(X, grades, **given)
+    with pytest.raises(ValueError, match="all rows have the same grade"):
+        Ranker(C=1.0).fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="NaN"):
+        Ranker(C=1.0).fit(np.where(X > 1.0, np.nan, X), y, group=SIZES)
+    model = Ranker(C=1.0, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 3 rows, y has \(2,\) grades"):
+        model.score(X[:3], y[:2])
