@@ -206,6 +206,8 @@ def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
             "10000000",
             "--method",
             "ospas",
+            "--checkpoint",
+            "c",
         ],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
@@ -215,7 +217,9 @@ def test_ctrl_c_leaves_a_usable_model(data, tmp_path):
     )
     try:
         assert "600 sentences" in process.stdout.readline()
-        time.sleep(2.0)
+        while not (tmp_path / "c").exists() and process.poll() is None:  # a pass
+            time.sleep(0.05)
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
