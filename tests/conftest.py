@@ -16,7 +16,7 @@ settings.register_profile("structsvm", deadline=None, max_examples=30, derandomi
 settings.register_profile("long", deadline=None, max_examples=1000)
 settings.load_profile("structsvm")
 
-# What tests make goes when nothing refers to it: the search for cycles after each 700 new objects takes a tenth of all.
+# What tests make goes when nothing refers to it; the search for cycles after each 700 new objects takes some percent.
 gc.set_threshold(20_000)
 
 # A shell that runs the tests in the background may have them, and every process they start, ignore Ctrl-C.

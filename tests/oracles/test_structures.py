@@ -160,7 +160,7 @@ def test_complete(structure):
 def test_latent_problems(structure):
     """Constraints are those of the completions; what is known whole is trained on as ever, bit for bit."""
     n_open = 0
-    for seed in SEEDS:
+    for seed in SEEDS[:3]:
         case = case_of(structure, seed)
         for rescaling, penalty in case.formulations:
             if penalty is None:
