@@ -7,7 +7,7 @@ import time
 import warnings
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, roc_auc_score
@@ -63,7 +63,7 @@ def data_sets(quick):
     for name, (X, y, X_test, y_test, shares) in found.items():
         for share in shares[-1:] if quick else shares:
             train, test = (
-                thinned(csr_array(X, dtype=float), y > 0, share),
+                thinned(csr_matrix(X, dtype=float), y > 0, share),
                 thinned(csr_array(X_test), y_test > 0, share),
             )
             label = f"{name}, {100 * train[1].mean():.1f} % positive"

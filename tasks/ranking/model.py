@@ -238,7 +238,7 @@ class SampleModel(GroupModel):
         """The rows' variance, as of a linear machine; over how much more one wrong row counts than in the error."""
         rows, y = data
         n, n_positive = len(y), max(int(y.sum()), 1)
-        by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n), "prbep": n_positive}
+        by = {"error": n, "f1": 2 * n_positive, "prec_at_k": self.n_found(n) or 0, "prbep": n_positive}
         return total_variance(rows) * (n / n_positive if self.loss == "roc_area" else by[self.loss] / n)
 
     def decision_function(self, X: Any) -> Any:
