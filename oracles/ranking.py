@@ -192,7 +192,7 @@ class RankingOracle(Oracle):
         truth: Any = np.zeros(1)
         table: Any = np.zeros(1)
         if loss == "error":
-            norm = 1.0 / sizes
+            norm: Any = 1.0 / sizes
         elif loss == "ndcg":
             table = 1.0 / np.log2(np.arange(2.0, largest + 2.0))
             table[self.k or largest :] = 0.0
