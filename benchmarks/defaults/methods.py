@@ -106,9 +106,8 @@ def compared(title, methods, train, test, score, about, options):
         print(f"  {title}: {method.name}", file=sys.stderr, flush=True)
         rows[method.name] = row_of(method, train, test, score) | {"key": keys.get(method.name)}
         missing = "; ".join(m.name for m in methods if m.name not in rows)
-        yield Table(
-            title, COLUMNS, [rows[m.name] for m in methods if m.name in rows], [f"unfinished: without {missing}"]
-        )
+        found = [rows[m.name] for m in methods if m.name in rows]
+        yield Table(title, COLUMNS, found, [f"unfinished: without {missing}", *verdicts(found)])
     ordered = [rows[m.name] for m in methods]
     yield Table(title, COLUMNS, ordered, [*notes(NOTES + about), *verdicts(ordered)])
 
