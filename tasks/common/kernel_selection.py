@@ -205,9 +205,9 @@ class KernelSearch(Search):
             return
         if k not in self.machines:
             kept = {} if len(self.table) == 1 else {self.best[0]: self.machines[self.best[0]]}
-            near = [part for parts in kept.values() for part in parts] or [None] * len(self.samples)
-            parts = [KernelPart(self, self._kernel(k), *at, by) for at, by in zip(self.samples, near, strict=True)]
-            self.machines = kept | {k: parts}
+            near = kept[self.best[0]] if kept else [None] * len(self.samples)
+            kernel, samples = self._kernel(k), zip(self.samples, near, strict=True)
+            self.machines = kept | {k: [KernelPart(self, kernel, train, test, by) for (train, test), by in samples]}
         C = round_value(j) if self.values is None else self.values[0]
         self.table[k][j] = self.tried(self.machines[k], C, self.monitor)
         if any(part.is_bound for part in self.machines[k]):

@@ -73,5 +73,5 @@ def test_machines_of_two_classes_say_so(name):
     kind = getattr(tasks, name)
     tags = get_tags(kind()).classifier_tags if hasattr(kind, "fit") else None
     if tags is not None:
-        two = {"LaSVMClassifier", "HullerClassifier", "TrackingClassifier"}
+        two = {"LaSVMClassifier", "HullerClassifier", "MultivariateClassifier", "TrackingClassifier"}
         assert tags.multi_class == (name not in two)
