@@ -550,7 +550,7 @@ cdef class TreeProblem(Problem):
         self.base_front = np.empty(2 * self.parser.grammar.n_nodes + 2, dtype=np.int32)
         self.entries = np.empty(size + 2, dtype=np.int32)
         self.best = np.empty(NODE_WORDS * size, dtype=np.int32)
-        self.b = self.scale = np.empty(1)
+        self.b, self.scale = np.empty(1), np.empty(1)
         if not self.is_open:
             self.reserve(0, n)
         self.sums = np.zeros(self.n_features)
