@@ -188,7 +188,7 @@ class CalibratedModel(TaskModel):
         solver = copy.copy(solver)
         solver.checkpoint, solver.random_state = None, 0
         other = self.run_without(chosen, solver, run.problem, weight)
-        last = solver.n_passes
+        last = run.n_iter  # no more than were needed for all examples
         if other.has_dual and self.resumes:
             other.set_state(run.get_state(), adapt=True)
             last = other.n_iter + 1

@@ -194,7 +194,7 @@ def test_latent_problems(structure):
 def test_completions_in_steps(structure):
     """What steps leave is what the problem made anew of their completions has; the dual is exact through all of it."""
     n_changed = 0
-    for seed in SEEDS:
+    for seed in SEEDS[:3]:
         case = case_of(structure, seed)
         knowledge = case.knowledge(seed)
         for rescaling, penalty in case.formulations:

@@ -14,6 +14,7 @@ from python_oracles import Data
 from structsvm import ConvergenceWarning, CuttingPlane, FrankWolfe, LaRank
 from structsvm.dual._rounds import collect, violations
 from structsvm.dual.parallel import Rounds, cut_points
+from structsvm.execution._stop import look_every
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.result import relative_gap
@@ -268,6 +269,7 @@ def test_jobs_and_backends_change_no_bit(form, backend):
 def test_shards_of_a_round_that_failed_are_stopped():
     oracle, X, Y = chains(n=50)
     problem = oracle.bind(X, Y)
+    look_every(10)
     rounds, w = Rounds(problem, 2), np.zeros(problem.n_features)
     shards, at_work, ended = rounds.shards, threading.Event(), threading.Event()
 
@@ -287,6 +289,7 @@ def test_shards_of_a_round_that_failed_are_stopped():
     with pytest.raises(KeyboardInterrupt, match="a key"):
         rounds._map(work, w, [()] * len(shards))
     assert ended.wait(60.0)
+    look_every()
     assert not set(map(id, rounds.shards)) & set(map(id, shards))
     np.testing.assert_array_equal(rounds.violations(w), violations(problem, w))
 

@@ -315,7 +315,7 @@ PRECISE = [
 ]
 
 
-@pytest.mark.parametrize("C", [0.02, 0.3, 2.0])
+@pytest.mark.parametrize("C", [0.02, 2.0])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", PRECISE, ids=repr)
 def test_a_run_resumes_with_another_C(solver, C, weighted):

@@ -447,11 +447,9 @@ def test_rows_of_which_nothing_is_known():
         assert model.classes_.tolist() == [0, 1, 2, 3, 4]
         assert model.result_.primal == pytest.approx(wanted.result_.primal, rel=2e-4)
     # -1 beside one other label, or beside strings or lesser numbers, is a label.
-    assert AmbiguousClassifier(C=0.1, random_state=0).fit(X, [-1 if k < 2 else 1 for k in y]).classes_.tolist() == [
-        -1,
-        1,
-    ]
-    assert AmbiguousClassifier(C=0.1, random_state=0).fit(X, [k - 2 for k in y]).classes_.tolist() == [-2, -1, 0, 1, 2]
+    two, five = (AmbiguousClassifier(loss="log", C=0.1, random_state=0) for _ in range(2))
+    assert two.fit(X, [-1 if k < 2 else 1 for k in y]).classes_.tolist() == [-1, 1]
+    assert five.fit(X, [k - 2 for k in y]).classes_.tolist() == [-2, -1, 0, 1, 2]
     assert model.score(X[:3], [None, None, 7]) == pytest.approx(2 / 3)
 
 

@@ -80,6 +80,14 @@ def test_scores_that_tell_all_or_nothing():
     np.testing.assert_allclose(probabilities([[10.0, 0.0, 0.0]], wrong), 1 / 3, atol=1e-6)
 
 
+def test_turns_take_no_more_passes_than_the_training(monkeypatch):
+    runs, start = [], Calibrated.run_without
+    monkeypatch.setattr(Calibrated, "run_without", lambda *args: runs.append(start(*args)) or runs[-1])
+    model = AmbiguousClassifier(loss="log", C=0.1, tol=1e-2, max_iter=500, random_state=0).fit(*noisy(60))
+    assert runs and model.temperature_ > 0.0
+    assert all(1 <= run.n_iter <= model.n_iter_ < 500 for run in runs)
+
+
 def test_few_calls():
     calls = []
 

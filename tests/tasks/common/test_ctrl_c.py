@@ -97,7 +97,7 @@ def interrupted(call, n):
     main, pause = threading.main_thread().ident, threading.Event()
 
     def send(start):
-        for _ in range(1000):
+        for _ in range(200):
             if looks() >= start + n:
                 break
             pause.wait(1e-4)

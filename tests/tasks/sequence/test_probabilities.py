@@ -217,7 +217,7 @@ def folder(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("options", [["--loss", "log"], []], ids=" ".join)
+@pytest.mark.parametrize("options", [["--loss", "log", "-C", "0.1"], []], ids=" ".join)
 def test_confidence_on_the_command_line(options, folder):
     run(folder, "train", "sequence", "train", "-m", "model", *options)
     out, _ = run(folder, "predict", "model", "test", "--confidence")
