@@ -4,7 +4,7 @@ import bag_reference as reference
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from structsvm import (
@@ -92,11 +92,12 @@ def test_dense_and_sparse_rows_are_one_problem():
         LaRank(schedule="fixed", tol=1e-8, max_iter=5000, random_state=0),
         LaRank(schedule="adaptive", tol=1e-8, max_iter=5000, random_state=0),
         CuttingPlane(tol=1e-8, max_iter=5000, random_state=0),
-        FrankWolfe(tol=1e-5, max_iter=20_000, random_state=0),
+        FrankWolfe(tol=1e-4, max_iter=20_000, random_state=0),  # its gap falls as the inverse of passes
     ],
     ids=str,
 )
 @given(seed=st.integers(0, 10**6), C=st.sampled_from([0.1, 2.0]))
+@example(seed=8200, C=2.0)
 @settings(max_examples=5)
 def test_the_optimum_of_an_independent_solver(solver, seed, C):
     _, X, bags = data(seed)
