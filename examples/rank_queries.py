@@ -5,26 +5,20 @@ Run it: python examples/rank_queries.py [TRAIN TEST]; files in svmlight format w
 
 import sys
 
-import numpy as np
-from sklearn.datasets import load_svmlight_files
-
+from structsvm.datasets import make_rankings
 from structsvm.metrics import ranking_scores
+from structsvm.structures.queries import read_queries
 from structsvm.tasks import MultivariateClassifier, Ranker
 
 
-def drawn(seed, n_queries=100):
-    """Rows, grades 0 to 4, and the query of each row."""
-    rng = np.random.default_rng(seed)
-    qid = np.repeat(np.arange(n_queries), rng.integers(4, 15, n_queries))
-    X = rng.normal(size=(len(qid), 8))
-    return X, np.clip(np.round(X[:, :3].sum(axis=1) + rng.normal(size=len(qid))), 0, 4), qid
-
-
 def data():
+    """Rows, grades, and the query of each row: to train, and to test on."""
     if len(sys.argv) == 3:
-        X, y, qid, *test = load_svmlight_files(sys.argv[1:], query_id=True)
-        return (X, y, qid), test
-    return drawn(0), drawn(1)
+        (X, *train), (X_test, *test) = map(read_queries, sys.argv[1:])
+        for part in (X, X_test):
+            part.resize(part.shape[0], max(X.shape[1], X_test.shape[1]))
+        return (X, *train), (X_test, *test)
+    return (make_rankings(100, random_state=seed) for seed in range(2))
 
 
 def main():

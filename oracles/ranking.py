@@ -14,10 +14,9 @@ from structsvm.features.ranges import take_ranges
 from structsvm.oracles._ranking import GROUP_LOSSES, GroupProblem
 from structsvm.oracles.ambiguous import SparseRows, as_rows
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
+from structsvm.structures.queries import HIGHEST_GRADE
 
 LABELLINGS = ("error", "f1", "prec_at_k", "prbep")
-# Gains are 2^grade - 1.
-HIGHEST_GRADE = 50.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

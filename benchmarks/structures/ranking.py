@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import numpy as np
-from sklearn.datasets import load_svmlight_file
 
 from common.report import Table, notes
+from structsvm.datasets import fetch_rank_lightgbm
 from structsvm.metrics import ranking_scores
 from structsvm.tasks import Ranker
 
@@ -26,8 +25,8 @@ FOLDS = 3
 
 def queries():
     """(X, grades, qid) of the training and of the test part."""
-    files = [f"{os.environ['STRUCTSVM_DATA']}/rank_lightgbm/{part}.letor.gz" for part in ("train", "test")]
-    return [load_svmlight_file(file, n_features=300, query_id=True) for file in files]
+    data = fetch_rank_lightgbm()
+    return (data.X_train, data.y_train, data.qid_train), (data.X_test, data.y_test, data.qid_test)
 
 
 def scored(machine, setting, y, scores, qid, cpu):

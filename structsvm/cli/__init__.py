@@ -20,7 +20,7 @@ from structsvm.cli.output import FILE, NEW, TEXT, Input, check_files, drawable, 
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 
-TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "semantics", "sequence", "taxonomy")
+TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "ranking", "semantics", "sequence", "taxonomy")
 
 
 class Friendly(click.Group):
@@ -115,11 +115,14 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @INPUT
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @JOBS
-@click.option("--plot", type=NEW, help="Save a picture: confusions, or a wrong tree.")
-def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None) -> None:
+@click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, NDCG by places.")
+@click.option("--query", type=FILE, help="Rankings: the sizes of INPUT's queries, one a line.  [default: INPUT.query]")
+def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, **given: Any) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
     task, model = opened(model, plot)
-    scores, text, draw = task.evaluate(model, input, jobs)
+    if given["query"] and not task.has_queries:
+        raise click.UsageError("--query is for models that rank the rows of queries")
+    scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)
     if plot:
         save(draw(), plot, say=partial(click.echo, err=True))

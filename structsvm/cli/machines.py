@@ -139,10 +139,7 @@ def load(path: str, *, mmap: bool = False) -> Any:
 def examples(model: Any, path: str) -> Any:
     """Return ``(X, labels)`` of a file, with the features of the model."""
     X, y = read_svmlight(out.source(path))
-    if X.shape[1] > model.n_features:
-        raise ValueError(f"{path}: has a feature {X.shape[1]}; the model was trained on {model.n_features} features")
-    X.resize(X.shape[0], model.n_features)
-    return X, y
+    return out.widened(X, path, model.n_features), y
 
 
 def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:

@@ -111,6 +111,14 @@ def named(scores: Any, *names: str) -> dict[str, Any]:
     return {name: getattr(scores, name) for name in names}
 
 
+def widened(X: Any, path: str, n_features: int) -> Any:
+    """The sparse matrix of a file with the columns of a model; ValueError if it has more."""
+    if X.shape[1] > n_features:
+        raise ValueError(f"{path}: has a feature {X.shape[1]}; the model was trained on {n_features} features")
+    X.resize(X.shape[0], n_features)
+    return X
+
+
 # ---- models as text -----------------------------------------------------------------------------
 
 

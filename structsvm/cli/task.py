@@ -32,16 +32,18 @@ class Task(NamedTuple):
     `train` is that of ``structsvm train``. ``load(path, mmap=...)`` returns a model; ``predict(model, path, wanted)``
     yields text; ``evaluate(model, path, jobs)`` returns the scores for --json, their text, and a function that draws
     them; ``inspect(model, top, only)`` prints, and ``picture(model)`` draws; ``demo(seed)`` prints, and returns a
-    figure. `undrawn` has the reasons of the commands that have no figure, by their names.
+    figure. `undrawn` has the reasons of the commands that have no figure, by their names. With `has_queries`,
+    ``evaluate(..., query=path)`` takes a file of the sizes of queries.
     """
 
     train: click.Command
     load: Callable[..., Any]
     predict: Callable[[Any, Any, Wanted], Iterator[str]]
-    evaluate: Callable[[Any, Any, int], tuple[dict[str, Any], str, Any]]
+    evaluate: Callable[..., tuple[dict[str, Any], str, Any]]
     inspect: Callable[[Any, int, Sequence[str]], None]
     demo: Callable[[int], Any]
     picture: Callable[[Any], Any] = history
     undrawn: Mapping[str, str] = {}
     has_probabilities: bool = True
     has_trees: bool = False
+    has_queries: bool = False

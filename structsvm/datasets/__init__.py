@@ -24,6 +24,7 @@ from structsvm.datasets._fetch import DatasetUnavailableError
 from structsvm.datasets._homologues import Homologues, make_alignment, write_alignments
 from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._meanings import GeoQuery, Sportscast, SportsGame, fetch_geoquery, fetch_robocup
+from structsvm.datasets._rankings import QueryRows, fetch_rank_lightgbm, make_rankings
 from structsvm.datasets._sequences import (
     LetterSequences,
     TextSequences,
@@ -61,6 +62,7 @@ __all__ = [
     "Homologues",
     "LabelledRows",
     "LetterSequences",
+    "QueryRows",
     "SportsGame",
     "Sportscast",
     "TaxonomyDocuments",
@@ -82,6 +84,7 @@ __all__ = [
     "fetch_ocr_letters",
     "fetch_oxbench",
     "fetch_prefab",
+    "fetch_rank_lightgbm",
     "fetch_robocup",
     "fetch_substitution_matrix",
     "fetch_treebank_sample",
@@ -97,6 +100,7 @@ __all__ = [
     "make_concept_world",
     "make_dependency_trees",
     "make_ill_conditioned",
+    "make_rankings",
     "make_sequences",
     "make_taxonomy",
     "make_treebank",

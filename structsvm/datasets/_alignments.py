@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from structsvm.datasets._fetch import DataHome, fetch
-from structsvm.datasets._parts import Split, fields
+from structsvm.datasets._fetch import DataHome, Split, fetch, fields
 from structsvm.datasets._sources import SOURCES
 from structsvm.structures.gapped import strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._fetch import DataHome, fetch
-from structsvm.datasets._parts import Split, fields
+from structsvm.datasets._fetch import DataHome, Split, fetch, fields
 from structsvm.features.svmlight import read_svmlight
 
 if TYPE_CHECKING:

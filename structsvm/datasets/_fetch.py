@@ -1,4 +1,4 @@
-"""Find or download the files of a data set, check them, and read them.
+"""Find or download the files of a data set, check them, and read them; what data sets of two parts share.
 
 A data set is a folder of files in the data folder. The hash is that of a file's *content* (the text inside a ``.gz``,
 the arrays inside an ``.npz``), so compressors and their settings do not matter, and a file made from its public origin
@@ -12,9 +12,10 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from structsvm.features.sources import decompress
 from structsvm.new_file import new_file
 
 DataHome = str | os.PathLike[str] | None
+Examples = TypeVar("Examples")
+Labels = TypeVar("Labels", bound=Sized)
 
 
 class DatasetUnavailableError(OSError):
@@ -130,3 +133,31 @@ def _checked(source: Source, file: str, raw: bytes, where: str, advice: str = ""
 def _arrays(content: bytes) -> dict[str, np.ndarray]:
     with np.load(io.BytesIO(content)) as arrays:
         return dict(arrays)
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Split(Generic[Examples, Labels]):
+    """Examples and labels of both parts."""
+
+    X_train: Examples
+    y_train: Labels
+    X_test: Examples
+    y_test: Labels
+
+    def _sizes(self) -> dict[str, int]:
+        return {"n_train": len(self.y_train), "n_test": len(self.y_test)}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={size}' for name, size in self._sizes().items())})"
+
+
+def fields(read: Callable[[str], tuple[Any, ...]], *parts: str, names: tuple[str, ...] = ("X", "y")) -> dict[str, Any]:
+    """Return ``X_train``, ``y_train`` and so on, given a function that returns X and y of a part."""
+    return {
+        f"{name}_{part}": value
+        for part in parts or ("train", "test")
+        for name, value in zip(names, read(part), strict=True)
+    }

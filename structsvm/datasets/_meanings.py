@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from structsvm.datasets._fetch import DataHome, File, fetch
-from structsvm.datasets._parts import Split, fields
+from structsvm.datasets._fetch import DataHome, File, Split, fetch, fields
 from structsvm.structures.meanings import MeaningGrammar
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from structsvm.datasets._fetch import DataHome, File, fetch
-from structsvm.datasets._parts import Split, fields
+from structsvm.datasets._fetch import DataHome, File, Split, fetch, fields
 
 
 @dataclass(frozen=True, repr=False)

@@ -132,6 +132,20 @@ def _letter(path: Path) -> dict[str, bytes]:
     return {"letter-recognition.data.gz": _gz(path.read_bytes().partition(b"\n")[2])}
 
 
+def _rank_lightgbm(path: Path) -> dict[str, bytes]:
+    """Rows with a qid behind the grade: numbers of the published sizes, from 1 on in training, from 1001 on in test."""
+    made = {}
+    with zipfile.ZipFile(path) as archive:
+        folder = archive.namelist()[0].split("/")[0] + "/examples/lambdarank/rank."
+        for part, first in (("train", 1), ("test", 1001)):
+            rows, sizes = (archive.read(folder + part + end).decode("ascii").splitlines() for end in ("", ".query"))
+            ids = (first + k for k, size in enumerate(sizes) for _ in range(int(size)))
+            split = ((row.partition(" "), qid) for row, qid in zip(rows, ids, strict=True))
+            text = "".join(f"{grade} qid:{qid} {pairs}\n" for (grade, _, pairs), qid in split)
+            made[f"{part}.letor.gz"] = _gz(text.encode("ascii"))
+    return made
+
+
 # ---- the table -----------------------------------------------------------------------------------
 
 _NLTK = "https://raw.githubusercontent.com/nltk/nltk_data/5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
@@ -316,6 +330,16 @@ SOURCES: dict[str, Source] = {
         },
         "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html",
         "none stated (public benchmark)",
+    ),
+    "rank_lightgbm": Source(
+        "rank_lightgbm",
+        {
+            "train.letor.gz": "4b3594bdeb522855b4ebc961bec1d26a1b5f5e098020702a13d59f14df80d7b1",
+            "test.letor.gz": "0f8bf67da9764307bee5923d4563b3e016439085863d7fe625431a05fab0d068",
+        },
+        "https://github.com/microsoft/LightGBM/archive/bae0b7ba953341a32b2a9c5c5c437a1b976f576f.zip",
+        "MIT",
+        _rank_lightgbm,
     ),
     "20newsgroups": Source(
         "text_20news",

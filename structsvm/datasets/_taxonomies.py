@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.datasets._draws import COUNT, SHARE, RandomState, check_arguments, draw, zipf
-from structsvm.datasets._fetch import DataHome, File, fetch
-from structsvm.datasets._parts import Split, fields
+from structsvm.datasets._fetch import DataHome, File, Split, fetch, fields
 from structsvm.new_file import new_file
 from structsvm.parameters import Interval
 from structsvm.structures.taxonomy import Taxonomy

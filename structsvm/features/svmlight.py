@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.sources import load_text, numbered_lines
 from structsvm.new_file import new_file
@@ -93,13 +94,43 @@ def parse_svmlight(rows: Iterable[tuple[int, str]], name: str) -> tuple[Any, lis
     return X, labels
 
 
-def write_svmlight(path: str | os.PathLike[str], X: Any, labels: Iterable[Any]) -> None:
-    """Write examples; values as short as float32 allows, zeros omitted.
+def without_qid(rows: Iterable[tuple[int, str]], name: str, ids: list[int]) -> Iterator[tuple[int, str]]:
+    """The lines of a file, as pairs of line number and line, without the ``qid:ID`` behind the label.
+
+    Appends the ids to `ids`, which stays empty where no line has one.
+
+    Raises
+    ------
+    SvmlightFileError
+        If only some lines have a qid, or one is not an integer or less than the one before.
+    """
+    has_ids = None
+    for k, line in rows:
+        label, *pairs = line.partition("#")[0].split() or [""]
+        if not label:
+            continue
+        qid = pairs.pop(0) if pairs and pairs[0].startswith("qid:") else None
+        has_ids = qid is not None if has_ids is None else has_ids
+        if (qid is not None) != has_ids:
+            raise SvmlightFileError(f"{name}, line {k}: has {'no' if has_ids else 'a'} qid, unlike the lines before")
+        if qid is not None:
+            if not re.fullmatch(r"qid:[+-]?[0-9]{1,18}", qid):
+                raise SvmlightFileError(f"{name}, line {k}: a qid is an integer, found {qid!r:.40}")
+            ids.append(int(qid[4:]))
+            if len(ids) > 1 and ids[-1] < ids[-2]:
+                raise SvmlightFileError(f"{name}, line {k}: qid {ids[-1]} after {ids[-2]}: lines are sorted by qid")
+        yield k, " ".join([label, *pairs])
+
+
+def write_svmlight(
+    path: str | os.PathLike[str], X: Any, labels: Iterable[Any], *, qid: ArrayLike | None = None
+) -> None:
+    """Write examples; values as short as float32 allows, zeros omitted; `qid` is the query of each.
 
     Raises
     ------
     ValueError
-        If X and labels differ in length, or a label or value (the message names its row) could not be read back.
+        If X, labels and qid differ in length, or one of them (the message names its row) could not be read back.
     """
     from scipy.sparse import csr_array
 
@@ -109,6 +140,12 @@ def write_svmlight(path: str | os.PathLike[str], X: Any, labels: Iterable[Any]) 
     names = [str(label) for label in labels]
     if len(names) != rows.shape[0]:
         raise ValueError(f"X has {rows.shape[0]} rows and there are {len(names)} labels")
+    ids = None if qid is None else np.asarray(qid)
+    if ids is not None:
+        if ids.shape != (len(names),) or ids.dtype.kind not in "iu":
+            raise ValueError(f"qid must hold an integer for each of the {len(names)} rows, got {qid!r:.40}")
+        for k in np.flatnonzero(ids[1:] < ids[:-1])[:1].tolist():
+            raise ValueError(f"row {k + 1}: qid {ids[k + 1]} after {ids[k]}: rows must be sorted by qid")
     with new_file(path, "w", encoding="utf-8", newline="\n") as file:
         for k, (label, (first, last)) in enumerate(zip(names, pairwise(rows.indptr), strict=True)):
             if label.split() != [label] or "#" in label:
@@ -117,4 +154,5 @@ def write_svmlight(path: str | os.PathLike[str], X: Any, labels: Iterable[Any]) 
             for j, value in pairs:
                 if not np.isfinite(value):
                     raise ValueError(f"row {k}, column {j}: {value} is not a finite float32 number")
-            file.write(" ".join([label, *(f"{j + 1}:{value}" for j, value in pairs)]) + "\n")
+            fields = [label] if ids is None else [label, f"qid:{ids[k]}"]
+            file.write(" ".join([*fields, *(f"{j + 1}:{value}" for j, value in pairs)]) + "\n")

@@ -1,11 +1,20 @@
-"""Rows by query: consecutive runs, given by their sizes or by an id per row."""
+"""Rows by query: consecutive runs, given by their sizes or by an id per row; their files."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from structsvm.features.sources import load_text, numbered_lines
+from structsvm.features.svmlight import SvmlightFileError, parse_svmlight, without_qid
+
+HIGHEST_GRADE = 50.0  # gains are 2^grade - 1
 
 
 def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.int64]:
@@ -49,3 +58,72 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
             )
         first[name] = start
     return np.append(starts, n_rows).astype(np.int64)
+
+
+def read_queries(
+    source: str | os.PathLike[str] | BinaryIO, query: str | os.PathLike[str] | None = None
+) -> tuple[Any, NDArray[np.float64], NDArray[np.int64] | None]:
+    """Read rows of queries, in svmlight format.
+
+    Parameters
+    ----------
+    source : path or binary file
+        A line is a row: its grade, ``qid:ID`` and ``index:value`` pairs, as `read_svmlight` has it. Lines are sorted
+        by qid; all of them have one, or none.
+    query : path, optional
+        For a source without qid: a file with the number of rows of each query, one a line, as LightGBM has it.
+
+    Returns
+    -------
+    X : csr_array of shape (n_rows, largest index), float32
+    grades : ndarray of shape (n_rows,), float64
+    qid : ndarray of shape (n_rows,), int64, or None
+        The query of each row: its ID, or its number from 0 on in the file of sizes. None: neither is known.
+
+    Raises
+    ------
+    SvmlightFileError, ValueError
+        For a malformed line, a grade that is not in 0 .. 50, a missing or decreasing qid, sizes that are not positive
+        or do not add up; the message names file and line.
+    """
+    text, name = load_text(source, SvmlightFileError, "{}, line {}")
+    ids: list[int] = []
+    lines: list[int] = []
+
+    def rows() -> Iterator[tuple[int, str]]:
+        for k, line in without_qid(numbered_lines(text), name, ids):
+            lines.append(k)
+            yield k, line
+
+    X, labels = parse_svmlight(rows(), name)
+    if not labels:
+        raise SvmlightFileError(f"{name}: contains no rows")
+    grades = np.full(len(labels), np.nan)
+    for i, label in enumerate(labels):
+        with suppress(ValueError):
+            grades[i] = float(label)
+    for i in np.flatnonzero(~((grades >= 0.0) & (grades <= HIGHEST_GRADE)))[:1].tolist():
+        wanted = f"a grade is a number from 0 to {HIGHEST_GRADE:g}"
+        raise SvmlightFileError(f"{name}, line {lines[i]}: {wanted}, found {labels[i]!r:.40}")
+    if query is None:
+        return X, grades, np.array(ids, dtype=np.int64) if ids else None
+    if ids:
+        raise ValueError(f"{name}: its lines have a qid; leave out the sizes of queries, {os.fspath(query)}")
+    return X, grades, read_sizes(query, len(grades), name)
+
+
+def read_sizes(source: str | os.PathLike[str] | BinaryIO, n_rows: int, of: str) -> NDArray[np.int64]:
+    """Read the number of rows of each query, one a line; returns the number of each row's query, from 0 on.
+
+    Raises ValueError, which names file and line, unless they are positive and add up to `n_rows`, those of the file
+    called `of`.
+    """
+    text, name = load_text(source, ValueError, "{}, line {}")
+    sizes: list[int] = []
+    for k, line in numbered_lines(text):
+        if not re.fullmatch(r"0*[1-9][0-9]{0,9}", line.strip()):
+            raise ValueError(f"{name}, line {k}: expected the number of rows of a query, found {line.strip()!r:.40}")
+        sizes.append(int(line))
+    if sum(sizes) != n_rows:
+        raise ValueError(f"{name}: the sizes add up to {sum(sizes)} rows, {of} has {n_rows}")
+    return np.repeat(np.arange(len(sizes)), sizes)

@@ -21,6 +21,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.parameters import check_unchanged
 from structsvm.tasks.common.selection import Held, total_variance
 
 RANKER_LOSSES = ("pairs", "map", "ndcg")
@@ -153,6 +154,35 @@ class RankerModel(GroupModel):
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         return cls.of_header(header, arrays)
+
+
+def prepare(params: Any, X: Any, grades: Any, bounds: Any, before: Any = None) -> tuple[RankerModel, Any]:
+    """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and what it is trained on.
+
+    Parameters
+    ----------
+    params : object with `Ranker`'s parameters as attributes
+    X : matrix of shape (n_rows, n_features), of floats
+    grades : float64 array of shape (n_rows,)
+    bounds : int64 array
+        See `query_bounds`.
+    before : RankerModel, optional
+        The model to resume.
+
+    Raises
+    ------
+    ValueError
+        For parameters that do not fit, and queries none of which has different grades.
+    """
+    if params.k is not None and params.loss != "ndcg":
+        raise ValueError(f"The 'k' parameter belongs to loss='ndcg'. Got k={params.k!r}, loss={params.loss!r}.")
+    if before is not None:
+        check_unchanged(params, before, ("loss", "k"))
+    model = RankerModel(X.shape[1], params.loss, params.k) if before is None else before
+    says = grades if params.loss != "map" else 1.0 * (grades > 0.0)
+    if (np.maximum.reduceat(says, bounds[:-1]) == np.minimum.reduceat(says, bounds[:-1])).all():
+        raise ValueError("nothing can be learnt: in each query all rows have the same grade")
+    return model, (Groups(model.rows(X), bounds), grades)
 
 
 class SampleModel(GroupModel):

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.callbacks import with_callbacks
-from structsvm.oracles.ranking import Groups
 from structsvm.parameters import Interval, Options
 from structsvm.structures.queries import query_bounds
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
-from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
-from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel
+from structsvm.tasks.common.parameters import SOLVER_CHOICE
+from structsvm.tasks.ranking.model import RANKER_LOSSES, RankerModel, prepare
 
 
 class Ranker(TaskEstimator):
@@ -156,27 +155,19 @@ class Ranker(TaskEstimator):
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, before: Any, *, group: Any = None, qid: Any = None
     ) -> tuple[Any, Any, Any]:
-        if self.k is not None and self.loss != "ndcg":
-            raise ValueError(f"The 'k' parameter belongs to loss='ndcg'. Got k={self.k!r}, loss={self.loss!r}.")
         X, y, columns = self._validated(X, y, before=before, y_numeric=True, **ACCEPTED)
-        model = before
-        if model is None:
-            model = RankerModel(X.shape[1], self.loss, self.k)
-            model.columns = columns
-        else:
-            check_unchanged(self, model, ("loss", "k"))
         grades = np.asarray(y, dtype=np.float64)
-        groups = Groups(model.rows(X), query_bounds(len(grades), group, qid))
-        starts = groups.bounds[:-1]
-        says = grades if self.loss != "map" else 1.0 * (grades > 0.0)
-        if (np.maximum.reduceat(says, starts) == np.minimum.reduceat(says, starts)).all():
-            raise ValueError("nothing can be learnt: in each query all rows have the same grade")
+        bounds = query_bounds(len(grades), group, qid)
+        model, data = prepare(self, X, grades, bounds, before)
+        if before is None:
+            model.columns = columns
         weight = checked_sample_weight(sample_weight, len(grades))
         if weight is not None:
+            starts = bounds[:-1]
             if (np.maximum.reduceat(weight, starts) != np.minimum.reduceat(weight, starts)).any():
                 raise ValueError("sample_weight must be the same for all rows of a query")
             weight = weight[starts]
-        return model, (groups, grades), weight
+        return model, data, weight
 
     # ---- prediction -----------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ ESTIMATORS = {
     "dependency": tasks.DependencyParser,
     "grammar": tasks.GrammarParser,
     "multiclass": tasks.LaRankClassifier,
+    "ranking": tasks.Ranker,
     "semantics": tasks.SemanticParser,
     "sequence": tasks.SequenceLabeler,
     "taxonomy": tasks.TaxonomyClassifier,

@@ -11,6 +11,7 @@ from structsvm.datasets import (
     make_ambig_house,
     make_banana,
     make_dependency_trees,
+    make_rankings,
     make_taxonomy,
     make_treebank,
     write_alignments,
@@ -29,6 +30,9 @@ def write_files(folder, task):
             write_svmlight(folder / name, *make_banana(200, random_state=seed))
         elif task == "multiclass":
             write_svmlight(folder / name, *clouds(200, 0, fresh=bool(seed)))
+        elif task == "ranking":
+            X, y, qid = make_rankings(30, random_state=seed)
+            write_svmlight(folder / name, X, y, qid=qid)
         elif task == "semantics":
             house = make_ambig_house(100, 1, random_state=seed)
             write_bags(folder / name, house.sentences, house.bags)
@@ -62,6 +66,7 @@ def learnt(path):
         ("alignment", ["--mode", "global"]),
         ("dependency", ["-C", "0.001"]),
         ("grammar", ["-C", "0.001"]),
+        ("ranking", ["--k", "3", "-C", "0.3"]),
         ("semantics", []),
         ("semantics", ["--method", "ospas", "--ngrams", "2"]),
         ("taxonomy", ["--loss", "path"]),

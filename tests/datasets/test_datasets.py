@@ -24,6 +24,7 @@ FETCHERS = {
     "conll2002": datasets.fetch_conll2002,
     "treebank_tags": datasets.fetch_treebank_tags,
     "ocr_letters": datasets.fetch_ocr_letters,
+    "rank_lightgbm": datasets.fetch_rank_lightgbm,
 }
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "documents"]
-TEXTS += ["bags", "meanings", "questions", "partial", "pieces", "alignments", "matrix"]
+TEXTS = ["conllu", "columns", "templates", "trees", "grammar", "taxonomy", "svmlight", "queries"]
+TEXTS += ["documents", "bags", "meanings", "questions", "partial", "pieces", "alignments", "matrix"]
 
 FAULTY = """
 import os, signal, sys, time

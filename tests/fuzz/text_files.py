@@ -20,6 +20,7 @@ from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.dependencies import parse_conllu, read_conllu
 from structsvm.structures.grammar import Grammar
 from structsvm.structures.meanings import MeaningGrammar, as_meaning, format_meaning, parse_meaning
+from structsvm.structures.queries import read_queries
 from structsvm.structures.rules import annotate
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.structures.taxonomy import read_taxonomy
@@ -138,6 +139,7 @@ GRAMMAR = (
 )
 TAXONOMY = b"# child, parent\ncomp\tall\nrec\tall\nmac\tcomp\npc\tcomp\nautos\trec\nmotor\trec\nmotor\tcomp\n"
 SVMLIGHT = b"+1 1:0.5 3:2 7:-1e-3\n-1 2:1 # comment\n1.0 1:1\n\n-1 4:3.25 5:1\n"
+QUERIES = b"2 qid:1 1:0.5 3:2\n0 qid:1 2:1 # comment\n1.5 qid:7 1:-1\n\n0 qid:7 4:3.25 5:1\n"
 DOCUMENTS = b"mac\tapple disk it was new\npc\twindows disk\nautos\tcar wheel\n"
 BAGS = (
     b'{"sentence": "purple9 passes to purple2", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}\n'
@@ -304,6 +306,7 @@ TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "grammar": ([GRAMMAR], use_grammar),
     "taxonomy": ([TAXONOMY], use_taxonomy),
     "svmlight": ([SVMLIGHT], lambda data: read_svmlight(io.BytesIO(data))),
+    "queries": ([QUERIES], lambda data: read_queries(io.BytesIO(data))),
     "documents": ([DOCUMENTS, SVMLIGHT], lambda data: read_documents(io.BytesIO(data))),
     "partial": ([PARTIAL], use_partial),
     "bags": ([BAGS], use_bags),
