@@ -100,7 +100,7 @@ JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_defa
 @click.option("--confidence", is_flag=True, help="Write the probability of each output; with -k, instead of its score.")
 @click.option("--pretty", is_flag=True, help="Trees: write them as indented text.")
 def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
-    """Label, parse or align INPUT with MODEL."""
+    """Label, parse, align or rank INPUT with MODEL."""
     task, model = opened(model)
     if wanted["pretty"] and not task.has_trees:
         raise click.UsageError("--pretty is for models that predict trees")

@@ -30,7 +30,7 @@ def queries(path: str, query: str | None, model: Any = None) -> Any:
     if qid is None:
         query = f"{path}.query"
         if path == "-" or not os.path.isfile(query):
-            raise ValueError(f"{path}: its lines have no qid, and there is no file {query} with the sizes of queries")
+            raise ValueError(f"{path}: its lines have no qid; sizes of queries go into {query}, or where --query says")
         click.get_current_context().params["query"] = query
         out.check_files()  # no output is this input
         qid = read_sizes(query, len(grades), path)

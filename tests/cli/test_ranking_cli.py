@@ -125,7 +125,7 @@ def test_refusals(data, tmp_path):
     train = ["train", "ranking", "-m", tmp_path / "x"]
     for args, message in [
         ([*train, tmp_path / "bad"], "bad, line 2: qid 1 after 2"),
-        ([*train, tmp_path / "none"], f"its lines have no qid, and there is no file {tmp_path / 'none'}.query"),
+        ([*train, tmp_path / "none"], f"no qid; sizes of queries go into {tmp_path / 'none'}.query"),
         ([*train, tmp_path / "none", "--query", tmp_path / "sizes"], "sizes: the sizes add up to 3 rows"),
         ([*train, tmp_path / "bad", "--query", tmp_path / "none"], "bad, line 2"),
         ([*train, tmp_path / "equal"], "nothing can be learnt: in each query all rows have the same grade"),
@@ -138,7 +138,8 @@ def test_refusals(data, tmp_path):
         (["predict", "m", "test", "-k", "2"], "this one gives each row a score"),
     ]:
         assert message in run(data, *args, status=1)[1]
-    assert "its lines have no qid" in run(data, "evaluate", "m", "-", text="1 1:1\n", status=1)[1]
+    (tmp_path / "-.query").write_text("1\n")  # beside standard input there is no file
+    assert "its lines have no qid" in run(tmp_path, "evaluate", data / "m", "-", text="1 1:1\n", status=1)[1]
     assert "models that have probabilities" in run(data, "predict", "m", "test", "--confidence", status=2)[1]
     write_svmlight(tmp_path / "b", [[1.0], [2.0]], [1, 2])
     run(tmp_path, "train", "binary", "b", "-m", "b.m", "-C", "1", "--gamma", "1", "-q")
