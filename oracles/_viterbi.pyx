@@ -30,6 +30,7 @@ from structsvm.execution._stop cimport poll
 from structsvm.structures._labels cimport LabelDecoder
 
 from structsvm.checksum import checksum
+from structsvm.features._tokens import steps
 from structsvm.protocol import UnsupportedFormulation
 
 cdef extern from "kernels.h" nogil:
@@ -107,7 +108,7 @@ cdef class Chain(LabelDecoder):
         super().__init__(structure, tokens)
         cdef Py_ssize_t G = 1 if self.order == 1 else self.K + 1, P = self.K if self.order == 1 else self.K + 1
         self.has_end = structure.end
-        self.longest = int(tokens.lengths.max()) if len(tokens) else 0
+        self.longest = steps(tokens.offsets)[1]
         self.scores.K, self.scores.stride, self.scores.G, self.scores.P = self.K, self.stride, G, P
         self.scores.step = 1 if self.order == 1 else self.stride
         self.scores.shift = 0 if self.order == 1 else 1

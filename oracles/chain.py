@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from structsvm.features._tokens import are_within, steps
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens, narrowed
 from structsvm.protocol import Oracle, UnsupportedFormulation, checked_weights
@@ -283,9 +284,8 @@ class LabelChain(Oracle):
                 raise ValueError("the sequences' bigrams must have the offsets of the sequences")
         elif self.n_bigrams:
             raise ValueError(f"the sequences have no bigrams, the oracle {self.n_bigrams}")
-        lengths = np.diff(tokens.offsets)
-        if len(lengths) and lengths.min() == 0:
-            raise ValueError(f"sequence {int(lengths.argmin())} is empty")
+        if steps(tokens.offsets)[2]:
+            raise ValueError(f"sequence {int(tokens.lengths.argmin())} is empty")
 
     def check_labels(self, tokens: Tokens, labels: ArrayLike) -> NDArray[np.int32]:
         """Return the labels as an int32 array of n_tokens values in 0 .. n_labels - 1; raises ValueError."""
@@ -363,13 +363,13 @@ def _checked_mask(name: str, mask: ArrayLike | None, shape: tuple[int, ...]) -> 
     return None if mask.all() else mask
 
 
+ENTRIES = tuple(
+    (name, np.dtype(kind)) for name, kind in (("offsets", "i8"), ("indptr", "i8"), ("indices", "i4"), ("values", "f4"))
+)
+
+
 def _check_entries(of: str, tokens: Tokens, n_features: int) -> None:
-    for name, dtype in (
-        ("offsets", np.int64),
-        ("indptr", np.int64),
-        ("indices", np.int32),
-        ("values", np.float32),
-    ):
+    for name, dtype in ENTRIES:
         array = getattr(tokens, name)
         if not (name == "values" and array is None) and not (
             isinstance(array, np.ndarray)
@@ -378,16 +378,16 @@ def _check_entries(of: str, tokens: Tokens, n_features: int) -> None:
             and array.flags.c_contiguous
             and array.flags.aligned
         ):
-            raise ValueError(f"the {of}' {name} must be a contiguous array of {np.dtype(dtype)}")
+            raise ValueError(f"the {of}' {name} must be a contiguous array of {dtype}")
     for name, size in (("offsets", tokens.n_tokens), ("indptr", len(tokens.indices))):
         array = getattr(tokens, name)
-        if not len(array) or array[0] != 0 or array[-1] != size or (array[1:] < array[:-1]).any():
+        if not len(array) or array[0] != 0 or array[-1] != size or steps(array)[0] < 0:
             raise ValueError(f"the {of}' {name} must ascend from 0 to {size}")
     if tokens.values is not None and len(tokens.values) != len(tokens.indices):
         raise ValueError(f"the {of} have {len(tokens.indices)} indices and {len(tokens.values)} values")
     if tokens.n_features != n_features:
         raise ValueError(f"the {of} have {tokens.n_features} features, the oracle {n_features}")
-    if len(tokens.indices) and not 0 <= tokens.indices.min() <= tokens.indices.max() < tokens.n_features:
+    if not are_within(tokens.indices, n_features):
         raise ValueError(f"the {of} have feature indices outside 0..{tokens.n_features - 1}")
 
 

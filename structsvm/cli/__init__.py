@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import FILE, NEW, TEXT, Input, check_files, drawable, save, writing
+from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, check_files, drawable, save, writing
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 
@@ -87,7 +87,7 @@ def opened(path: str, plot: str | None = None) -> tuple[Task, Any]:
 
 
 MODEL = click.argument("model", type=FILE)
-INPUT = click.argument("input", type=Input(exists=True, dir_okay=False, allow_dash=True))
+INPUT = click.argument("input", type=FILE_OR_STDIN)
 JOBS = click.option("-j", "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Threads.")
 
 

@@ -38,6 +38,7 @@ class Output(click.Path):
 
 
 FILE, NEW, TEXT = Input(exists=True, dir_okay=False), Output(), Output(stream=True)
+FILE_OR_STDIN = Input(exists=True, dir_okay=False, allow_dash=True)
 
 
 def source(path: str) -> Any:

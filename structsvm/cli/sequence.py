@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 import structsvm.cli.output as out
+from structsvm.cli.stream import BATCH, Stream, check_no_stream, check_stream
 from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
 from structsvm.dual.parallel import parallel_stream
@@ -19,7 +20,7 @@ from structsvm.progress import Bar
 from structsvm.solvers.base import raise_if_interrupted
 from structsvm.tasks.common.losses import solver_of
 from structsvm.tasks.common.solver import make_solver
-from structsvm.tasks.sequence.labels import known_columns
+from structsvm.tasks.sequence.labels import known_columns, labelled
 from structsvm.tasks.sequence.model import SequenceModel, prepare
 from structsvm.tasks.sequence.parameters import loss_of
 
@@ -126,13 +127,6 @@ def demo(seed: int) -> Any:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def labelled(columns: Any, path: str) -> Any:
-    """Split off the last column as labels."""
-    if columns.n_columns < 2:
-        raise ValueError(f"{path}: has one column; training needs at least a word and, last, its label")
-    return columns.drop_last(), columns.select([columns.n_columns - 1])
-
-
 def split_labels(model: Any, columns: Any, path: str) -> Any:
     """Return ``(X, y)``: the columns that the model's features need, and the label column, or None."""
     n = model.encoder.n_columns
@@ -165,7 +159,7 @@ def picture(model: Any, predictions: Any = None) -> Any:
     return figure
 
 
-@training(plot="Save the training history as a picture.")
+@training(file=out.FILE_OR_STDIN, plot="Save the training history as a picture.")
 @optional("--templates", out.Input(), "Features: rich, crf++, attributes, or a CRF++ template file.  [default: rich]")
 @count("--min-count", 1, "Drop rarer features.")
 @optional("--hash-bits", click.IntRange(1, 30), "Hash features to 2**BITS numbers.")
@@ -180,8 +174,11 @@ def picture(model: Any, predictions: Any = None) -> Any:
 @optional("--constraints", click.Choice(["bio", "bioes"]), "Predict only labellings of this scheme.")
 @choice("--broken", "refuse", "repair", "predict", text="What becomes of training labels that break it.")
 @flag("--partial", "Labels may be known in part: _ is not known, A|B is one of these, \\_ the label _.")
+@flag("--stream", "Read TRAIN once, in batches, at constant memory; features are hashed.")
+@optional("--labels", str, "Labels of a stream, between commas or blanks.  [default: those of its first megabyte]")
+@optional("--batch", click.IntRange(1), f"Sequences per batch of a stream.  [default: {BATCH}]")
 def command(job: Training, path: str, params: dict[str, Any]) -> int:
-    """Train a label-sequence model on a CoNLL column file.
+    """Train a label-sequence model on a CoNLL column file; - is standard input.
 
     One token per line, its columns between spaces or tabs, the label last; blank lines end a sequence.
 
@@ -189,18 +186,25 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     that the model was trained on, its run is resumed; on another one, features that the model does not know are left
     out, a label that it does not know is an error, and training starts from its weights and stays close to them.
     """
-    X, y = labelled(read_columns(path), path)
-    if params.pop("partial", False):
-        y = known_columns(y)
+    is_partial, is_stream = params.pop("partial", False), params.pop("stream", False)
+    labels, size = params.pop("labels", None), params.pop("batch", None)
+    check_stream(params) if is_stream else check_no_stream(labels=labels, batch=size)
     before, settings = job.start(SequenceModel.load, DEFAULTS, params)
+    if is_stream:
+        stream = Stream(job, path, settings, before, labels=labels, size=size or BATCH, is_partial=is_partial)
+        return stream.train(draw=picture)
+    X, y = labelled(read_columns(out.source(path)), path)
+    known = known_columns(y) if is_partial else y
     solver = solver_of(vars(settings), loss_of(settings, before))
     solver.validate()
-    model, tokens, label_ids = prepare(settings, X, y, before)
+    model, tokens, label_ids = prepare(settings, X, known, before)
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
     return job.run(model, (tokens, label_ids), solver, vars(settings), describe=certificates, draw=picture)
 
 
-DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(command, "partial")
+DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(
+    command, "partial", "stream", "labels", "batch"
+)
 TASK = Task(command, SequenceModel.load, predict, evaluate, inspect, demo, picture)

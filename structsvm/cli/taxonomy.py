@@ -200,7 +200,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
         except KeyboardInterrupt:
             if vars(model).get("model_") is before:
                 raise
-            interrupted = model.n_iter_
+            interrupted = f"{model.n_iter_:.1f} passes"
     model.model_.params |= {"warm_start": False, "verbose": False}
     return job.end(model.model_, interrupted)
 

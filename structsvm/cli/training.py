@@ -92,19 +92,20 @@ def training(
     role_of_C: str = "Weight of the slacks; auto: chosen on held-out examples.",
     type_of_C: Any = Number("a valid float.", AUTO, low=None),  # noqa: B008 (a constant)
     metavar: str = "TRAIN",
+    file: out.Input = out.FILE,
     solvers: Sequence[str] = tuple(SOLVERS),
     plot: str | None = None,
 ) -> Any:
     """Decorate a task's function: the command ``structsvm train TASK TRAIN --model FILE`` with the common options.
 
-    The function takes the `Training`, the path of the training file and a dict of the other options that were given; it
-    returns the exit status. Without `solvers` the task has algorithms of its own, and none of the options of solvers;
-    `plot` is the help of --plot, which the command lacks without it.
+    The function takes the `Training`, the path of the training file, whose type is `file`, and a dict of the other
+    options that were given; it returns the exit status. Without `solvers` the task has algorithms of its own, and none
+    of the options of solvers; `plot` is the help of --plot, which the command lacks without it.
     """
     of_C = AUTO if default_C == AUTO else None
     shown = default_C if isinstance(default_C, str) else f"{default_C:g}"
     options = [
-        click.argument("train_file", metavar=metavar, type=out.FILE),
+        click.argument("train_file", metavar=metavar, type=file),
         click.option("-m", "--model", required=True, type=MODEL, help="File to write the model to."),
         click.option("-C", "C", type=type_of_C, default=of_C, help=f"{role_of_C}  [default: {shown}]"),
         optional("--max-iter", click.IntRange(1), "Passes over the data."),
@@ -181,7 +182,7 @@ class Training:
         with self.warnings():
             choose = {"choose": True} if is_to_choose(Settings(**params), solver) else {}
             run = model.train(data, solver, sample_weight=sample_weight, monitor=bar, resume=resume, **choose)
-        return self.end(model, run.progress if run.status == "interrupted" else None, **options)
+        return self.end(model, f"{run.progress:.1f} passes" if run.status == "interrupted" else None, **options)
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
@@ -192,10 +193,8 @@ class Training:
             )
             yield
 
-    def end(
-        self, model: Any, interrupted: float | None = None, *, describe: Any = None, draw: Any = out.history
-    ) -> int:
-        """Save a model and print its certificate; returns the exit status: 130 if Ctrl-C came after so many passes.
+    def end(self, model: Any, interrupted: str | None = None, *, describe: Any = None, draw: Any = out.history) -> int:
+        """Save a model and print its certificate; returns the exit status: 130 if Ctrl-C came after so much of it.
 
         ``describe(model)`` returns the text about a trained model, ``draw(model)`` its picture.
         """
@@ -207,7 +206,7 @@ class Training:
             self.say(describe(model) if describe else model.result.certificate())
         if interrupted is not None:
             partial = f"{path} holds the partial model; resume with --warm-start {path}"
-            click.echo(f"interrupted after {interrupted:.1f} passes: {partial}", err=True)
+            click.echo(f"interrupted after {interrupted}: {partial}", err=True)
         else:
             self.say(f"model: {path} ({Path(path).stat().st_size / 1e6:.1f} MB), {self.seconds:.2f} s in all")
         if self.plot:

@@ -50,12 +50,12 @@ cdef class AttributeBuffer(TokenBuffer):
     cdef int64_t token              # within the sequence, for messages
 
     def __init__(self, dict names, dict pairs, bint grow, int hash_bits=0):
-        cdef Py_ssize_t n
+        cdef Py_ssize_t n, n_counted = len(names) if grow else 0
         if not 0 <= hash_bits <= 30:
             raise ValueError("hash_bits must be between 1 and 30")
-        if reserve(<void **>&self.counts, &self.counts_capacity, len(names), sizeof(int64_t)) < 0:
+        if reserve(<void **>&self.counts, &self.counts_capacity, n_counted, sizeof(int64_t)) < 0:
             raise MemoryError
-        for n in range(len(names)):
+        for n in range(n_counted):
             self.counts[n] = 0
         self.names = names
         self.pairs = pairs

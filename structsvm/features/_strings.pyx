@@ -11,6 +11,8 @@ cimport cython
 
 import numpy as np
 
+from structsvm._arrays cimport array_data, ndarray
+
 
 @cython.final
 cdef class Interner:
@@ -207,8 +209,7 @@ cdef int check_offsets(const int64_t[::1] offsets, int64_t total, str name) exce
 
 
 cdef object copied(const void *source, int64_t n, dtype, size_t size):
-    out = np.empty(n, dtype=dtype)
-    cdef size_t address = out.ctypes.data
+    cdef ndarray out = np.empty(n, dtype=dtype)
     if n:
-        memcpy(<void *>address, source, n * size)
+        memcpy(array_data(out), source, n * size)
     return out

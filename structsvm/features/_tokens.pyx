@@ -2,11 +2,12 @@
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite
-from libc.stdint cimport INT32_MAX, int32_t, int64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
 
 import numpy as np
 
+from structsvm._arrays cimport array_data, ndarray
 from structsvm.features._strings cimport SIGNALS, copied, reserve
 
 
@@ -207,17 +208,13 @@ cdef class TokenBuffer:
         cdef const int32_t *target = NULL
         cdef int64_t n = self.n_entries, total = 0, begin = 0
         cdef bint with_values = self.values != NULL
-        cdef int64_t[::1] ptr
-        cdef int32_t[::1] ind
-        cdef float[::1] val
+        cdef ndarray indptr = np.zeros(self.n_tokens + 1, dtype=np.int64)
+        cdef ndarray indices = np.empty(n, dtype=np.int32)
+        cdef ndarray values = np.empty(n, dtype=np.float32) if with_values else None
+        cdef int64_t *ptr = <int64_t *>array_data(indptr)
+        cdef int32_t *ind = <int32_t *>array_data(indices)
+        cdef float *val = <float *>array_data(values) if with_values else NULL
         offsets = copied(self.offsets, self.n_sequences + 1, np.int64, sizeof(int64_t))
-        indptr = np.zeros(self.n_tokens + 1, dtype=np.int64)
-        indices = np.empty(n + 1, dtype=np.int32)
-        values = np.empty(n + 1, dtype=np.float32) if with_values else None
-        ptr = indptr
-        ind = indices
-        if with_values:
-            val = values
         if remap is not None:
             map_ = remap
             if n and largest(self.ids, n) >= map_.shape[0]:
@@ -225,8 +222,7 @@ cdef class TokenBuffer:
             target = &map_[0] if map_.shape[0] else NULL
         while begin < self.n_tokens and total >= 0:
             with nogil:
-                total = self.canonical(target, begin, min(begin + SIGNALS, self.n_tokens), total,
-                                       &ptr[0], &ind[0], &val[0] if with_values else NULL)
+                total = self.canonical(target, begin, min(begin + SIGNALS, self.n_tokens), total, ptr, ind, val)
             PyErr_CheckSignals()
             begin += SIGNALS
         if total == -2:
@@ -235,11 +231,10 @@ cdef class TokenBuffer:
             return self.finish(remap)
         if total < 0:
             raise MemoryError
-        ind = None
-        val = None
-        indices.resize(total, refcheck=False)
-        if with_values:
-            values.resize(total, refcheck=False)
+        if total < n:
+            indices.resize(total, refcheck=False)
+            if with_values:
+                values.resize(total, refcheck=False)
         return offsets, indptr, indices, values
 
     cdef int64_t canonical(self, const int32_t *target, int64_t begin, int64_t end, int64_t total,
@@ -276,6 +271,33 @@ cdef int64_t largest(const int32_t *x, int64_t n) noexcept nogil:
     for k in range(n):
         best = x[k] if x[k] > best else best
     return best
+
+
+def steps(const int64_t[::1] ends):
+    """``(least, most, zeros)`` of the steps from each end to the next: the least, the greatest, and how many are 0.
+
+    A step down is -1. Without steps all three are 0.
+    """
+    cdef int64_t k, step, n = ends.shape[0] - 1, least = INT64_MAX, most = -1, zeros = 0
+    if n < 1:
+        return 0, 0, 0
+    with nogil:
+        for k in range(n):
+            step = -1 if ends[k + 1] < ends[k] else <int64_t>(<uint64_t>ends[k + 1] - <uint64_t>ends[k])
+            least = min(least, step)
+            most = max(most, step)
+            zeros += step == 0
+    return least, most, zeros
+
+
+def are_within(const int32_t[::1] ids, int64_t n):
+    """Whether all of ids lie in 0 .. n - 1."""
+    cdef int64_t k
+    cdef bint outside = False
+    with nogil:
+        for k in range(ids.shape[0]):
+            outside |= ids[k] < 0 or ids[k] >= n
+    return not outside
 
 
 def descending_order(const int64_t[::1] counts, firsts=None):

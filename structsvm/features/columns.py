@@ -300,20 +300,23 @@ class ColumnPieces:
     Parameters
     ----------
     source : path or binary file
-        As for `read_columns`. A pipe's pieces are what it has.
+        As for `read_columns`.
+    n_sequences : int, optional
+        Sequences of each piece but the last. None: as many as there are at once, from a pipe what it has.
 
     Notes
     -----
-    No more is held than a piece and the sequence that goes on beyond it. Pieces may be parsed in any order, and by
-    several threads.
+    No more is held than a piece, what is read at once and the sequence that goes on beyond it. Pieces may be parsed in
+    any order, and by several threads.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | BinaryIO) -> None:
-        self.source, self.n_columns = source, 0
+    def __init__(self, source: str | os.PathLike[str] | BinaryIO, n_sequences: int | None = None) -> None:
+        self.source, self.n_sequences, self.n_columns = source, n_sequences, 0
 
     def __iter__(self) -> Iterator[tuple[bytes, int, str]]:
         """Pieces ``(data, line, name)``: `line` is the number of their first one. ColumnFileError as `read_columns`."""
         held, line, looked, begins, name = bytearray(), 1, 0, True, name_of(self.source)
+        blank, ends = 0, list[int]()  # in what is held: the end of the last blank line, and those of sequences
         try:
             for block, most in stream_bytes(self.source):
                 held += block
@@ -327,11 +330,20 @@ class ColumnPieces:
                 # Each byte is looked at once: a blank line begins where the last line ended, and ends in this block.
                 if b"\n" not in block:
                     continue
-                end = max((blank.end() for blank in BLANK_LINE.finditer(held, looked)), default=0)
-                if end:
-                    yield from self._piece(bytes(held[:end]), line, name)
-                    line += held.count(b"\n", 0, end)
-                    del held[:end]
+                for found in BLANK_LINE.finditer(held, looked):
+                    begin, blank = blank, found.end()
+                    if width(held[begin:blank]):
+                        ends.append(blank)
+                size = self.n_sequences or max(len(ends), 1)
+                cuts = [0, *ends[size - 1 :: size]]
+                if len(ends) % size == 0:
+                    cuts.append(blank)
+                for begin, end in pairwise(cuts):
+                    yield from self._piece(bytes(held[begin:end]), line, name)
+                    line += held.count(b"\n", begin, end)
+                done = cuts[-1]
+                del held[:done]
+                blank, ends = blank - done, [end - done for end in ends if end > done]
                 looked = max(held.rfind(b"\n"), 0)
         except DamagedFileError as error:
             raise ColumnFileError(str(error)) from error

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.checksum import checksum
+from structsvm.features._tokens import steps
 from structsvm.features.ranges import take_ranges, taken
 
 MAX_FEATURES = 2**31 - 1
@@ -88,8 +89,9 @@ class Tokens:
 
     def without_empty(self) -> Tokens:
         """The sequences that have tokens; nothing is copied but offsets."""
-        full = self.lengths > 0
-        return self if full.all() else self.with_offsets(self.offsets[np.append(True, full)])
+        if not steps(self.offsets)[2]:
+            return self
+        return self.with_offsets(self.offsets[np.append(True, self.lengths > 0)])
 
     def conjoined(self, index_of: NDArray[np.int32], n_features: int) -> Tokens:
         """Some features of all tokens but the first of each sequence, for `bigrams`.

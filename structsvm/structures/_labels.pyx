@@ -76,8 +76,8 @@ cdef class LabelDecoder:
         cdef const float* rows = &self.row[0]
         if not 0 <= start <= end <= n:
             raise IndexError(f"sequences {start}:{end} are out of range for {n}")
-        # One more than there are tokens, so that &out[...] exists without any.
-        cdef int32_t[::1] out = np.empty(self.offsets[end] - self.offsets[start] + 1, dtype=np.int32)
+        cdef ndarray labels = np.empty(self.offsets[end] - self.offsets[start], dtype=np.int32)
+        cdef int32_t* out = <int32_t*>array_data(labels)
         if scores is not None and len(scores):
             if allowed is not None or scores.shape != (self.offsets[n], self.stride):
                 raise ValueError(f"scores have shape {scores.shape}, expected {(self.offsets[n], self.stride)} without "
@@ -90,7 +90,7 @@ cdef class LabelDecoder:
             with nogil:
                 while i < end and token < 0:
                     token = self.label(i, pointer, rows + init_step * self.offsets[i], init_step,
-                                       &out[self.offsets[i] - self.offsets[start]])
+                                       out + self.offsets[i] - self.offsets[start])
                     i += 1
                     poll((self.offsets[i] - self.offsets[i - 1]) * self.stride)
         while i < end and token < 0:
@@ -99,9 +99,9 @@ cdef class LabelDecoder:
             else:
                 init, init_step = self.structure.allowed_rows(allowed[i - start], self.length(i), i), self.stride
             with nogil:
-                token = self.label(i, pointer, &init[0, 0], init_step, &out[self.offsets[i] - self.offsets[start]])
+                token = self.label(i, pointer, &init[0, 0], init_step, out + self.offsets[i] - self.offsets[start])
             i += 1
         if token >= 0:
             raise ValueError(f"sequence {i - 1}: the masks leave no labelling from token {token} on, or its scores "
                              "overflow")
-        return np.asarray(out)[:self.offsets[end] - self.offsets[start]]
+        return labels

@@ -176,7 +176,8 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
 
     def _fitted(self) -> Any:
         """The model; NotFittedError before `fit`."""
-        check_is_fitted(self)
+        if self._model is None:
+            check_is_fitted(self)  # which says so, and takes longer than a sentence
         return self.model_
 
     @property

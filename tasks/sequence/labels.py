@@ -130,6 +130,13 @@ def fragments(tokens: Any, label_ids: Any, n_labels: int) -> tuple[Any, Any, Any
     return alone.with_offsets(np.append(np.flatnonzero(begins), len(rows))), label_ids[rows], sequence[begins]
 
 
+def labelled(columns: Columns, name: str) -> tuple[Columns, Columns]:
+    """Split off the last column as labels."""
+    if columns.n_columns < 2:
+        raise ValueError(f"{name}: has one column; training needs at least a word and, last, its label")
+    return columns.drop_last(), columns.select([columns.n_columns - 1])
+
+
 def known_columns(y: Columns) -> list[list[Any]]:
     """A column of labels that are known in part, as `encode_known` has them; see `from_text`."""
     known = [from_text(name) for name in y.vocabularies[0].tolist()]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import warn_of_unknown
 from structsvm.dual.parallel import parallel_parts
+from structsvm.features._tokens import steps
 from structsvm.features.columns import Columns
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.matrices import split_rows
@@ -322,7 +323,7 @@ class SequenceModel(LossModel, CalibratedStructures):
         """Return X as `Tokens` that the oracle takes; a warning where most tokens have none of the model's features."""
         tokens = self.encoder.transform(X, lengths)
         if self.encoder.kind != "numeric":
-            warn_of_unknown(int(np.count_nonzero(np.diff(tokens.indptr) == 0)), tokens.n_tokens, "tokens")
+            warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "tokens")
         return self.in_units(tokens)
 
     def in_units(self, tokens: Any) -> Any:

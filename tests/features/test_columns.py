@@ -340,9 +340,9 @@ WRONG = [b"", b"\n \n", b"a b\n\nc\n", b"a b\nc d e\n", b"a b\n\n\nc d\n\n\ne\n"
 WRONG += [b"\x0c\n\na b\n", b"a b c\n\nd e\nf g h\n", b"a b\n\n\n\x0c\n", b"\r\r\n\na b\n\n\x0c"]
 
 
-def pieces_of(data, size, monkeypatch):
+def pieces_of(data, size, monkeypatch, n=None):
     monkeypatch.setattr(sources, "BLOCK", size)
-    pieces = ColumnPieces(io.BytesIO(data))
+    pieces = ColumnPieces(io.BytesIO(data), n)
     return [pieces.parse(piece) for piece in pieces]
 
 
@@ -365,6 +365,25 @@ def test_errors_of_pieces_are_those_of_the_whole(data, size, monkeypatch):
         read_columns(io.BytesIO(data))
     with pytest.raises(ColumnFileError) as piece:
         pieces_of(data, size, monkeypatch)
+    assert str(piece.value).partition(":")[2] == str(whole.value).partition(":")[2]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, 3, 8, 100])
+@pytest.mark.parametrize("data", TEXTS)
+def test_pieces_of_so_many_sequences(data, size, n, monkeypatch):
+    found = pieces_of(data, size, monkeypatch, n)
+    whole = list(read_columns(io.BytesIO(data)))
+    assert [list(piece) for piece in found] == [whole[k : k + n] for k in range(0, len(whole), n)]
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("data", WRONG)
+def test_errors_of_so_many_sequences(data, size, monkeypatch):
+    with pytest.raises(ColumnFileError) as whole:
+        read_columns(io.BytesIO(data))
+    with pytest.raises(ColumnFileError) as piece:
+        pieces_of(data, size, monkeypatch, 2)
     assert str(piece.value).partition(":")[2] == str(whole.value).partition(":")[2]
 
 
@@ -409,8 +428,9 @@ def test_pieces_hold_no_more_than_they_need(monkeypatch):
     assert peak < 30 * (1 << 16)
 
 
+@pytest.mark.parametrize("n", [None, 2])
 @pytest.mark.parametrize("line", [b"a" * 3000, b" " * 3000, b"\n" + b" \t" * 1500, b"\n\r" * 1500, b"a b\n" * 800])
-def test_pieces_look_once_at_each_byte(line, monkeypatch):
+def test_pieces_look_once_at_each_byte(line, n, monkeypatch):
     """A line, blanks or a sequence that goes on over many blocks is not searched anew with each of them."""
     looked, blank_line = 0, columns.BLANK_LINE
 
@@ -421,7 +441,7 @@ def test_pieces_look_once_at_each_byte(line, monkeypatch):
             return blank_line.finditer(held, begin)
 
     monkeypatch.setattr(sources, "BLOCK", 8)
-    pieces = ColumnPieces(io.BytesIO(b"a b\n\n" + line + b"\n\nc d\n"))
+    pieces = ColumnPieces(io.BytesIO(b"a b\n\n" + line + b"\n\nc d\n"), n)
     monkeypatch.setattr(columns, "BLANK_LINE", Counted())
     assert list(pieces)
     assert looked < 3 * len(line) + 100

@@ -8,6 +8,7 @@ from feature_reference import decoded, python_sequences
 from hypothesis import given
 from hypothesis import strategies as st
 
+from structsvm.features._tokens import are_within, steps
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.tokens import Tokens
 
@@ -56,3 +57,23 @@ def test_fingerprints_tell_bigrams():
     other = replace(one, bigrams=replace(one.bigrams, values=np.full(1, 2.0, dtype=np.float32)))
     labels = np.zeros(2, dtype=np.int32)
     assert len({tokens.fingerprint(labels) for tokens in (one, other, replace(one, bigrams=None))}) == 3
+
+
+@pytest.mark.parametrize(
+    ("ends", "wanted"),
+    [
+        ([], (0, 0, 0)),
+        ([5], (0, 0, 0)),
+        ([0, 2, 2, 7, 7], (0, 5, 2)),
+        ([0, 3, 2], (-1, 3, 0)),
+        ([0, 2**63 - 1, -(2**63), 2**63 - 1, 1], (-1, 2**63 - 1, 0)),  # whose differences would wrap to numbers >= 0
+    ],
+)
+def test_steps(ends, wanted):
+    assert steps(np.array(ends, dtype=np.int64)) == wanted
+
+
+def test_are_within():
+    ids = np.array([0, 3, 1], dtype=np.int32)
+    assert are_within(ids, 4) and not are_within(ids, 3) and not are_within(np.array([2, -1], np.int32), 4)
+    assert are_within(ids[:0], 0)

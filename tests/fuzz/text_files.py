@@ -181,7 +181,7 @@ def use_pieces(data: bytes) -> None:
             return len(part)
 
     def pieces() -> Any:
-        found = ColumnPieces(Pipe())
+        found = ColumnPieces(Pipe(), len(data) % 4 or None)
         return [sequence for piece in found for sequence in found.parse(piece)]
 
     whole, same = outcome(lambda: list(read_columns(io.BytesIO(data)))), outcome(pieces)

@@ -19,6 +19,7 @@ from structsvm import ConvergenceWarning, CuttingPlane, FrankWolfe, LaRank, Pass
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
+from structsvm.protocol import OracleError
 from structsvm.result import relative_gap
 
 SCHEDULES = ["decode-once", "fixed", "adaptive"]
@@ -34,6 +35,18 @@ def chain_data(kind=ViterbiOracle, n=10, seed=0, K=3, F=4, T=4, **options):
 
 def larank(schedule, **options):
     return LaRank(**{"schedule": schedule, "n_reprocess": 2, "random_state": 0, "average": False} | options)
+
+
+def test_a_dual_above_the_primal_by_rounding_of_the_slacks(monkeypatch):
+    """Examples that are all but solved leave objectives that are smaller than what their slacks lose by rounding."""
+    oracle, X, Y = chain_data()
+    run = LaRank(C=0.1, max_iter=1, random_state=0).solve(oracle.bind(X, Y))
+    monkeypatch.setattr(run, "certify", lambda: None)
+    run.primal, run.dual = 1.0e-11, 1.1e-11
+    run.checked_certify()
+    run.dual = run.primal + 10 * 0.1 * 2e-7  # ten examples of float32 weights
+    with pytest.raises(OracleError, match="is above the primal"):
+        run.checked_certify()
 
 
 # --- the optimum ----------------------------------------------------------------------------------
