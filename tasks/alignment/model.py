@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from structsvm._warnings import warn
 from structsvm.dual.parallel import parallel_parts
-from structsvm.oracles.alignment import PAIR, Alignment, References, Strings
+from structsvm.oracles.alignment import FREE, PAIR, Alignment, References, Strings
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval
 from structsvm.solvers import LaRank, LatentSVM
@@ -256,6 +256,7 @@ class AlignmentModel(ChoosingModel):
                         f"decoys, example {k}: expected a list of at least one string, got {decoys[k]!r:.80}"
                     )
                 sets.append([pool.add(d, f"decoy {n} of example {k}") for n, d in enumerate(decoys[k])])
+        known = known_of_local(known) if self.oracle.mode == "local" else known
         return References.of(pool.strings(), pairs, alignments, sets if decoys is not None else None, known)
 
     def trimmed(self, references: Any) -> Any:
@@ -263,7 +264,10 @@ class AlignmentModel(ChoosingModel):
         if self.oracle.mode == "global" or len(references.codes) == 0:
             return references
         wholes = [references.alignment(k).operations for k in range(len(references))]
-        return references.with_alignments([trimmed(w, self.oracle.mode) if w else NOTHING for w in wholes])
+        found = references.with_alignments([trimmed(w, self.oracle.mode) if w else NOTHING for w in wholes])
+        if self.oracle.mode == "local":
+            found.known = known_of_local(found.known)
+        return found
 
     def read_rows(self, x: Any, z: Any, rows: Any) -> Any:
         """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""
@@ -512,6 +516,19 @@ def trimmed(operations: Any, mode: Any) -> Any:
     keep_head = b"Z" * z if x >= z else b"X" * x
     keep_tail = b"Z" * tail.count(b"Z") if tail.count(b"X") >= tail.count(b"Z") else b"X" * tail.count(b"X")
     return Alignment(x if x >= z else 0, 0 if x >= z else z, keep_head + body + keep_tail)
+
+
+def known_of_local(known: Any) -> Any:
+    """What is known of the alignments of a data set (`Alignment.known`; None: all) where they are local.
+
+    If in none of them anything but letters before its first and behind its last pair is in lower case, these are
+    outside of it, as in the rows that are predicted. Otherwise lower case is what nobody has assessed.
+    """
+    for codes in known:
+        paired = () if codes is None else np.flatnonzero(codes & np.uint8(FREE - 1) == PAIR)
+        if len(paired) and (codes[paired[0] : paired[-1] + 1] >= FREE).any():
+            return known
+    return [None if codes is None or (codes & np.uint8(FREE - 1) == PAIR).any() else codes for codes in known]
 
 
 def is_name(matrix: Any) -> bool:

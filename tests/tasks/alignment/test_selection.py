@@ -233,6 +233,19 @@ def half_assessed(data):
     return [k for k, (a, b) in enumerate(y) if any(c.isupper() and d.isupper() for c, d in zip(a, b, strict=True))], y
 
 
+def test_letters_outside_of_local_alignments_are_known(homologues):
+    """Rows as they are predicted; with a lower-case pair anywhere, lower case means that nobody has assessed."""
+    data, _ = homologues
+    upper = [tuple(row.upper() for row in rows) for rows in data.y]
+    assert upper != [*data.y]
+    pair = next(k for k, (a, b) in enumerate(zip(*data.y[0], strict=True)) if a.isupper() and b.isupper())
+    some = [tuple(row[:pair] + row[pair].lower() + row[pair + 1 :] for row in data.y[0]), *data.y[1:]]
+    options = {"C": 0.1, "mode": "local", "max_iter": 2, "random_state": 0}
+    one, other, third = (SequenceAligner(**options, **NEAR).fit(data.X, y).coef_ for y in (data.y, upper, some))
+    np.testing.assert_array_equal(one, other)
+    assert (third != one).any()
+
+
 @pytest.mark.parametrize("mode", selection.MODES)
 @pytest.mark.parametrize("with_decoys", [False, True])
 def test_what_is_not_assessed_is_not_learnt(mode, with_decoys, homologues):
