@@ -525,9 +525,10 @@ def known_of_local(known: Any) -> Any:
     outside of it, as in the rows that are predicted. Otherwise lower case is what nobody has assessed.
     """
     for codes in known:
-        paired = () if codes is None else np.flatnonzero(codes & np.uint8(FREE - 1) == PAIR)
-        if len(paired) and (codes[paired[0] : paired[-1] + 1] >= FREE).any():
-            return known
+        if codes is not None:
+            paired = np.flatnonzero(codes & np.uint8(FREE - 1) == PAIR)
+            if len(paired) and (codes[paired[0] : paired[-1] + 1] >= FREE).any():
+                return known
     return [None if codes is None or (codes & np.uint8(FREE - 1) == PAIR).any() else codes for codes in known]
 
 
