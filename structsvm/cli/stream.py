@@ -78,7 +78,7 @@ class Stream:
     ) -> None:
         self.job, self.path, self.settings, self.model, self.size = job, path, settings, before, size
         self.is_partial, self.n_seen, self.n_tokens, self.n_batches = is_partial, 0, 0, 0
-        self.labels = None if labels is None else split_labels(labels)
+        self.labels = None if labels is None else named_labels(labels)
         self.names_labels = labels is not None
         if before is not None and self.labels is not None and set(self.labels) != set(before.labels):
             raise ValueError(f"--labels: the model to continue has others, {', '.join(map(str, before.labels))}")
@@ -188,7 +188,7 @@ class Stream:
         self.job.say(f"batches of {self.size} sequences, {features}, {len(model.labels)} labels{C}")
 
 
-def split_labels(text: str) -> list[str]:
+def named_labels(text: str) -> list[str]:
     """The labels between blanks, or between commas where there are no blanks; UsageError if one is empty."""
     labels = text.split() or [""] if any(map(str.isspace, text)) else text.split(",")
     if "" in labels:

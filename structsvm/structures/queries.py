@@ -48,7 +48,7 @@ def query_bounds(n_rows: int, group: Any = None, qid: Any = None) -> NDArray[np.
     ids = np.asarray(qid)
     if ids.shape != (n_rows,):
         raise ValueError(f"qid has shape {ids.shape}, expected ({n_rows},)")
-    starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])[: max(n_rows, 0) or 0]
+    starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])[:n_rows]
     first: dict[Any, int] = {}
     for start, name in zip(starts.tolist(), ids[starts].tolist(), strict=True):
         if name in first:

@@ -120,12 +120,6 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
         """The oracle bound to ``(rows, bags)``."""
         return self.oracle.bind(*data, **solver.formulation()), sample_weight
 
-    def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        if isinstance(data[0], DenseRows):
-            return super().touched(data)
-        oracle, rows, features = self.oracle.touched(data[0])
-        return self.narrowed(oracle, features), (rows, data[1]), features
-
     def class_scores(self, X: Any) -> Any:
         return self.oracle.scores(X, self.weights)
 

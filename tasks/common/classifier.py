@@ -30,6 +30,10 @@ def has_probabilities(estimator: Any) -> bool:
     raise AttributeError("predict_proba is not available unless the classifier was trained with probability=True")
 
 
+# The matrices that `validate_data` takes or makes, where both floats are used as they are.
+ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+
+
 class Classifier(ClassifierMixin, TaskEstimator):
     """Base of the classifiers.
 
@@ -62,7 +66,7 @@ class Classifier(ClassifierMixin, TaskEstimator):
     @property
     def _accepted(self) -> dict[str, Any]:
         """The matrices that `validate_data` takes or makes."""
-        return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        return ACCEPTED
 
     # ---- training -------------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ class TaskModel(ABC):
     sums_over_known: ClassVar[bool] = False  # whether the log loss needs no completions of outputs known in part
     estimator: str
 
+    oracle: Any
     weights: Any
     result: Any = None
     state: dict[str, np.ndarray] | None = None
@@ -157,12 +158,14 @@ class TaskModel(ABC):
         """
         return self, data, None
 
-    def narrowed(self, oracle: Any, rows: Any) -> Self:
-        """The model of an oracle whose weights are some rows of this one's."""
+    def narrowed(self, data: Any) -> tuple[Any, Any, Any]:
+        """`touched` of a model whose oracle has that verb; the first of its data are what the oracle scores."""
         model = self.again()
-        model.oracle = oracle
-        model.weights = self.weights.reshape(-1, oracle.n_features // len(rows))[rows].ravel()
-        return model
+        model.oracle, inputs, rows = self.oracle.touched(data[0])
+        if not len(rows):  # the features have no weights
+            return self, data, None
+        model.weights = self.weights.reshape(-1, model.oracle.n_features // len(rows))[rows].ravel()
+        return model, (inputs, *data[1:]), rows
 
     def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
         """Train with a solver that is settled; see `train`."""

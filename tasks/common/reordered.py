@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from structsvm.features.dense import DenseRows
 from structsvm.tasks.common.model import TaskModel
 
 # The arrays of a training state that are vectors of weights.
@@ -15,6 +16,9 @@ class ReorderedModel(TaskModel):
 
     Weights and state are in the oracle's order.
     """
+
+    def touched(self, data: Any) -> tuple[Any, Any, Any]:
+        return super().touched(data) if isinstance(data[0], DenseRows) else self.narrowed(data)
 
     def weights_of(self, run: Any) -> Any:
         return run.problem.to_oracle(run.weights)

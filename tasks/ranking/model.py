@@ -136,8 +136,7 @@ class RankerModel(GroupModel):
     def judged(self, data: Any) -> Held:
         """The mean over queries of what the loss is of; a query whose grades say nothing does not count."""
         groups, grades = data
-        scores = self.scores_of(groups.rows)
-        values = np.array([self.metric(grades[a:b], scores[a:b]) for a, b in pairwise(groups.bounds)])
+        values = self.metrics(grades, self.scores_of(groups.rows), groups.bounds)
         says = ~np.isnan(values)
         name = {"pairs": "ordered pairs", "map": "average precision", "ndcg": "NDCG"}[self.loss]
         return Held(name, np.where(says, values, 0.0), 1.0 * says)
@@ -147,6 +146,10 @@ class RankerModel(GroupModel):
         if self.loss == "pairs":
             return ordered_pairs(grades, scores)
         return ndcg(grades, scores, self.k) if self.loss == "ndcg" else average_precision(grades, scores)
+
+    def metrics(self, grades: Any, scores: Any, bounds: Any) -> Any:
+        """`metric` by query: array (n_queries,)."""
+        return np.array([self.metric(grades[a:b], scores[a:b]) for a, b in pairwise(bounds)])
 
     def scale(self, data: Any) -> float:
         return total_variance(data[0].rows)

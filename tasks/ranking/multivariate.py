@@ -14,7 +14,7 @@ from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers import Solver
 from structsvm.tasks.common.classifier import Classifier
 from structsvm.tasks.common.estimator import checked_sample_weight
-from structsvm.tasks.common.labels import check_targets, label_ids_of
+from structsvm.tasks.common.labels import label_ids_of
 from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
 from structsvm.tasks.common.solver import make_solver
 from structsvm.tasks.ranking.model import SAMPLE_LOSSES, SampleModel
@@ -141,22 +141,17 @@ class MultivariateClassifier(Classifier):
             raise ValueError(
                 f"The 'k' parameter belongs to loss='prec_at_k', which needs it. Got k={self.k!r}, loss={self.loss!r}."
             )
-        X, y, columns = self._validated(X, y, before=before, **self._accepted)
-        check_targets(y)
-        labels = self._labels_of(y, classes, before)
-        label_ids = label_ids_of(y, labels)
-        weight = checked_copies(sample_weight, len(label_ids))
-        counts = np.bincount(label_ids, weights=weight, minlength=2)
+        model, data, weight = super()._prepare(X, y, sample_weight, before, classes=classes)
+        check_copies(weight)
+        counts = np.bincount(data[1], weights=weight, minlength=2)
         if not counts.all():
             raise ValueError(
-                f"y has only one class, {labels.tolist()[counts.argmax()]!r}: a loss of the sample needs two"
+                f"y has only one class, {model.labels.tolist()[counts.argmax()]!r}: a loss of the sample needs two"
             )
         if self.k is not None and self.k > counts.sum():
             raise ValueError(f"k = {self.k} rows are to be found of {counts.sum():g}")
-        model, rows = self._start(X, labels, before)
-        model.columns = columns
         model.share = (self.k or 0) / counts.sum()
-        return model, (rows, label_ids), weight
+        return model, data, weight
 
     # ---- what was learnt ------------------------------------------------------------------------
 
@@ -190,20 +185,19 @@ class MultivariateClassifier(Classifier):
             found = scores > 0.0
             total = weight @ (1.0 * found + ids)
             return float(2.0 * (weight @ (found * ids)) / total) if total > 0.0 else 0.0
-        copies = np.repeat(np.arange(len(ids)), checked_copies(weight, len(ids)).astype(np.int64))
+        check_copies(weight)
+        copies = np.repeat(np.arange(len(ids)), weight.astype(np.int64))
         ids, scores = ids[copies], scores[copies]
         if model.loss == "roc_area":
             return ordered_pairs(ids, scores)
         return precision_at_k(ids, scores, model.k) if model.k else break_even_point(ids, scores)
 
 
-def checked_copies(sample_weight: Any, n: int) -> Any:
-    """Weights of rows, how often each counts, or None; ValueError unless they are whole numbers."""
-    weight = checked_sample_weight(sample_weight, n)
+def check_copies(weight: Any) -> None:
+    """Raise ValueError unless weights of rows are whole numbers: how often each counts."""
     if weight is not None and np.modf(weight)[0].any():
         i = int(np.flatnonzero(np.modf(weight)[0])[0])
         raise ValueError(
             "sample_weight says how often a row counts in a loss of the whole sample: whole numbers are wanted, "
             f"got {weight[i]:g} for row {i}"
         )
-    return weight

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from structsvm.callbacks import with_callbacks
 from structsvm.parameters import Interval, Options
 from structsvm.structures.queries import query_bounds
+from structsvm.tasks.common.classifier import ACCEPTED
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
 from structsvm.tasks.common.parameters import SOLVER_CHOICE
@@ -193,7 +193,7 @@ class Ranker(TaskEstimator):
             raise ValueError(f"X has {len(scores)} rows, y has {grades.shape} grades")
         weight = checked_sample_weight(sample_weight, len(grades))
         bounds = query_bounds(len(grades), group, qid)
-        values = np.array([model.metric(grades[a:b], scores[a:b]) for a, b in pairwise(bounds)])
+        values = model.metrics(grades, scores, bounds)
         says = ~np.isnan(values)
         if not says.any():
             return float("nan")
@@ -204,7 +204,3 @@ class Ranker(TaskEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-# The matrices that `validate_data` takes or makes.
-ACCEPTED = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}

@@ -188,8 +188,7 @@ class SequenceModel(LossModel, CalibratedStructures):
         return self.oracle.without_masks() if self.is_greedy else self.oracle, known
 
     def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        oracle, tokens, rows = self.oracle.touched(data[0])
-        return self.narrowed(oracle, rows), (tokens, data[1]), rows
+        return self.narrowed(data)
 
     def known(self, label_ids: Any) -> Any:
         """What is known of labels, as oracles take it."""

@@ -131,14 +131,6 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             search.turns = TURNS
         return search
 
-    def touched(self, data: Any) -> tuple[Any, Any, Any]:
-        if isinstance(data[0], DenseRows):
-            return super().touched(data)
-        oracle, documents, rows = self.oracle.touched(data[0])
-        if not len(rows):  # the features have no weights
-            return super().touched(data)
-        return self.narrowed(oracle, rows), (documents, data[1]), rows
-
     def is_open(self, data: Any) -> bool:
         return bool(len(data[1])) and int(data[1].max()) >= len(self.labels)
 
