@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.oracles._cky import LOSSES, Parser, TreeProblem
-from structsvm.oracles.kbest import derivations, fragments
+from structsvm.oracles.enumeration.kbest import derivations, fragments
 from structsvm.parameters import Interval, Options
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.grammar import Grammar

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from structsvm.dual._rounds import completions
 from structsvm.oracles._smith_waterman import Aligner, AlignmentProblem, DecoyProblem
 from structsvm.oracles.alignment import PAIR, SKIP_X, SKIP_Z, Alignment, References, Strings
-from structsvm.oracles.suboptimal import alignments_by_score
+from structsvm.oracles.enumeration.suboptimal import alignments_by_score
 from structsvm.parameters import Interval
 from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 
