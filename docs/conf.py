@@ -107,7 +107,13 @@ def escape_bars(_app, _kind, _name, _object, _options, lines):
         lines[k] = "``".join(parts)
 
 
+def skip_foreign(_app, _kind, _name, member, skip, _options):
+    """What scikit-learn's classes give ours is documented there."""
+    return skip or not (getattr(member, "__module__", None) or "structsvm").startswith("structsvm")
+
+
 def setup(app):
     """Sphinx's hook."""
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-skip-member", skip_foreign)
     app.connect("config-inited", lambda app, _config: copy_pages(app))
