@@ -135,7 +135,7 @@ def test_examples_that_lose_their_weight_lose_what_rounding_left(kind):
     state = run.get_state()
     weight = np.ones(found.n_samples)
     if kind is CrammerSinger:
-        label, i = np.argwhere((state["beta"] < 0.0))[0]
+        label, i = np.argwhere(state["beta"] < 0.0)[0]
         state["beta"][:, i] = 0.0
         state["beta"][label, i] = -1e-17
     else:
