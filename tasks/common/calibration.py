@@ -23,6 +23,9 @@ from structsvm.tasks.common.model import TaskModel
 # than FEW examples all of them are in turn.
 FEW, FOLDS, LARGEST, VALUES = 500, 5, 2000, 1 << 20
 
+# Passes that make up for the examples held out; of a machine that is trained to a gap each pass does little.
+PASSES, PASSES_TO_GAP = 1, 5
+
 # Temperatures lie in exp(-LIMIT) .. exp(LIMIT): scores that tell everything, or nothing, have no finite one.
 LIMIT = 20.0
 PRECISION = 1e-3
@@ -191,7 +194,7 @@ class CalibratedModel(TaskModel):
         last = run.n_iter  # no more than were needed for all examples
         if other.has_dual and self.resumes:
             other.set_state(run.get_state(), adapt=True)
-            last = other.n_iter + 1
+            last = other.n_iter + (PASSES if run.status != "converged" else PASSES_TO_GAP)
         while other.n_iter < last and not other.is_solved:
             other.advance()
         return self.so_far(other)
