@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.result import relative_gap
 from structsvm.tasks.common.model import TaskModel
 
 # Held out at once are a fifth of the examples and no more than LARGEST, with no more than VALUES scores; with fewer
@@ -194,9 +195,12 @@ class CalibratedModel(TaskModel):
         last = run.n_iter  # no more than were needed for all examples
         if other.has_dual and self.resumes:
             other.set_state(run.get_state(), adapt=True)
-            last = other.n_iter + (PASSES if run.status != "converged" else PASSES_TO_GAP)
+            last = other.n_iter + (PASSES if solver.gap_tol is None else PASSES_TO_GAP)
         while other.n_iter < last and not other.is_solved:
-            other.advance()
+            if other.advance() and solver.gap_tol is not None:
+                other.certify()  # which also finds the best biases
+                if relative_gap(other.primal, other.dual) <= solver.gap_tol:
+                    break
         return self.so_far(other)
 
     def run_without(self, chosen: Any, solver: Any, problem: Any, weight: Any) -> Any:
