@@ -110,7 +110,7 @@ def test_check_oracle_knows_relaxed_inference():
             return super().argmax(x, w, y_true, rescaling)
 
     X, Y = [np.ones((3, 2))], [Triangle(2).whole[1]]
-    with pytest.raises(OracleError, match=r"Rounded.argmax \(example 0\).* returned an output with the margin-rescaled score"):
+    with pytest.raises(OracleError, match=r"Rounded.argmax \(example 0\).* returned an output with the margin-resc"):
         check_oracle(Rounded(2), X, Y, n_trials=40, random_state=7)
 
 
