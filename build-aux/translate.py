@@ -18,15 +18,13 @@ from Cython.Build.Dependencies import create_dependency_tree
 from Cython.Compiler.Errors import CompileError
 from Cython.Compiler.Main import CompilationOptions, Context, compile_single
 
-# Declarations of what Python calls: methods, functions, properties, slots of types.
-CALLED_BY_PYTHON = re.compile(r"^static (?=[\w ]+[ *]__pyx_(?:pw|pf|tp|sq|mp|getprop|setprop)_\w+\()", re.MULTILINE)
+DECLARATION = re.compile(r"^static (?=[\w ]+[ *]__pyx_(?:pw|pf|tp|sq|mp|getprop|setprop)_\w+\()", re.MULTILINE)
 
 
 def translate(arguments, module, source, output):
     """Return the number of errors; Cython has printed them.
 
-    What Python calls checks arguments and calls what does the work: it is marked as cold, which the C compiler
-    optimises for size, a seventh of a wheel.
+    Declarations of what Python calls (methods, functions, properties, slots of types) begin with `CALLED_BY_PYTHON`.
     """
     # The options hold what one compilation has changed: new ones for each.
     options = CompilationOptions(output_file=output, **arguments)
@@ -36,7 +34,7 @@ def translate(arguments, module, source, output):
         return 1
     code = Path(output)
     if not n_errors:
-        code.write_text(CALLED_BY_PYTHON.sub("static __attribute__((cold)) ", code.read_text()))
+        code.write_text(DECLARATION.sub("static CALLED_BY_PYTHON ", code.read_text()))
     return n_errors
 
 
