@@ -18,14 +18,28 @@ from Cython.Build.Dependencies import create_dependency_tree
 from Cython.Compiler.Errors import CompileError
 from Cython.Compiler.Main import CompilationOptions, Context, compile_single
 
-DECLARATION = re.compile(r"^static (?=[\w ]+[ *]__pyx_(?:pw|pf|tp|sq|mp|getprop|setprop)_\w+\()", re.MULTILINE)
+# What Python calls: methods, functions, properties, slots of types. The first two are a wrapper, pw, which reads the
+# arguments, and a body, pf, which it calls.
+DECLARATION = re.compile(r"^static (?=[\w ]+[ *](__pyx_(?:pw|pf|tp|sq|mp|getprop|setprop)_\w+)\()", re.MULTILINE)
+DEFINITION = re.compile(r"^static [\w ]+[ *](__pyx_p[wf]_\w+)\([^;{]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+LOOP = re.compile(  # under one name or, before Cython 3.3, the other
+    r"(?:PyEval_SaveThread|Py_UNBLOCK_THREADS)(?:(?!PyEval_RestoreThread|Py_BLOCK_THREADS).)*?\b(?:for|while) \(",
+    re.DOTALL,
+)
+
+
+def marked(code):
+    """Generated code in which declarations of what Python calls begin with `CALLED_BY_PYTHON`, unless it does work
+    itself: loops without the GIL.
+    """
+    bodies = dict(DEFINITION.findall(code))
+    busy = {name for name, body in bodies.items() if LOOP.search(body)}
+    busy |= {name for name, body in bodies.items() if any(f"{other}(" in body for other in busy)}
+    return DECLARATION.sub(lambda found: found[0] + "CALLED_BY_PYTHON " * (found[1] not in busy), code)
 
 
 def translate(arguments, module, source, output):
-    """Return the number of errors; Cython has printed them.
-
-    Declarations of what Python calls (methods, functions, properties, slots of types) begin with `CALLED_BY_PYTHON`.
-    """
+    """Return the number of errors; Cython has printed them."""
     # The options hold what one compilation has changed: new ones for each.
     options = CompilationOptions(output_file=output, **arguments)
     try:
@@ -34,7 +48,7 @@ def translate(arguments, module, source, output):
         return 1
     code = Path(output)
     if not n_errors:
-        code.write_text(DECLARATION.sub("static CALLED_BY_PYTHON ", code.read_text()))
+        code.write_text(marked(code.read_text()))
     return n_errors
 
 
