@@ -158,6 +158,34 @@ def test_compiled_modules_share_what_cython_generates():
     assert CYTHONS_OWN in sys.modules
 
 
+GENERATED = """
+static PyObject *__pyx_pf_1m_LOOPS(PyObject *self); /* proto */
+static PyObject *__pyx_pw_1m_1LOOPS(PyObject *self); /*proto*/
+static int __pyx_f_1m_work(int n); /*proto*/
+static PyObject *__pyx_pw_1m_1LOOPS(PyObject *self) {
+  return __pyx_pf_1m_LOOPS(self);
+}
+static PyObject *__pyx_pf_1m_LOOPS(PyObject *self) {
+  _save = PyEval_SaveThread();
+  for (i = 0; i < n; i+=1) {
+  }
+  PyEval_RestoreThread(_save);
+  return 0;
+}
+"""
+
+
+def test_what_python_calls_is_compiled_for_size_unless_it_loops_without_the_gil():
+    spec = importlib.util.spec_from_file_location("translate", ROOT / "build-aux" / "translate.py")
+    translate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(translate)
+    assert translate.marked(GENERATED) == GENERATED
+    calls = GENERATED.replace("for (i = 0; i < n; i+=1) {", "{")
+    assert translate.marked(calls) == calls.replace("static PyObject", "static CALLED_BY_PYTHON PyObject")
+    after = calls.replace("return 0;", "for (;;) {}")  # with the GIL
+    assert translate.marked(after).count("CALLED_BY_PYTHON") == 4
+
+
 # ---- an oracle of another project ---------------------------------------------------------------
 
 OTHER_PROJECT = '''
