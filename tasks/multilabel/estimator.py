@@ -35,8 +35,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         it searches, and no gap is claimed.
     C : float, "auto" or None, default="auto"
         Weight of the sum of losses. "auto": chosen by held-out rows (`validation_`), by what the loss is of, see
-        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None: 0.1.
-        A solver given as an object has its own.
+        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None:
+        0.1. A solver given as an object has its own.
     solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
     fit_intercept : bool, default=True
         Give each label a bias, regularised like the weights.
@@ -125,8 +125,8 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array, data frame or sparse matrix of shape (n_samples, n_classes), or list of n_samples collections
             A matrix of 0 and 1, with -1 for a label that is not known (dense); the classes are the columns' names, or
-            0, 1, ... Or the sets of labels, None for one that is not known; the classes are then what they hold. What is
-            not known is completed while training (`structsvm.LatentSVM`).
+            0, 1, ... Or the sets of labels, None for one that is not known; the classes are then what they hold. What
+            is not known is completed while training (`structsvm.LatentSVM`).
         sample_weight : array-like of shape (n_samples,), optional
             Factor on each row's C.
 

@@ -22,8 +22,8 @@ MOST_EXACT, BUDGET = 20, 20_000
 class LabelSetOracle(Oracle):
     """Sets of labels: scores of labels by a row's features, and one weight per pair of labels that interact.
 
-    A set is an array of 0 and 1; x is a row, of `n_input_features` numbers. ``w[: F * L].reshape(F, L)`` are the labels'
-    weights, those of the pairs that stand in a set together follow.
+    A set is an array of 0 and 1; x is a row, of `n_input_features` numbers. ``w[: F * L].reshape(F, L)`` are the
+    labels' weights, those of the pairs that stand in a set together follow.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class LabelSetOracle(Oracle):
 
     Notes
     -----
-    Without edges, and on a forest (but for F1), inference is exact by sorting and by dynamic programming. On other graphs
-    it is branch and bound: exact up to 20 labels, with more of them a search of 20,000 nodes, and ``"approximate"``.
+    Without edges, and on a forest (but for F1), inference is exact by sorting and by dynamic programming. On other
+    graphs it is branch and bound: exact up to 20 labels, with more a search of 20,000 nodes, and ``"approximate"``.
     """
 
     def __init__(self, n_labels: int, n_input_features: int, edges: Any = (), loss: str = "hamming") -> None:
@@ -152,7 +152,7 @@ def chow_liu(Y: Any, sample_weight: Any = None) -> NDArray[np.int32]:
     sample_weight : float64 array of shape (n,), optional
     """
     weight = np.ones(len(Y)) if sample_weight is None else sample_weight
-    sides = [(Y == v) * np.sqrt(weight)[:, np.newaxis] for v in (0, 1)]
+    sides = [(v == Y) * np.sqrt(weight)[:, np.newaxis] for v in (0, 1)]
     joint = np.array([[a.T @ b for b in sides] for a in sides])
     total = np.maximum(joint.sum(axis=(0, 1)), 1e-300)
     p = joint / total

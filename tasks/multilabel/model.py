@@ -168,7 +168,8 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
         matrix = y.toarray() if is_sparse(y) else np.asarray(y)
         if matrix.ndim != 2 or matrix.shape[1] == 0:
             raise ValueError(
-                f"y must be a matrix of 0 and 1 with a column per label, or a list of sets of labels; got shape {matrix.shape}"
+                "y must be a matrix of 0 and 1 with a column per label, or a list of sets of labels; got shape "
+                f"{matrix.shape}"
             )
         try:
             values = matrix.astype(np.float64)
@@ -178,7 +179,7 @@ def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str
         if wrong.any():
             i, j = np.argwhere(wrong)[0].tolist()
             raise ValueError(
-                f"y must be a matrix of 0, 1, and -1 for what is not known; row {i}, column {j} is {matrix[i, j]!r:.40}"
+                f"y must be a matrix of 0, 1, and -1 for what is not known; row {i}, column {j} is {values[i, j]:g}"
             )
         found = list(range(matrix.shape[1])) if names is None else sort_free(names)
         if known is not None and len(known) != len(found):

@@ -60,6 +60,7 @@ FITS = {
     "lasvm": lambda: LaSVMClassifier(random_state=0).fit(points, two),
     "sgdqn": lambda: SGDQNClassifier(random_state=0, class_weight={"bee": 2.0, "ant": 3.0}).fit(points, names),
     "ranker": lambda: Ranker("ndcg", random_state=0).fit(points, np.arange(60) % 3, qid=names[np.arange(60) // 20]),
+    "label sets": lambda: MultilabelClassifier(C=1.0, random_state=0).fit(points, [{a, b} for a, b in zip(names, two)]),
     "multivariate": lambda: MultivariateClassifier(random_state=0).fit(points, two),
     "tracking": lambda: TrackingClassifier(random_state=0).fit(points, two),
 }
