@@ -45,7 +45,7 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
     warm_start : bool, default=False
         Whether `fit` resumes the last one, on the same data.
     n_jobs : int, optional
-        Jobs for the rounds of batch solvers and for the certificate.
+        Jobs for the rounds of batch solvers, for the certificate, and for prediction; -1: all cores.
     checkpoint : path-like, optional
         File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
     checkpoint_every : int, default=1
@@ -214,17 +214,17 @@ class MultilabelClassifier(ClassifierMixin, TaskEstimator):
 
         Array (n_samples, n_classes): positive where `predict` finds the label.
         """
-        return self._fitted().margins(self._checked(X))
+        return self._fitted().margins(self._checked(X), self._threads)
 
     def predict(self, X: Any) -> Any:
         """Return the set of the highest score for each row, in the form that y had: a matrix, or a list of tuples."""
-        return self._fitted().predict(self._checked(X))
+        return self._fitted().predict(self._checked(X), self._threads)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return the share of rows whose set is predicted whole, the subset accuracy."""
         model = self._fitted()
         _, _, Y = read_sets(y, model.labels)
-        found = model.unknown(model.rows(self._checked(X))).decoded(model.weights)
+        found = model.indicators(self._checked(X), self._threads)
         if len(found) != len(Y):
             raise ValueError(f"X has {len(found)} samples, y has {len(Y)}")
         return float(np.average((found == Y).all(axis=1), weights=checked_sample_weight(sample_weight, len(Y))))

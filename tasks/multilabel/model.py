@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from structsvm.dual.parallel import parallel_parts
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles.ambiguous import as_rows
@@ -103,13 +104,21 @@ class MultilabelModel(ChoosingModel):
         """A problem of rows of which no label is known."""
         return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8))
 
-    def margins(self, X: Any) -> Any:
+    def margins(self, X: Any, n_threads: int = 1) -> Any:
         """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
-        return self.unknown(self.rows(X)).margins(self.weights)
+        rows = self.rows(X)
+        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
+        return np.concatenate(parts)
 
-    def predict(self, X: Any) -> Any:
+    def indicators(self, X: Any, n_threads: int = 1) -> Any:
+        """Sets as an int8 array (n_samples, n_labels)."""
+        rows = self.rows(X)
+        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
+        return np.concatenate(parts)
+
+    def predict(self, X: Any, n_threads: int = 1) -> Any:
         """Sets in the form of y."""
-        found = self.unknown(self.rows(X)).decoded(self.weights)
+        found = self.indicators(X, n_threads)
         if self.form == "sets":
             return [tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found]
         return found.astype(np.int64) if self.form == "indicator" else csr_array(found.astype(np.int64))
