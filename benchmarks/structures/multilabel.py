@@ -30,8 +30,8 @@ COLUMNS = {
 }
 NOTES = """
 
-F1 is the mean over examples. MultilabelClassifier as it comes, C chosen on held-out training rows by what the loss is of;
-all of its inference here is exact. Peers: C from 0.01 to 100 in three folds of the training rows, by the loss that
+F1 is the mean over examples. MultilabelClassifier as it comes, C chosen on held-out training rows by what the loss is
+of; all of its inference here is exact. Peers: C from 0.01 to 100 in three folds of the training rows, by the loss that
 they are listed with; a chain is in the order of the labels.
 """
 
