@@ -1,13 +1,14 @@
 """Label sets: the best subset of L labels under scores of labels and of pairs of them.
 
-A row x has the scores s = W^T x, an edge e = (a, b) between two labels the weight t_e, and a set y, as indicators, scores
+A row x has the scores s = W^T x, an edge e = (a, b) between two labels the weight t_e, and a set y, as indicators,
+scores
 
     <w, Psi(x, y)> = sum_j s_j y_j + sum_e t_e y_a y_b,     w = (W of shape (F, L), then t).
 
 The set of the highest score, plus the loss in training, is found
 
-    without edges   label by label; F1 over the numbers of labels that it finds rightly and wrongly, those of the highest
-                    scores first;
+    without edges   label by label; F1 over the numbers of labels that it finds rightly and wrongly, those of the
+                    highest scores first;
     on a forest     by dynamic programming from the leaves; beside the labels' values it carries whether the set differs
                     from the true one, for the zero-one loss of whole sets;
     on any graph    by branch and bound over labels. With a set of labels U still open, o_k the score of k given those
@@ -76,8 +77,8 @@ cdef class LabelSetProblem(Problem):
     cdef int8_t[::1] y, best_y, other, fixed
     cdef int32_t[::1] words, ranks, target_words
     cdef double[:, :, ::1] table            # (L, 2, 2): of a subtree, by its root's value and whether it differs
-    cdef int8_t[:, :, :, ::1] choice        # (L, 2, 2, 3): by the parent's value and whether: own value, and both whether
-    cdef double[:, ::1] t, open, attract    # (L, L): pairs; by depth, scores of open labels, and half of what attracts them
+    cdef int8_t[:, :, :, ::1] choice        # (L, 2, 2, 3): by the parent's value and whether: own, and both whether
+    cdef double[:, ::1] t, open, attract    # (L, L): pairs; by depth, scores of open labels, half of what attracts them
     cdef double best
     cdef int64_t nodes
     cdef bint must_differ

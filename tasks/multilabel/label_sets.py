@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
 from structsvm.features.dense import DenseRows
-from structsvm.oracles.ambiguous import SparseRows, as_rows
+from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.protocol import Inference, Oracle, Penalty, Rescaling
 from structsvm.tasks.multilabel._label_sets import SET_LOSSES, LabelSetProblem
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from structsvm.dual.parallel import parallel_parts
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
-from structsvm.oracles.ambiguous import as_rows
+from structsvm.features.sparse import as_rows
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import (
