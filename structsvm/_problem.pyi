@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 RESCALINGS: Mapping[str | None, int]
 PENALTIES: Mapping[str | None, int]
+INFERENCES: tuple[str, ...]
 
 class BoundProblem:
     n_before: int

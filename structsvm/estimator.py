@@ -231,6 +231,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "dependency": "DependencyParser",
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),
+        "multilabel": "MultilabelClassifier",
         "multivariate": "MultivariateClassifier",
         "ranking": "Ranker",
         "semantics": "SemanticParser",

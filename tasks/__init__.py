@@ -16,6 +16,7 @@ _HOMES = {
     "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
     "LaRankClassifier": "structsvm.tasks.kernel.larank",
     "LaSVMClassifier": "structsvm.tasks.kernel.lasvm",
+    "MultilabelClassifier": "structsvm.tasks.multilabel.estimator",
     "MultivariateClassifier": "structsvm.tasks.ranking.multivariate",
     "PairwiseClassifier": "structsvm.tasks.kernel.pairwise",
     "Ranker": "structsvm.tasks.ranking.ranker",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.kernel.weston_watkins import WestonWatkinsClassifier as WestonWatkinsClassifier
     from structsvm.tasks.linear.sgdqn import SGDQNClassifier as SGDQNClassifier
     from structsvm.tasks.linear.tracking import TrackingClassifier as TrackingClassifier
+    from structsvm.tasks.multilabel.estimator import MultilabelClassifier as MultilabelClassifier
     from structsvm.tasks.ranking.multivariate import MultivariateClassifier as MultivariateClassifier
     from structsvm.tasks.ranking.ranker import Ranker as Ranker
     from structsvm.tasks.semantics.estimator import SemanticParser as SemanticParser

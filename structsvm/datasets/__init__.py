@@ -16,6 +16,7 @@ from structsvm.datasets._classes import (
     fetch_lost,
     fetch_mnist,
     fetch_msrcv2,
+    fetch_multilabel_yeast,
     fetch_usps,
     fetch_w8a,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "fetch_lost",
     "fetch_mnist",
     "fetch_msrcv2",
+    "fetch_multilabel_yeast",
     "fetch_ocr_letters",
     "fetch_oxbench",
     "fetch_prefab",

@@ -25,7 +25,7 @@ class LabelledRows(Split["NDArray[np.float32] | csr_array", np.ndarray]):
     ----------
     X_train, X_test : ndarray or CSR array of shape (n_samples, n_features), float32
     y_train, y_test : ndarray of shape (n_samples,)
-        Digits, 1 and -1 (int64), letters or names (str).
+        Digits, 1 and -1 (int64), letters or names (str); of sets of labels 0 and 1, of shape (n_samples, n_labels).
     path : Path
         File that they were read from.
     """
@@ -121,6 +121,31 @@ def fetch_mnist(data_home: DataHome = None) -> LabelledRows:
     Y. LeCun, L. Bottou, Y. Bengio and P. Haffner, Gradient-Based Learning Applied to Document Recognition, 1998.
     """
     return _digits("mnist", data_home, 1 / 255)
+
+
+def fetch_multilabel_yeast(data_home: DataHome = None) -> LabelledRows:
+    """Load genes of yeast and their groups of functions: 14 labels, some 4 per gene, 1500 and 917 examples.
+
+    103 numbers of micro-array experiments and phylogenetic profiles; the published split.
+
+    Folder ``multilabel_yeast/``, not downloaded; parameter and errors are those of :func:`fetch_conll2000`.
+
+    References
+    ----------
+    A. Elisseeff and J. Weston, A kernel method for multi-labelled classification, NIPS 14, 2001.
+    """
+    files = fetch("multilabel_yeast", data_home)
+
+    def rows(part: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        lines = [line.split() for line in files[f"yeast.{part}.svm.gz"].lines()]
+        X, y = np.zeros((len(lines), 103), dtype=np.float32), np.zeros((len(lines), 14), dtype=np.int64)
+        for i, (labels, *pairs) in enumerate(lines):
+            y[i, [int(label) for label in labels.split(",")]] = 1
+            for index, value in (pair.split(":") for pair in pairs):
+                X[i, int(index) - 1] = float(value)
+        return X, y
+
+    return LabelledRows(**fields(rows), path=files["yeast.train.svm.gz"].path)
 
 
 # ---- sparse rows ---------------------------------------------------------------------------------

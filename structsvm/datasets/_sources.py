@@ -341,6 +341,16 @@ SOURCES: dict[str, Source] = {
         "MIT",
         _rank_lightgbm,
     ),
+    "multilabel_yeast": Source(
+        "multilabel_yeast",
+        {
+            "yeast.train.svm.gz": "804fa8e24ebd23ceccb6dea8dc630705cea0b89283048e09a5723babd6562eed",
+            "yeast.test.svm.gz": "ba8d36bd28d452bc63f6ede621a1ceba4e46095e52fad030aa28307f7aeb0b03",
+        },
+        "https://github.com/scikit-multilearn/scikit-multilearn/tree/233c293adbc061982a590e50bbab394443cd7fd0/skmultilearn/"
+        "data",
+        "none stated (public benchmark)",
+    ),
     "20newsgroups": Source(
         "text_20news",
         {

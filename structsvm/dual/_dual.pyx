@@ -602,7 +602,7 @@ cdef class DualState(WeightState):
     cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil:
         """What example i adds to the gap of the dual over the working sets alone, given its slopes d.
 
-        With |w|^2 = sum alpha <w, psi> (mu_j w_j = 0), primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
+        With |w|^2 = sum alpha <w, psi>, primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
             linear       C xi - sum_k alpha_k d_k,
             quadratic    xi^2 / (2 r) + r t^2 / 2 - sum_k alpha_k d_k.
         For a hard margin, where no bound exists, xi + sum_k alpha_k (xi - d_k): 0 at the optimum alone.
@@ -703,7 +703,7 @@ cdef class DualState(WeightState):
         return self.dual
 
     def known_violations(self, w):
-        """How much the most violated of each example's kept constraints is violated at `w`, or 0: array (n_samples,)."""
+        """How much the most violated of each example's kept constraints is at `w`, or 0: array (n_samples,)."""
         cdef ndarray weights = self.problem._check_weights(w)
         cdef float64_t[::1] worst = np.zeros(self.problem.n_samples)
         cdef Py_ssize_t i, k

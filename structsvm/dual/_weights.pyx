@@ -5,8 +5,8 @@ Weights that must be >= 0 (`BoundProblem.nonnegative`) have multipliers mu_j >= 
     max_{alpha, mu >= 0} sum alpha b - 1/2 |w|^2,     w = sum alpha psi + mu,
 
 whose optimum given alpha is mu_j = max(0, -v_j), v = sum alpha psi: then w_j = max(0, v_j). Between two such steps
-the dual is the quadratic that it is without them, and after each the rest of the formulas hold as they are: mu_j w_j = 0,
-so that |w|^2 = sum alpha <w, psi>.
+the dual is the quadratic that it is without them, and after each the rest of the formulas hold as they are: mu_j w_j =
+0, so that |w|^2 = sum alpha <w, psi>.
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ cdef int overflow(Py_ssize_t i) except -1 nogil:
 
 cdef double lift(real* w, real* u, const int64_t* signs, Py_ssize_t n, double* mu, bint has_mu,
                  double tick) noexcept nogil:
-    """w_j = max(0, v_j) for the n signs j; u (unless NULL) += tick times the change. Returns by how much 1/2 |w|^2 falls.
+    """w_j = max(0, v_j) for the n signs j; u (unless NULL) += tick times the change. Returns the fall of 1/2 |w|^2.
 
     v = w - mu. With `has_mu`, mu_j becomes max(0, -v_j); else it is 0 and stays so.
     """

@@ -33,6 +33,7 @@ from structsvm.tasks import (
     DependencyParser,
     GrammarParser,
     LaRankClassifier,
+    MultilabelClassifier,
     PairwiseClassifier,
     SemanticParser,
     SequenceLabeler,
@@ -133,6 +134,7 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield PairwiseClassifier(kernel="linear", probability=True), points, labels > 0
     yield LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels
     yield AmbiguousClassifier(random_state=0), points, sets
+    yield MultilabelClassifier(C=0.1, interactions="tree", **once), points, sets
 
 
 def unlabelled(node: Tree, children: Any) -> Tree:

@@ -43,6 +43,7 @@ from structsvm.structures.grammar import Grammar
 from structsvm.structures.spans import Token
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.structures.trees import Tree, parse_tree
+from structsvm.tasks.multilabel.label_sets import LabelSetOracle
 
 FORMULATIONS = [(rescaling, penalty) for rescaling in ("margin", "slack") for penalty in ("linear", "quadratic", None)]
 
@@ -789,6 +790,46 @@ class Groups(Case):
         return found
 
 
+class LabelSets(Case):
+    """Rows with all of their sets of labels; `shape` says which pairs of labels interact."""
+
+    prefers_others = returns_satisfied = False
+
+    def __init__(self, seed, shape, loss, n=3, L=3, d=2):
+        rng = self.rng = np.random.default_rng(seed)
+        pairs = [(a, b) for b in range(L) for a in range(b)]
+        chain = [(int(rng.integers(0, b)), b) for b in range(1, L)]  # a tree
+        self.edges = {"none": [], "forest": chain[: L - 1 - seed % 2], "graph": pairs}[shape]
+        self.loss, self.L = loss, L
+        self.X = rng.normal(size=(n, d)).round(1) * (rng.random((n, d)) < 0.8)
+        self.Y = list(rng.integers(0, 2, (n, L)).astype(np.int8))
+        self.oracle = LabelSetOracle(L, d, self.edges, loss)
+
+    def loss_of(self, y, z):
+        if self.loss == "f1":
+            return 1.0 - 2.0 * sum(y & z) / (sum(y) + sum(z)) if any(y | z) else 0.0
+        return float(sum(y != z) if self.loss == "hamming" else any(y != z))
+
+    @cached_property
+    def spaces(self):
+        outputs = [np.array(z, dtype=np.int8) for z in product((0, 1), repeat=self.L)]
+        found = []
+        for x, y in zip(self.X, self.Y, strict=True):
+            psi = [[v * on for v in x for on in z] + [z[a] * z[b] for a, b in self.edges] for z in outputs]
+            true = next(k for k, z in enumerate(outputs) if (z == y).all())
+            loss = np.array([self.loss_of(y, z) for z in outputs])
+            found.append(Space(outputs, np.array(psi, dtype=float), loss, true))
+        return found
+
+    def knowledge(self, seed):
+        """Some labels are not known."""
+        rng, found = np.random.default_rng([seed, 1]), []
+        for y, space in zip(self.Y, self.spaces, strict=True):
+            known = np.where(rng.random(self.L) < rng.choice([0.0, 0.5, 1.0]), -1, y).astype(np.int8)
+            found.append((known, np.array([((known < 0) | (z == known)).all() for z in space.outputs])))
+        return found
+
+
 class Classes(Case):
     """Multiclass data with an oracle in Python; the loss is 0 or 1, so that it is its own root."""
 
@@ -1028,6 +1069,22 @@ STRUCTURES = {
     "groups, prec_at_k": lambda seed: Groups(seed, "prec_at_k", k=1 + seed % 2),
     "groups, pairs": lambda seed: Groups(seed, "pairs", n_grades=2 + seed % 3),
     "groups, ndcg": lambda seed: Groups(seed, "ndcg", n_grades=2 + seed % 3, k=seed or None),
+    **{
+        f"label sets, {shape}, {loss}": lambda seed, shape=shape, loss=loss: LabelSets(
+            seed, shape, loss, L=2 + seed % 3
+        )
+        for shape, loss in (
+            ("none", "hamming"),
+            ("none", "subset"),
+            ("none", "f1"),
+            ("forest", "hamming"),
+            ("forest", "subset"),
+            ("forest", "f1"),
+            ("graph", "hamming"),
+            ("graph", "subset"),
+            ("graph", "f1"),
+        )
+    },
     "projective dependencies": lambda seed: Dependencies(seed, (3, 1, 3 - seed % 2), 2, projective=True),
     "dependencies": lambda seed: Dependencies(seed, (3, 2), 2, projective=False),
     "projective dependencies, root's label": lambda seed: Dependencies(

@@ -29,6 +29,8 @@ rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(60, 4))
 CLASSES = np.where(ROWS[:, 0] > 0.5, "a", np.where(ROWS[:, 1] > 0.0, "b", "c"))
 OPEN = as_objects([{"a", c} if k % 3 == 1 else c for k, c in enumerate(CLASSES.tolist())])
+SETS = [{c} | ({"d"} if x > 0.0 else set()) for c, x in zip(CLASSES.tolist(), ROWS[:, 2], strict=True)]
+INDICATORS = np.array([[label in labels for label in "abcd"] for labels in SETS]).astype(int)
 GRADES = np.round(ROWS[:, 0] - ROWS[:, 0].min())
 TWO = np.where(ROWS[:, 0] + ROWS[:, 1] > 0.0, "q", "p")
 WORDS = [[{"w": "the"}, {"w": "red"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}], [{"w": "runs"}, {"w": "the"}]] * 4
@@ -125,6 +127,20 @@ CASES = {
     **{
         f"ranker, {loss}": Case(tasks.Ranker, {"loss": loss, "C": 1.0, "random_state": 0}, ROWS, grades)
         for loss, grades in (("pairs", GRADES), ("map", np.arange(60) % 3 == 0), ("ndcg", GRADES))
+    },
+    **{
+        f"multilabel, {how}": Case(
+            tasks.MultilabelClassifier,
+            {"loss": loss, "interactions": how, "C": 1.0, "random_state": 0},
+            ROWS,
+            sets,
+            strange,
+        )
+        for how, loss, sets, strange in (
+            ("none", "f1", SETS, [{"zz"}, {"a"}]),
+            ("tree", "subset", INDICATORS, None),
+            ("full", "hamming", SETS, [{"zz"}, {"a"}]),
+        )
     },
     "multivariate": Case(tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, TWO, np.array(["zz", "p"])),
     "ROC area": Case(

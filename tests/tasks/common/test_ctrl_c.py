@@ -68,6 +68,14 @@ CASES = {
     "pairwise": (tasks.PairwiseClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS, False),
     "weston watkins": (tasks.WestonWatkinsClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS, False),
     "ranker": (tasks.Ranker, {"C": 1.0, "random_state": 0}, ROWS, CLASSES, ROWS, False),
+    "multilabel": (
+        tasks.MultilabelClassifier,
+        {"C": 1.0, "random_state": 0},
+        ROWS,
+        np.eye(5, dtype=int)[CLASSES % 5],
+        ROWS,
+        False,
+    ),
     "multivariate": (tasks.MultivariateClassifier, {"C": 1.0, "random_state": 0}, ROWS, CLASSES > 1, ROWS, False),
     "sgdqn": (tasks.SGDQNClassifier, {"random_state": 0}, ROWS, CLASSES, ROWS, False),
 }

@@ -74,4 +74,5 @@ def test_machines_of_two_classes_say_so(name):
     tags = get_tags(kind()).classifier_tags if hasattr(kind, "fit") else None
     if tags is not None:
         two = {"LaSVMClassifier", "HullerClassifier", "MultivariateClassifier", "TrackingClassifier"}
+        two |= {"MultilabelClassifier"}  # whose labels are not exclusive
         assert tags.multi_class == (name not in two)

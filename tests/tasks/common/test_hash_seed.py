@@ -60,6 +60,7 @@ FITS = {
     "lasvm": lambda: LaSVMClassifier(random_state=0).fit(points, two),
     "sgdqn": lambda: SGDQNClassifier(random_state=0, class_weight={"bee": 2.0, "ant": 3.0}).fit(points, names),
     "ranker": lambda: Ranker("ndcg", random_state=0).fit(points, np.arange(60) % 3, qid=names[np.arange(60) // 20]),
+    "label sets": lambda: MultilabelClassifier(C=1.0, random_state=0).fit(points, [{a, b} for a, b in zip(names, two)]),
     "multivariate": lambda: MultivariateClassifier(random_state=0).fit(points, two),
     "tracking": lambda: TrackingClassifier(random_state=0).fit(points, two),
 }
@@ -93,5 +94,5 @@ def learnt(path):
 def test_model_files_do_not_depend_on_the_hash_seed(folders):
     one, other = folders
     names = sorted(path.name for path in one.iterdir())
-    assert len(names) == 21
+    assert len(names) == 22
     assert [name for name in names if learnt(one / name) != learnt(other / name)] == []

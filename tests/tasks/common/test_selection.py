@@ -48,6 +48,7 @@ CASES = {
     "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
     "kernel taxonomy": (tasks.TaxonomyClassifier, {"kernel": "rbf", "gamma": 0.1}, ROWS[:90], CLASSES[:90], ROWS),
     "ambiguous": (tasks.AmbiguousClassifier, {"loss": "pairwise"}, ROWS, BAGS, ROWS),
+    "multilabel": (tasks.MultilabelClassifier, {}, ROWS, BAGS, ROWS),
     "log loss of bags": (tasks.AmbiguousClassifier, {"loss": "log"}, ROWS, BAGS, ROWS),
     "larank": (tasks.LaRankClassifier, {"gamma": 0.1}, ROWS, CLASSES, ROWS),
     "lasvm": (tasks.LaSVMClassifier, {"gamma": 0.1}, ROWS, CLASSES > 1, ROWS),
@@ -104,6 +105,7 @@ def test_too_few_examples_get_the_default(case):
     defaults = {
         tasks.SequenceLabeler: 0.1,
         tasks.AmbiguousClassifier: 0.1,
+        tasks.MultilabelClassifier: 0.1,
         tasks.SequenceAligner: 0.001,
         tasks.DependencyParser: 0.1,
     }
@@ -353,8 +355,10 @@ def test_the_metric_is_that_of_the_task():
     assert metric["documents"] == "accuracy"
     assert metric["nodes"] == metric["matrix"] == "mean loss"
     assert metric["ambiguous"] == metric["log loss of bags"] == "candidate log loss"
+    assert metric["multilabel"] == "Hamming loss"
     others = metric.keys() - {
         "ambiguous",
+        "multilabel",
         "log loss of bags",
         "sequence",
         "loss of sequences",

@@ -1,0 +1,1 @@
+"""Sets of labels per row, with interactions between pairs of labels."""

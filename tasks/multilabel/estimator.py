@@ -1,0 +1,238 @@
+"""Classification into sets of labels."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+
+from structsvm.callbacks import with_callbacks
+from structsvm.parameters import FLAG, Options
+from structsvm.solvers import Solver
+from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight
+from structsvm.tasks.common.parameters import SOLVER_CHOICE, check_unchanged
+from structsvm.tasks.multilabel.label_sets import MOST_EXACT, all_pairs, chow_liu
+from structsvm.tasks.multilabel.model import INTERACTIONS, LOSSES, MultilabelModel, read_sets
+
+
+class MultilabelClassifier(ClassifierMixin, TaskEstimator):
+    """Linear classifier whose outputs are sets of labels, with weights for pairs of labels (Finley and Joachims 2008).
+
+    A set y, as indicators, scores ``sum_j <w_j, x> y_j + sum_{(j, k)} t_jk y_j y_k``. Minimises
+    ``1/2 |w|^2 + C sum_i xi_i`` over labels' and pairs' weights with margin rescaling by the loss.
+
+    Parameters
+    ----------
+    loss : {"hamming", "subset", "f1"}, default="hamming"
+        The number of wrong labels; whether one is wrong; 1 - F1 of each set (1 where both are empty), the mean over
+        examples being what "samples" averages are in scikit-learn.
+    interactions : {"auto", "none", "tree", "full"}, default="auto"
+        Pairs that have a weight: none, those of the Chow-Liu tree of the training labels, or all; "auto": all up to 20
+        labels, and the tree beyond. Inference is exact, but "full" (with loss="f1" also "tree") beyond 20 labels: there
+        it searches, and no gap is claimed.
+    C : float, "auto" or None, default="auto"
+        Weight of the sum of losses. "auto": chosen by held-out rows (`validation_`), by what the loss is of, see
+        `structsvm.tasks.common.selection`; 0.1 with fewer than 20 rows, and in `partial_fit` before any `fit`. None:
+        0.1. A solver given as an object has its own.
+    solver : {"larank", "passive_aggressive", "cutting_plane", "frank_wolfe", "perceptron"} or Solver, default="larank"
+    fit_intercept : bool, default=True
+        Give each label a bias, regularised like the weights.
+    max_iter, tol, random_state
+        As for the solver; None: the solver's own.
+    warm_start : bool, default=False
+        Whether `fit` resumes the last one, on the same data.
+    n_jobs : int, optional
+        Jobs for the rounds of batch solvers, for the certificate, and for prediction; -1: all cores.
+    checkpoint : path-like, optional
+        File that keeps the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+    checkpoint_every : int, default=1
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_classes, n_features)
+    intercept_ : ndarray of shape (n_classes,)
+    edges_ : ndarray of shape (n_edges, 2)
+        Pairs of classes, by their places in `classes_`.
+    interactions_ : ndarray of shape (n_edges,)
+        Their weights.
+    C_ : float
+    validation_ : dict
+        What "auto" has chosen C from.
+    result_ : Result
+    n_iter_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> from structsvm.tasks import MultilabelClassifier
+    >>> X = [[0.0, 1.0], [0.1, 0.9], [1.0, 0.0], [0.9, 0.1]]
+    >>> model = MultilabelClassifier(C=10.0, random_state=0).fit(X, [{"a", "b"}, {"a", "b"}, {"c"}, {"c"}])
+    >>> model.predict([[0.0, 1.0], [1.0, 0.0]])
+    [('a', 'b'), ('c',)]
+    """
+
+    _model_class = MultilabelModel
+    _constraints = SOLVER_CHOICE | {
+        "loss": Options(*LOSSES),
+        "interactions": Options(*INTERACTIONS),
+        "fit_intercept": FLAG,
+    }
+
+    def __init__(
+        self,
+        loss: Literal["hamming", "subset", "f1"] = "hamming",
+        *,
+        interactions: Literal["auto", "none", "tree", "full"] = "auto",
+        C: float | Literal["auto"] | None = "auto",
+        solver: str | Solver = "larank",
+        fit_intercept: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.interactions = interactions
+        self.C = C
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on rows and their sets of labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array, data frame or sparse matrix of shape (n_samples, n_classes), or list of n_samples collections
+            A matrix of 0 and 1, with -1 for a label that is not known (dense); the classes are the columns' names, or
+            0, 1, ... Or the sets of labels, None for one that is not known; the classes are then what they hold. What
+            is not known is completed while training (`structsvm.LatentSVM`).
+        sample_weight : array-like of shape (n_samples,), optional
+            Factor on each row's C.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range, values that are not finite, X and y that do not fit.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        return self._train(X, y, sample_weight)
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """One pass over a batch, starting from the present weights w0.
+
+        The first call fixes the labels (`classes` names those that come later) and their tree. The batch's own problem
+        is solved around the weights so far: minimise ``1/2 |w - w0|^2 + C sum_i xi_i``; `result_` certifies that.
+        """
+        return self._train(X, y, sample_weight, passes=1, classes=classes)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
+        X, columns = self._validated(X, before=before, accept_sparse="csr", dtype=np.float64)
+        labels, form, Y = read_sets(y, None if before is None else before.labels, classes)
+        if not labels:
+            raise ValueError("y holds no label")
+        if X.shape[0] != len(Y):
+            raise ValueError(f"X has {X.shape[0]} samples, y has {len(Y)}")
+        if (Y < 0).all():
+            raise ValueError("nothing is known of any row")
+        weight = checked_sample_weight(sample_weight, len(Y))
+        model = before
+        if model is None:
+            interactions = self.interactions
+            if interactions == "auto":
+                interactions = "full" if len(labels) <= MOST_EXACT else "tree"
+            edges: Any = ()
+            if interactions != "none":
+                edges = all_pairs(len(labels)) if interactions == "full" else chow_liu(Y, weight)
+            model = MultilabelModel(
+                labels, X.shape[1], edges, self.loss, has_intercept=bool(self.fit_intercept), form=form
+            )
+            model.columns = columns
+        else:
+            check_unchanged(self, model, ("loss", "interactions", "fit_intercept"))
+        return model, (model.rows(X), Y), weight
+
+    # ---- what was learnt ------------------------------------------------------------------------
+
+    @property
+    def _table(self) -> Any:
+        """Weights of features and labels: array (n_features + has_intercept, n_classes)."""
+        model = self._fitted()
+        return model.weights[: len(model.weights) - len(model.oracle.edges)].reshape(-1, len(model.labels))
+
+    @property
+    def coef_(self) -> Any:
+        return self._table[: self._fitted().columns["n_features_in_"]].T
+
+    @property
+    def intercept_(self) -> Any:
+        model = self._fitted()
+        return self._table[-1] if model.has_intercept else np.zeros(len(model.labels))
+
+    @property
+    def edges_(self) -> Any:
+        return self._fitted().oracle.edges
+
+    @property
+    def interactions_(self) -> Any:
+        model = self._fitted()
+        return model.weights[len(model.weights) - len(model.oracle.edges) :]
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def _checked(self, X: Any) -> Any:
+        return self._validated(X, before=self._fitted(), accept_sparse="csr", dtype=np.float64)[0]
+
+    def decision_function(self, X: Any) -> Any:
+        """Return, per label, the score of the best set with it less that of the best one without.
+
+        Array (n_samples, n_classes): positive where `predict` finds the label.
+        """
+        return self._fitted().margins(self._checked(X), self._threads)
+
+    def predict(self, X: Any) -> Any:
+        """Return the set of the highest score for each row, in the form that y had: a matrix, or a list of tuples."""
+        return self._fitted().predict(self._checked(X), self._threads)
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of rows whose set is predicted whole, the subset accuracy."""
+        model = self._fitted()
+        _, _, Y = read_sets(y, model.labels)
+        found = model.indicators(self._checked(X), self._threads)
+        if len(found) != len(Y):
+            raise ValueError(f"X has {len(found)} samples, y has {len(Y)}")
+        return float(np.average((found == Y).all(axis=1), weights=checked_sample_weight(sample_weight, len(Y))))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
+        tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
+        return tags

@@ -1,0 +1,225 @@
+"""A linear model of label sets: labels, pairs that interact, weights."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from structsvm.dual.parallel import parallel_parts
+from structsvm.features.dense import DenseRows
+from structsvm.features.matrices import is_sparse
+from structsvm.features.sparse import as_rows
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.tasks.common.intercept import with_intercept
+from structsvm.tasks.common.labels import (
+    check_classes,
+    is_hashable,
+    label_array,
+    labels_from_json,
+    labels_to_json,
+    listed,
+    sort_labels,
+)
+from structsvm.tasks.common.model import ChoosingModel
+from structsvm.tasks.common.selection import Held, total_variance
+from structsvm.tasks.multilabel.label_sets import LabelSetOracle
+
+INTERACTIONS = ("auto", "none", "tree", "full")
+LOSSES = ("hamming", "subset", "f1")
+
+# What y may be: a matrix, a sparse one, or a list of collections of labels.
+FORMS = ("indicator", "sparse", "sets")
+
+ARRAYS = {"weights": Array("f8", ("n_weights",)), "edges": Array("i4", ("n_edges", 2), within=(0, "n_labels"))}
+
+
+class MultilabelModel(ChoosingModel):
+    """Data are ``(rows, Y)``, Y an int8 array (n, n_labels) of 0, 1, and -1 for what is not known.
+
+    Attributes
+    ----------
+    labels : list
+    form : str
+        Of FORMS: what y was, and predictions are.
+    oracle : LabelSetOracle
+    has_intercept : bool
+        Whether the last feature is one of value 1.
+    weights : ndarray of shape (oracle.n_features,), float64
+    """
+
+    kind = "multilabel"
+    estimator = "MultilabelClassifier"
+
+    def __init__(
+        self, labels: Any, n_features: int, edges: Any, loss: str, *, has_intercept: bool = True, form: str = FORMS[0]
+    ) -> None:
+        super().__init__()
+        self.labels, self.form, self.has_intercept = labels, form, has_intercept
+        self.oracle = LabelSetOracle(len(labels), n_features + has_intercept, edges, loss)
+        self.weights = np.zeros(self.oracle.n_features)
+        self.columns = {"n_features_in_": n_features}
+
+    def rows(self, X: Any) -> Any:
+        """A matrix as rows, with an intercept if there is one."""
+        rows = DenseRows(X) if isinstance(X, np.ndarray) else as_rows(X, X.shape[1])
+        return with_intercept(rows) if self.has_intercept else rows
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        return self.oracle.bind(*data, **solver.formulation()), sample_weight
+
+    def is_open(self, data: Any) -> bool:
+        return bool((data[1] < 0).any())
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        whole = np.flatnonzero((data[1] >= 0).all(axis=1))
+        return self.some(data, sample_weight, whole)
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        rows, Y = data
+        return (rows.take(train), Y[train]), (rows.take(test), Y[test])
+
+    def judged(self, data: Any) -> Held:
+        """What the loss is of."""
+        rows, Y = data
+        right = Y > 0
+        found = self.unknown(rows).decoded(self.weights) > 0
+        if self.oracle.loss_name == "hamming":
+            return Held("Hamming loss", 1.0 * (found != right).sum(axis=1), np.full(len(Y), float(Y.shape[1])))
+        if self.oracle.loss_name == "subset":
+            return Held("subset accuracy", 1.0 * (found == right).all(axis=1), np.ones(len(Y)))
+        total = right.sum(axis=1) + found.sum(axis=1)
+        return Held(
+            "F1", np.where(total > 0, 2.0 * (right & found).sum(axis=1) / np.maximum(total, 1), 1.0), np.ones(len(Y))
+        )
+
+    def scale(self, data: Any) -> float:
+        return total_variance(data[0])
+
+    # ---- prediction -------------------------------------------------------------------------------
+
+    def unknown(self, rows: Any) -> Any:
+        """A problem of rows of which no label is known."""
+        return self.oracle.bind(rows, np.full((len(rows), len(self.labels)), -1, dtype=np.int8))
+
+    def margins(self, X: Any, n_threads: int = 1) -> Any:
+        """By how much the best set with a label is above the best one without: array (n_samples, n_labels)."""
+        rows = self.rows(X)
+        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).margins(self.weights), len(rows), n_threads)
+        return np.concatenate(parts)
+
+    def indicators(self, X: Any, n_threads: int = 1) -> Any:
+        """Sets as an int8 array (n_samples, n_labels)."""
+        rows = self.rows(X)
+        parts = parallel_parts(lambda a, b: self.unknown(rows[a:b]).decoded(self.weights), len(rows), n_threads)
+        return np.concatenate(parts)
+
+    def predict(self, X: Any, n_threads: int = 1) -> Any:
+        """Sets in the form of y."""
+        found = self.indicators(X, n_threads)
+        if self.form == "sets":
+            return [tuple(self.labels[j] for j in np.flatnonzero(row)) for row in found]
+        return found.astype(np.int64) if self.form == "indicator" else csr_array(found.astype(np.int64))
+
+    # ---- files ------------------------------------------------------------------------------------
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header = {
+            "labels": labels_to_json(self.labels),
+            "form": self.form,
+            "loss": self.oracle.loss_name,
+            "has_intercept": self.has_intercept,
+            "n_features_in": self.columns["n_features_in_"],
+        }
+        return header, {"weights": self.weights, "edges": self.oracle.edges}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        labels = labels_from_json(header["labels"], 1)
+        checked = checked_arrays(arrays, ARRAYS, n_labels=len(labels))
+        if header["loss"] not in LOSSES or header["form"] not in FORMS:
+            raise ValueError(f"a loss {header['loss']!r:.80} and outputs of form {header['form']!r:.80}")
+        about = {"has_intercept": stored_flag(header, "has_intercept"), "form": header["form"]}
+        n_features = stored_count(header, "n_features_in", 1)
+        if len(checked["weights"]) != len(labels) * (n_features + about["has_intercept"]) + len(checked["edges"]):
+            raise ValueError(f"{len(checked['weights'])} weights for {len(labels)} labels and {n_features} features")
+        model = cls(labels, n_features, checked["edges"], header["loss"], **about)
+        model.weights = checked["weights"]
+        return model
+
+
+def read_sets(y: Any, labels: Any = None, classes: Any = None) -> tuple[Any, str, Any]:
+    """Return ``(labels, form, Y)`` of the sets of rows: Y is an int8 array of shape (n, n_labels).
+
+    Parameters
+    ----------
+    y : matrix of 0, 1 and -1, or list of collections of labels (None: nothing is known)
+    labels : list, optional
+        Those that are settled.
+    classes : list, optional
+        Those that are to be.
+
+    Raises
+    ------
+    ValueError
+        For anything else, and labels that are none of those settled.
+    """
+    if labels is not None:
+        check_classes(classes, labels)
+    known = labels if labels is not None else None if classes is None else sort_labels(dict.fromkeys(listed(classes)))
+    names = getattr(y, "columns", None)
+    if names is not None and hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    if is_sparse(y) or (isinstance(y, np.ndarray) and y.dtype != object) or getattr(y, "ndim", 1) == 2:
+        form = "sparse" if is_sparse(y) else "indicator"
+        matrix = y.toarray() if is_sparse(y) else np.asarray(y)
+        if matrix.ndim != 2 or matrix.shape[1] == 0:
+            raise ValueError(
+                "y must be a matrix of 0 and 1 with a column per label, or a list of sets of labels; got shape "
+                f"{matrix.shape}"
+            )
+        try:
+            values = matrix.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"y must be a matrix of 0 and 1, got {matrix.dtype}") from None
+        wrong = ~np.isin(values, (0.0, 1.0, -1.0))
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0].tolist()
+            raise ValueError(
+                f"y must be a matrix of 0, 1, and -1 for what is not known; row {i}, column {j} is {values[i, j]:g}"
+            )
+        found = list(range(matrix.shape[1])) if names is None else sort_free(names)
+        if known is not None and len(known) != len(found):
+            raise ValueError(f"y has {len(found)} columns, the labels are {len(known)}")
+        return found if known is None else known, form, values.astype(np.int8)
+    if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
+        raise ValueError(f"y must be a matrix of 0 and 1, or a list of sets of labels, got {y!r:.80}")
+    for i, row in enumerate(y):
+        if row is not None and (isinstance(row, (str, bytes, dict)) or not hasattr(row, "__iter__")):
+            raise ValueError(f"row {i} of y must be a collection of labels, got {row!r:.80}")
+        for label in [] if row is None else row:
+            if not is_hashable(label):
+                raise ValueError(f"row {i} of y holds {label!r:.80}, which is no label")
+    found = sort_labels(dict.fromkeys(label for row in y if row is not None for label in row))
+    if known is None:
+        known = found
+    ids = {label: j for j, label in enumerate(known)}
+    Y = np.zeros((len(y), len(known)), dtype=np.int8)
+    for i, row in enumerate(y):
+        if row is None:
+            Y[i] = -1
+        for label in [] if row is None else row:
+            if label not in ids:
+                raise ValueError(f"row {i} of y has the label {label!r:.80}, which is none of {label_array(known)}")
+            Y[i, ids[label]] = 1
+    return known, "sets", Y
+
+
+def sort_free(names: Any) -> list[Any]:
+    """Names of columns as labels; ValueError if one stands there twice."""
+    labels = [name.item() if isinstance(name, np.generic) else name for name in names]
+    if len(set(labels)) < len(labels):
+        raise ValueError("columns of y have the same name")
+    return labels

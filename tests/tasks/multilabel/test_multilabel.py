@@ -1,0 +1,194 @@
+"""MultilabelClassifier: forms of y, what it learns, and what it refuses."""
+
+import os
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+import structsvm
+from structsvm import LaRank, datasets
+from structsvm.tasks import MultilabelClassifier
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 6))
+Y = ((X @ rng.normal(size=(6, 4)) + 0.5 * rng.normal(size=(300, 4))) > 0.3).astype(int)
+Y[:, 3] = Y[:, 0] & Y[:, 1]  # which no label tells by itself
+NAMES = np.array(["ant", "bee", "cat", "dog"])
+SETS = [set(NAMES[row > 0].tolist()) for row in Y]
+
+
+def fitted(y=Y, **params):
+    return MultilabelClassifier(**{"C": 1.0, "random_state": 0} | params).fit(X, y)
+
+
+def test_predictions_have_the_form_of_y():
+    dense, sparse, sets = fitted(), fitted(sp.csr_array(Y)), fitted(SETS)
+    found = dense.predict(X)
+    assert found.shape == (300, 4) and found.dtype == np.int64 and set(np.unique(found)) == {0, 1}
+    assert sp.issparse(sparse.predict(X)) and np.array_equal(sparse.predict(X).toarray(), found)
+    assert sets.predict(X) == [tuple(NAMES[row > 0].tolist()) for row in found]
+    assert dense.classes_.tolist() == [0, 1, 2, 3] and sets.classes_.tolist() == NAMES.tolist()
+    for model, y in ((dense, Y), (sparse, sp.csr_array(Y)), (sets, SETS)):
+        assert model.score(X, y) == pytest.approx(accuracy_score(Y, found))
+    assert np.array_equal(fitted(Y.astype(bool)).predict(X), found)
+
+
+def test_data_frames_name_their_labels():
+    class Frame:
+        """What is asked of a data frame."""
+
+        shape, ndim = Y.shape, 2
+
+        def __init__(self, columns):
+            self.columns = columns
+
+        def to_numpy(self):
+            return Y
+
+    model = fitted(Frame(NAMES))
+    assert model.classes_.tolist() == NAMES.tolist()
+    with pytest.raises(ValueError, match="columns of y have the same name"):
+        fitted(Frame(["a", "a", "b", "c"]))
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_dense_and_sparse_rows_are_the_same_problem(as_sparse):
+    rows = sp.csr_array(X) if as_sparse else X
+    model = MultilabelClassifier(C=0.1, tol=1e-3, random_state=0).fit(rows, Y)
+    assert model.result_.primal == pytest.approx(fitted(C=0.1, tol=1e-3).result_.primal, rel=2e-3)
+    np.testing.assert_allclose(model.decision_function(X), model.decision_function(sp.csr_array(X)), atol=1e-9)
+
+
+def test_without_pairs_and_bias_it_is_one_machine_per_label():
+    """The Hamming loss of independent labels: a linear SVM each, of margin 1/2 in y of 0 and 1."""
+    model = fitted(interactions="none", fit_intercept=False, tol=1e-6)
+    svm = OneVsRestClassifier(LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-7, max_iter=10**5)).fit(X, Y)
+    # <w, x> >= 1 - xi with w of a label: 1/2 |w|^2 + C sum xi is LinearSVC's own objective.
+    np.testing.assert_allclose(model.coef_, np.vstack([one.coef_ for one in svm.estimators_]), atol=2e-3)
+    assert model.interactions_.shape == (0,) and (model.intercept_ == 0.0).all()
+
+
+def test_what_interactions_add():
+    """A label that is there with two others together is found by pairs."""
+    train, test = slice(0, 200), slice(200, 300)
+    scores = {}
+    for how in ("none", "tree", "full", "auto"):
+        model = MultilabelClassifier(interactions=how, C=10.0, random_state=0).fit(X[train], Y[train])
+        scores[how] = model.score(X[test], Y[test])
+        assert len(model.edges_) == len(model.interactions_) == {"none": 0, "tree": 3, "full": 6, "auto": 6}[how]
+        assert np.array_equal(model.decision_function(X) > 0.0, model.predict(X) > 0)
+    assert scores["full"] == scores["auto"] > scores["none"] + 0.05
+
+
+@pytest.mark.parametrize("loss", ["hamming", "subset", "f1"])
+def test_c_is_chosen_by_what_the_loss_is_of(loss):
+    model = MultilabelClassifier(loss, random_state=0).fit(X, Y)
+    metric = {"hamming": "Hamming loss", "subset": "subset accuracy", "f1": "F1"}[loss]
+    assert model.validation_["metric"] == metric and model.C_ in model.validation_["C"]
+    data = model.model_.rows(X), Y.astype(np.int8)
+    held, found = model.model_.judged(data), model.predict(X)
+    value = held.numerator.sum() / held.denominator.sum()
+    want = {
+        "hamming": np.mean(found != Y),
+        "subset": accuracy_score(Y, found),
+        "f1": f1_score(Y, found, average="samples", zero_division=1.0),
+    }[loss]
+    assert value == pytest.approx(want)
+
+
+def test_labels_that_are_not_known_are_completed():
+    hidden = np.where(np.random.default_rng(1).random(Y.shape) < 0.3, -1, Y)
+    model = fitted(hidden)
+    assert model.result_.n_rounds > 0
+    assert np.mean(model.predict(X) != Y) < 0.15
+    rows = [None if k % 5 == 0 else labels for k, labels in enumerate(SETS)]
+    assert fitted(rows).score(X, SETS) > 0.6
+    with pytest.raises(ValueError, match="nothing is known of any row"):
+        fitted(np.full_like(Y, -1))
+
+
+def test_streams_settle_their_labels():
+    model = MultilabelClassifier(C=1.0, random_state=0)
+    model.partial_fit(X[:20], [{"bee"}] * 20, classes=NAMES)
+    model.partial_fit(X, SETS)
+    assert model.classes_.tolist() == NAMES.tolist() and model.score(X, SETS) > 0.4
+    with pytest.raises(ValueError, match="is not the same as on the last call"):
+        model.partial_fit(X, SETS, classes=["ant"])
+    with pytest.raises(ValueError, match="row 0 of y has the label 'eel', which is none of"):
+        model.partial_fit(X[:1], [{"eel"}])
+
+
+def test_many_labels_are_searched(tmp_path):
+    few = np.hstack([Y] * 6)  # 24 labels
+    model = MultilabelClassifier(interactions="full", C=1.0, random_state=0).fit(X[:60], few[:60])
+    assert model.result_.inference == "approximate" and np.isnan(model.result_.gap)
+    assert "no duality gap claimed: inference is approximate" in model.result_.certificate()
+    model.save(tmp_path / "m")
+    assert np.array_equal(structsvm.load(tmp_path / "m").predict(X), model.predict(X))
+    assert MultilabelClassifier(C=1.0, random_state=0).fit(X[:60], few[:60]).result_.inference == "exact"  # a tree
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (Y * 2, "row 0, column . is 2"),
+        (Y[:, 0], r"a column per label, or a list of sets of labels; got shape \(300,\)"),
+        (Y[:-1], "X has 300 samples, y has 299"),
+        (SETS[:-1], "X has 300 samples, y has 299"),
+        (["ant"] * 300, "row 0 of y must be a collection of labels, got 'ant'"),
+        ([{"ant"}, 3, *SETS[2:]], "row 1 of y must be a collection of labels, got 3"),
+        ([{"ant"}, [[]], *SETS[2:]], r"row 1 of y holds \[\], which is no label"),
+        ([set()] * 300, "y holds no label"),
+        ("ant", "y must be a matrix of 0 and 1, or a list of sets of labels, got 'ant'"),
+        (np.full((300, 2), "a"), "y must be a matrix of 0 and 1, got <U1"),
+        (np.where(Y > 0, np.nan, 0.0), "is nan"),
+    ],
+)
+def test_what_is_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(y)
+
+
+def test_what_fit_refuses():
+    with pytest.raises(ValueError, match="The 'interactions' parameter of MultilabelClassifier must be"):
+        fitted(interactions="some")
+    with pytest.raises(ValueError, match="the model was trained with another 'interactions'"):
+        fitted(warm_start=True).set_params(interactions="none").fit(X, Y)
+    with pytest.raises(ValueError, match="rescaling='slack' needs loss-augmented inference"):
+        MultilabelClassifier(solver=LaRank(rescaling="slack")).fit(X, Y)
+    with pytest.raises(ValueError, match="X has 5 features, but MultilabelClassifier is expecting 6"):
+        fitted().predict(X[:, :5])
+    with pytest.raises(ValueError, match="X has 300 samples, y has 3"):
+        fitted().score(X, Y[:3])
+
+
+def test_files_are_checked(tmp_path):
+    model = fitted()
+    header, arrays = model.model_.to_file()
+    for change, message in [
+        ({"loss": "exact"}, "a loss 'exact'"),
+        ({"form": "list"}, "outputs of form 'list'"),
+        ({"n_features_in": 7}, "weights for 4 labels and 7 features"),
+        ({"labels": [0, 1, 2]}, "expected from 0 up to"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            type(model.model_).from_file(header | change, arrays)
+    loops = arrays | {"edges": np.zeros_like(arrays["edges"])}
+    with pytest.raises(ValueError, match="edges must join different labels"):
+        type(model.model_).from_file(header, loops)
+
+
+def test_yeast():
+    if "STRUCTSVM_DATA" not in os.environ:
+        pytest.skip("STRUCTSVM_DATA does not name a data folder")
+    data = datasets.fetch_multilabel_yeast()
+    assert repr(data) == "LabelledRows(n_train=1500, n_test=917, n_features=103)"
+    counts = [476, 645, 598, 532, 441, 378, 261, 289, 98, 161, 198, 1128, 1116, 21]
+    assert data.y_train.sum(axis=0).tolist() == counts and data.y_test.sum(axis=1).max() == 10
+    model = MultilabelClassifier(C=1.0, max_iter=3, random_state=0).fit(data.X_train, data.y_train)
+    assert np.mean(model.predict(data.X_test) != data.y_test) < 0.205
+    assert model.score(data.X_test, data.y_test) > 0.19
