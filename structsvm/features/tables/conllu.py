@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-
 from structsvm.features.columns import ColumnFileError, Columns, no_tokens
 from structsvm.features.sources import load_text, name_of
 

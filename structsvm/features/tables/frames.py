@@ -1,4 +1,4 @@
-"""Data frames, Arrow tables and Hugging Face data sets: one row per token, or lists of tokens in one row per sequence."""
+"""Data frames, Arrow tables, Hugging Face data sets: a row per token, or per sequence with lists of tokens."""
 
 from __future__ import annotations
 
