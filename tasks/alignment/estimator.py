@@ -102,8 +102,8 @@ class SequenceAligner(StructureEstimator):
 
     Notes
     -----
-    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord stand for
-    strings, its alignments of two sequences for elements of X and of y. Columns with a lower-case letter are
+    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord stand
+    for strings, its alignments of two sequences for elements of X and of y. Columns with a lower-case letter are
     not assessed: losses and metrics do not look at them, and how their letters are aligned is not learnt but left open.
     Before training they are aligned as the prior (or what was learnt before, or without either one pass over the rows
     as they are) aligns them best; `result_` certifies the problem with these alignments.
