@@ -224,11 +224,11 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
             Names of nodes; or rows of levels from the top, ended by "", None or NaN, which are joined by " > " to names
             (or by what `taxonomy` is). What is known in part: a set of nodes, of which the document has one; with
-            leaf_only=True an inner node too, which stands for the leaves below it that y names elsewhere (the root: for all of them);
-            None, which may be any, and so is -1 where it is no node, or without a taxonomy beside two or more labels
-            that are whole numbers from 0 on; with loss="log" a dict from nodes to weights (votes of annotators, say;
-            the leaves below a node share its weight). Such documents are completed and trained on in turn
-            (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
+            leaf_only=True an inner node too, which stands for the leaves below it that y names elsewhere (the root: for
+            all of them); None, which may be any, and so is -1 where it is no node, or without a taxonomy beside two or
+            more labels that are whole numbers from 0 on; with loss="log" a dict from nodes to weights (votes of
+            annotators, say; the leaves below a node share its weight). Such documents are completed and trained on in
+            turn (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
             leaf_only=False an inner node is a label like any other.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
