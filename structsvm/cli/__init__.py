@@ -11,12 +11,13 @@ import json
 import os
 import sys
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, check_files, drawable, save, writing
+from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, check_files, chosen, drawable, save, writing
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 
@@ -132,14 +133,44 @@ def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None,
 @MODEL
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Features to show for each label.")
 @click.option("--label", multiple=True, help="Show these labels only.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
-def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
+def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -> None:
     """Show what is in MODEL: its certificate, its parameters, its heaviest weights."""
     task, model = opened(model, plot)
     figure = task.picture(model) if plot else None
-    task.inspect(model, top, label)
+    if as_json:
+        click.echo(json.dumps(contents(getattr(model, "model_", model), top, label)))
+    else:
+        task.inspect(model, top, label)
     if plot:
         save(figure, plot)
+
+
+def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
+    """What `inspect --json` prints of a model; no weights of features that have no names."""
+    found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
+    found["params"] = {name: plain(value) for name, value in model.params.items()}
+    found["result"] = None
+    if model.result is not None:
+        names = ("primal", "dual", "gap", "n_iter", "n_argmax", "n_support", "seconds", "status")
+        found["result"] = {name: plain(getattr(model.result, name)) for name in names}
+    try:
+        table = model.weight_table()
+    except TypeError:
+        return found
+    names = dict(chosen(labels, table.labels))
+    found["n_features"] = len(table.features)
+    found["weights"] = {name: table.top(table.labels[k], top) for k, name in names.items()}
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON, which has no NaN and no infinity; of objects their text."""
+    value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return (value if isfinite(value) else None) if isinstance(value, float) else str(value)
 
 
 @main.command()

@@ -26,6 +26,7 @@ from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
 from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import fit_temperature
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled, described
 
@@ -420,6 +421,30 @@ class AlignmentModel(ChoosingModel):
             return self.oracle.aligner(strings, table[a:b], traceback=False).scores(self.weights, table[a:b])
 
         return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
+
+    def weight_names(self) -> list[str]:
+        """What each weight is of: pairs of letters, gaps; with position features their number behind."""
+        letters, oracle = self.encoder.letters, self.oracle
+        a, b = np.triu_indices(len(letters)) if oracle.symmetric else np.indices((len(letters),) * 2).reshape(2, -1)
+        names = [f"{letters[i]} with {letters[j]}" for i, j in zip(a.tolist(), b.tolist())]
+        names += ["gap opened", "gap extended"] if oracle.gaps == "affine" else ["gap"]
+        return names + [f"weight {k}" for k in range(len(names), oracle.n_features)]
+
+    def weight_table(self) -> WeightTable:
+        return WeightTable(self.weight_names(), [None], self.weights[:, np.newaxis])
+
+    def explain(self, x: Any) -> Explanation:
+        pair = as_pair(x, 0)
+        strings = [self.encoder.encode(string) for string in pair]
+        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        ranked = list(islice(self.oracle.alignments(strings, self.weights), 2))
+        if len(ranked) < 2:
+            raise ValueError("the strings have one alignment only, and two are compared")
+        first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
+        values, names = (first - second) * self.weights, self.weight_names()
+        rows = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
+        found = [Contribution(names[k], "", float(values[k])) for k in np.flatnonzero(values).tolist()]
+        return Explanation.of(*rows, found)
 
     # ---- model files ----------------------------------------------------------------------------
 
