@@ -10,21 +10,44 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from functools import partial
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, check_files, chosen, drawable, save, writing
+from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, blank, check_files, chosen, drawable, save, writing
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
+from structsvm.new_file import new_file
+from structsvm.parameters import did_you_mean
 
+# Where shells look for completions of a command, below the home directory.
+COMPLETIONS = {
+    "bash": ".local/share/bash-completion/completions/structsvm",
+    "zsh": ".zfunc/_structsvm",
+    "fish": ".config/fish/completions/structsvm.fish",
+}
 TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "ranking", "semantics", "sequence", "taxonomy")
 
 
-class Friendly(click.Group):
+class Suggesting(click.Group):
+    """A group whose error about an unknown command names the one that was probably meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if "Did you mean" not in error.format_message():  # click says so itself from 8.4 on, of some groups
+                near = did_you_mean(args[0], self.list_commands(ctx))
+                error.message = error.message.removesuffix(".") + near if near else error.message
+            raise
+
+
+class Friendly(Suggesting):
     """Turns the errors of bad input into one line each; a programming error still shows its traceback."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -49,7 +72,7 @@ def main() -> None:
     """Structural support vector machines: train, predict, evaluate, inspect."""
 
 
-class Tasks(click.Group):
+class Tasks(Suggesting):
     """One command per task, defined in the task's module."""
 
     def list_commands(self, ctx: Any) -> Any:
@@ -117,16 +140,20 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @JOBS
 @click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, NDCG by places.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the scores alone: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: the sizes of INPUT's queries, one a line.  [default: INPUT.query]")
-def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, **given: Any) -> None:
+def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
-    scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)
     if plot:
-        save(draw(), plot, say=partial(click.echo, err=True))
+        save(draw(), plot, say=(lambda _: None) if quiet else partial(click.echo, err=True))
 
 
 @main.command()
@@ -174,14 +201,46 @@ def plain(value: Any) -> Any:
 
 
 @main.command()
-@click.argument("task", type=click.Choice(sorted(TASKS)), default="semantics")
+@click.argument("task", type=click.Choice(sorted(TASKS)), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str, seed: int) -> None:
     """Train on simulated data, print the scores, save a picture.
 
-    Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
+    Without a TASK, a small model of each: a table of their scores and certificates, and a picture of the structures
+    that they predict.
     """
     check_files()
     drawable(output)
-    save(task_of(task).demo(seed), output)
+    if task is not None:
+        save(task_of(task).demo(seed), output)
+        return
+    from structsvm.cli.tour import families, pictures
+
+    found = []
+    for family in families.families(seed):
+        click.echo(f"{family.name}: {family.score}")
+        found.append(family)
+    click.echo("\n" + pictures.table(found))
+    save(pictures.page(found, blank(13, 10)), output)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--install", is_flag=True, help="Write it to where the shell looks for it, in your home directory.")
+def completion(shell: str, install: bool) -> None:
+    """Print what makes SHELL complete commands, tasks, options and names of files.
+
+    bash needs the package bash-completion, zsh a line `fpath+=~/.zfunc` before `compinit` in ~/.zshrc.
+    """
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)(main, {}, "structsvm", "_STRUCTSVM_COMPLETE").source()  # type: ignore[misc]
+    if not install:
+        click.echo(script)
+        return
+    path = Path.home() / COMPLETIONS[shell]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path, "w", encoding="utf-8") as file:
+        file.write(script)
+    click.echo(f"{path}: in effect in new shells")
