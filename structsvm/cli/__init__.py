@@ -41,10 +41,12 @@ class Suggesting(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if "Did you mean" not in error.format_message():  # click says so itself from 8.4 on, of some groups
-                near = did_you_mean(args[0], self.list_commands(ctx))
-                error.message = error.message.removesuffix(".") + near if near else error.message
-            raise
+            near = did_you_mean(args[0], self.list_commands(ctx))
+            if (
+                not near or "Did you mean" in error.format_message()
+            ):  # click says so itself, from 8.4 on, of some groups
+                raise
+            raise click.UsageError(error.format_message().removesuffix(".") + near, ctx) from None
 
 
 class Friendly(Suggesting):
@@ -186,9 +188,9 @@ def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
         table = model.weight_table()
     except TypeError:
         return found
-    names = dict(chosen(labels, table.labels))
+    shown = chosen(labels, table.labels)
     found["n_features"] = len(table.features)
-    found["weights"] = {name: table.top(table.labels[k], top) for k, name in names.items()}
+    found["weights"] = {name: table.top(table.labels[k], top) for k, name in shown}
     return found
 
 

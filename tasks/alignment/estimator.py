@@ -293,7 +293,7 @@ class SequenceAligner(StructureEstimator):
             raise ValueError("biopython=True needs sequences of letters alone, and this aligner's are annotated")
         local = model.oracle.mode == "local"
         pairs = [pair if isinstance(pair, (tuple, list)) else as_pair(pair, k) for k, pair in enumerate(X)]
-        return [to_biopython(*pair, rows, local=local) for pair, rows in zip(pairs, found, strict=True)]
+        return [to_biopython(x, z, rows, local=local) for (x, z), rows in zip(pairs, found, strict=True)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
         """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are.

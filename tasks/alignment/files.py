@@ -106,7 +106,7 @@ def _lines(text: str) -> io.StringIO:
 
 def _of_many(blocks: Any, path: str, pairs: str) -> Any:
     """The pairs of rows of alignments, each a list of names and rows."""
-    names, rows = [], []
+    names, rows = list[str](), list[tuple[str, str]]()
     for number, block in enumerate(blocks, start=1):
         where = f"{path}, alignment {number}"
         if len(block) < 2:

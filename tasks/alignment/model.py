@@ -442,9 +442,9 @@ class AlignmentModel(ChoosingModel):
             raise ValueError("the strings have one alignment only, and two are compared")
         first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
         values, names = (first - second) * self.weights, self.weight_names()
-        rows = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
+        best, other = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
         found = [Contribution(names[k], "", float(values[k])) for k in np.flatnonzero(values).tolist()]
-        return Explanation.of(*rows, found)
+        return Explanation.of(best, other, found)
 
     # ---- model files ----------------------------------------------------------------------------
 

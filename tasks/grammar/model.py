@@ -278,7 +278,7 @@ class GrammarModel(CalibratedStructures):
         own = np.flatnonzero(values[: len(rules)]).tolist()
         found = [Contribution(str(rules[k][0]), "", float(values[k])) for k in own]
         rest = float(values[len(rules) :].sum())
-        return Explanation.of(*trees, [*found, Contribution("spans", "", rest)])
+        return Explanation.of(trees[0], trees[1], [*found, Contribution("spans", "", rest)])
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ class Family(NamedTuple):
     data: str
     score: str
     result: Any
-    draw: Callable[[Any], None] | None = None
+    draw: Callable[[Any], Any] | None = None
 
 
 def families(seed: int) -> Iterator[Family]:
