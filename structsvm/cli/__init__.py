@@ -42,9 +42,7 @@ class Suggesting(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             near = did_you_mean(args[0], self.list_commands(ctx))
-            if (
-                not near or "Did you mean" in error.format_message()
-            ):  # click says so itself, from 8.4 on, of some groups
+            if not near or "Did you mean" in error.format_message():  # click may say so itself
                 raise
             raise click.UsageError(error.format_message().removesuffix(".") + near, ctx) from None
 

@@ -77,7 +77,7 @@ def test_what_is_completed():
 
 @pytest.mark.parametrize(
     ("args", "meant"),
-    [(["traain"], "train"), (["train", "sequenze"], "sequence"), (["train", "ranging"], "ranking"), (["Demo"], "demo")],
+    [(["traain"], "train"), (["train", "seqence_"], "sequence"), (["train", "ranging"], "ranking"), (["Demo"], "demo")],
 )
 def test_commands_that_were_meant(args, meant):
     said = run(*args, status=2).output
