@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -82,6 +83,13 @@ class Kind:
 
     def __str__(self) -> str:
         return self.text
+
+
+def did_you_mean(name: object, names: Iterable[object]) -> str:
+    """The end of a message about a name that is not there: the one that it is most like, if there is such a one."""
+    known = {str(other).casefold(): other for other in names}
+    near = get_close_matches(str(name).casefold(), known, n=1)
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 POSITIVE = Interval(Real, 0.0, closed="neither")

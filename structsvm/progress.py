@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING, Any
+
+from structsvm.result import relative_gap
 
 if TYPE_CHECKING:
     from structsvm.solvers.base import Run
@@ -56,55 +60,112 @@ class Monitors(Monitor):
             monitor.close()
 
 
+class Meter:
+    """How far work is: a bar on terminals and in notebooks, elsewhere, in logs and pipes, lines of text.
+
+    Parameters
+    ----------
+    what : str
+    disable : bool or None
+        None: neither bar nor lines but on a terminal.
+    """
+
+    def __init__(self, what: str, *, disable: bool | None = None) -> None:
+        self.what, self.share = what, 0.0
+        self.bar: Any = None
+        has_bars = sys.stderr.isatty() or "ipykernel" in sys.modules
+        self.has_lines = disable is False and not has_bars
+        if disable or not has_bars:
+            return
+        from tqdm.auto import tqdm
+
+        self.bar = tqdm(
+            total=1.0, leave=False, desc=what, unit="", bar_format="{desc} {percentage:3.0f}%|{bar}| {unit}{postfix}"
+        )
+
+    def show(self, share: float, done: str, more: str = "") -> None:
+        """Move the bar to a share of 1, never back, with what is done and more about it behind."""
+        if self.bar is not None:
+            self.share = max(self.share, min(share, 1.0))
+            self.bar.n, self.bar.unit = self.share, done
+            self.bar.set_postfix_str(more, refresh=False)
+            self.bar.refresh()
+
+    def line(self, text: str) -> None:
+        """A line where there is no bar."""
+        if self.has_lines:
+            print(f"{self.what}: {text}", file=sys.stderr, flush=True)  # noqa: T201 (what `verbose` asks for)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
 class Bar(Monitor):
-    """A tqdm bar over passes that shows the objective, on standard error.
+    """A `Meter` of passes that shows the objective, on standard error; its lines come after 1, 2, 4, 8 ... passes.
+
+    Where a tolerance ends the run, the bar goes by the logarithm of the gap, from the first one known to the tolerance.
 
     Parameters
     ----------
     max_iter : int
         Maximum number of passes.
     disable : bool or None
-        None: shown on a terminal only.
+        None: shown on a terminal only. False: lines of text where there is no terminal.
     """
 
     def __init__(self, max_iter: int, *, disable: bool | None = None) -> None:
         self.max_iter, self.disable = max_iter, disable
-        self.bar: Any = None
-        self.search: Any = None
+        self.meter: Meter | None = None
+        self.search: Meter | None = None
+        self.first, self.first_gap, self.said, self.last = 0, math.nan, 0, ""
 
     def try_value(self, C: float) -> None:
-        from tqdm import tqdm
-
         if self.search is None:
-            self.search = tqdm(disable=self.disable, leave=False, bar_format="{desc}")
-        self.search.set_description_str(f"choosing C on held-out examples: {C:g}")
+            self.search = Meter("choosing C on held-out examples", disable=self.disable)
+            self.search.line("begins")
+        self.search.show(0.0, f"C = {C:g}")
 
     def begin_pass(self, run: Run) -> None:
         self.end_search()
-        if self.bar is None:
-            from tqdm import tqdm
-
+        if self.meter is None:
             # Created here, so that a failure before the first pass leaves no empty bar.
             self.first = run.n_iter
-            self.bar = tqdm(
-                total=float(self.max_iter),
-                disable=self.disable,
-                leave=False,
-                desc="training",
-                bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.1f}/{total:.0f} passes{postfix}",
-            )
+            self.meter = Meter("training", disable=self.disable)
 
     def tick(self, run: Run) -> None:
-        if self.bar is None or self.bar.disable:
-            return
+        if self.meter is not None and self.meter.bar is not None:
+            done = run.progress - self.first
+            self.meter.show(self.share(run), f"{done:.1f}/{self.max_iter} passes", self.about(run))
+
+    def end_pass(self, run: Run) -> bool:
+        done = run.n_iter - self.first
+        self.last = f"{done} passes, {self.about(run)}"
+        if self.meter is not None and done >= 2 * self.said:
+            self.meter.line(self.last)
+            self.said, self.last = max(done, 1), ""
+        return False
+
+    def share(self, run: Run) -> float:
+        """How far a run is: by the gap if it ends at one, else by passes."""
+        tol, gap = getattr(run.solver, "tol", None), relative_gap(run.primal, run.dual)
+        if tol is None or not tol > 0.0:
+            return (run.progress - self.first) / self.max_iter
+        if not gap > 0.0:  # nor if it is not known
+            return 0.0
+        if math.isnan(self.first_gap):
+            self.first_gap = gap
+        return math.log(self.first_gap / gap) / math.log(self.first_gap / tol) if self.first_gap > tol else 1.0
+
+    @staticmethod
+    def about(run: Run) -> str:
+        """The objectives of a run, and its support vectors."""
         parts = [f"support vectors {run.n_support}"]
         if run.has_dual:
             parts.insert(0, f"dual {run.state.dual:.5g}")
         if run.primal == run.primal:
             parts.insert(0, f"primal {run.primal:.5g}")
-        self.bar.set_postfix_str(", ".join(parts), refresh=False)
-        self.bar.n = min(run.progress - self.first, self.bar.total)
-        self.bar.refresh()
+        return ", ".join(parts)
 
     def end_search(self) -> None:
         if self.search is not None:
@@ -113,5 +174,7 @@ class Bar(Monitor):
 
     def close(self) -> None:
         self.end_search()
-        if self.bar is not None:
-            self.bar.close()
+        if self.meter is not None:
+            if self.last:
+                self.meter.line(self.last)
+            self.meter.close()

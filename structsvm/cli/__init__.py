@@ -10,20 +10,44 @@ import importlib
 import json
 import os
 import sys
+import warnings
 from functools import partial
+from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import click
 
 from structsvm import __version__
-from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, check_files, drawable, save, writing
+from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, blank, check_files, chosen, drawable, save, writing
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
+from structsvm.new_file import new_file
+from structsvm.parameters import did_you_mean
 
+# Where shells look for completions of a command, below the home directory.
+COMPLETIONS = {
+    "bash": ".local/share/bash-completion/completions/structsvm",
+    "zsh": ".zfunc/_structsvm",
+    "fish": ".config/fish/completions/structsvm.fish",
+}
 TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "ranking", "semantics", "sequence", "taxonomy")
 
 
-class Friendly(click.Group):
+class Suggesting(click.Group):
+    """A group whose error about an unknown command names the one that was probably meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = did_you_mean(args[0], self.list_commands(ctx))
+            if not near or "Did you mean" in error.format_message():  # click may say so itself
+                raise
+            raise click.UsageError(error.format_message().removesuffix(".") + near, ctx) from None
+
+
+class Friendly(Suggesting):
     """Turns the errors of bad input into one line each; a programming error still shows its traceback."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -48,7 +72,7 @@ def main() -> None:
     """Structural support vector machines: train, predict, evaluate, inspect."""
 
 
-class Tasks(click.Group):
+class Tasks(Suggesting):
     """One command per task, defined in the task's module."""
 
     def list_commands(self, ctx: Any) -> Any:
@@ -116,41 +140,107 @@ def predict(model: Any, input: Any, output: str | None, **wanted: Any) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @JOBS
 @click.option("--plot", type=NEW, help="Save a picture: confusions, a wrong tree, NDCG by places.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the scores alone: no warnings, no path of a picture.")
 @click.option("--query", type=FILE, help="Rankings: the sizes of INPUT's queries, one a line.  [default: INPUT.query]")
-def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, **given: Any) -> None:
+def evaluate(model: Any, input: Any, as_json: bool, jobs: int, plot: str | None, quiet: bool, **given: Any) -> None:
     """Compare MODEL's predictions with what is true in INPUT."""
     task, model = opened(model, plot)
     if given["query"] and not task.has_queries:
         raise click.UsageError("--query is for models that rank the rows of queries")
-    scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore")
+        scores, text, draw = task.evaluate(model, input, jobs, **given if task.has_queries else {})
     click.echo(json.dumps(scores) if as_json else text)
     if plot:
-        save(draw(), plot, say=partial(click.echo, err=True))
+        save(draw(), plot, say=(lambda _: None) if quiet else partial(click.echo, err=True))
 
 
 @main.command()
 @MODEL
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Features to show for each label.")
 @click.option("--label", multiple=True, help="Show these labels only.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--plot", type=NEW, help="Save training history and transitions as a picture.")
-def inspect(model: Any, top: int, label: Any, plot: str | None) -> None:
+def inspect(model: Any, top: int, label: Any, as_json: bool, plot: str | None) -> None:
     """Show what is in MODEL: its certificate, its parameters, its heaviest weights."""
     task, model = opened(model, plot)
     figure = task.picture(model) if plot else None
-    task.inspect(model, top, label)
+    if as_json:
+        click.echo(json.dumps(contents(getattr(model, "model_", model), top, label)))
+    else:
+        task.inspect(model, top, label)
     if plot:
         save(figure, plot)
 
 
+def contents(model: Any, top: int, labels: Any) -> dict[str, Any]:
+    """What `inspect --json` prints of a model; no weights of features that have no names."""
+    found: dict[str, Any] = {"task": model.kind, "estimator": model.estimator, "C": model.C}
+    found["params"] = {name: plain(value) for name, value in model.params.items()}
+    found["result"] = None
+    if model.result is not None:
+        names = ("primal", "dual", "gap", "n_iter", "n_argmax", "n_support", "seconds", "status")
+        found["result"] = {name: plain(getattr(model.result, name)) for name in names}
+    try:
+        table = model.weight_table()
+    except TypeError:
+        return found
+    shown = chosen(labels, table.labels)
+    found["n_features"] = len(table.features)
+    found["weights"] = {name: table.top(table.labels[k], top) for k, name in shown}
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON, which has no NaN and no infinity; of objects their text."""
+    value = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return (value if isfinite(value) else None) if isinstance(value, float) else str(value)
+
+
 @main.command()
-@click.argument("task", type=click.Choice(sorted(TASKS)), default="semantics")
+@click.argument("task", type=click.Choice(sorted(TASKS)), required=False)
 @click.option("-o", "--output", type=NEW, default="structsvm-demo.png", show_default=True, help="Picture to save.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 def demo(task: Any, output: str, seed: int) -> None:
     """Train on simulated data, print the scores, save a picture.
 
-    Without a TASK, a simulated house: a semantic parser learns its language from ambiguous sentences.
+    Without a TASK, a small model of each: a table of their scores and certificates, and a picture of the structures
+    that they predict.
     """
     check_files()
     drawable(output)
-    save(task_of(task).demo(seed), output)
+    if task is not None:
+        save(task_of(task).demo(seed), output)
+        return
+    from structsvm.cli.tour import families, pictures
+
+    found = []
+    for family in families.families(seed):
+        click.echo(f"{family.name}: {family.score}")
+        found.append(family)
+    click.echo("\n" + pictures.table(found))
+    save(pictures.page(found, blank(13, 10)), output)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.option("--install", is_flag=True, help="Write it to where the shell looks for it, in your home directory.")
+def completion(shell: str, install: bool) -> None:
+    """Print what makes SHELL complete commands, tasks, options and names of files.
+
+    bash needs the package bash-completion, zsh a line `fpath+=~/.zfunc` before `compinit` in ~/.zshrc.
+    """
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)(main, {}, "structsvm", "_STRUCTSVM_COMPLETE").source()  # type: ignore[misc]
+    if not install:
+        click.echo(script)
+        return
+    path = Path.home() / COMPLETIONS[shell]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path, "w", encoding="utf-8") as file:
+        file.write(script)
+    click.echo(f"{path}: in effect in new shells")

@@ -15,6 +15,7 @@ import click
 import numpy as np
 
 from structsvm.new_file import check_new_file, new_file
+from structsvm.parameters import did_you_mean
 
 
 class Input(click.Path):
@@ -128,7 +129,8 @@ def chosen(only: Sequence[str], names: Any, what: str = "labels", *, listed: boo
     names = list(map(str, names))
     unknown = next((name for name in only if name not in names), None)
     if unknown is not None:
-        raise ValueError(f"{unknown!r} is not one of the {what}" + (f" {', '.join(names)}" if listed else ""))
+        near = did_you_mean(unknown, names)
+        raise ValueError(f"{unknown!r} is not one of the {what}" + (f" {', '.join(names)}" if listed else "") + near)
     return [(k, name) for k, name in enumerate(names) if not only or name in only]
 
 

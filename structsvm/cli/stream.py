@@ -91,7 +91,7 @@ class Stream:
 
     def train(self, *, draw: Any) -> int:
         """Train on all of it; returns the exit status. What was learnt before an error or Ctrl-C is stored."""
-        from tqdm import tqdm
+        from tqdm.auto import tqdm
 
         interrupted = None
         bar = tqdm(desc="training", unit=" sequences", leave=False, disable=True if self.job.quiet else None)

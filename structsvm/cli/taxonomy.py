@@ -16,6 +16,7 @@ from structsvm.cli.task import Task, Wanted
 from structsvm.cli.training import Training, choice, count, flag, training
 from structsvm.features.matrices import is_sparse
 from structsvm.metrics import hierarchical_scores, path_loss, tree_loss
+from structsvm.parameters import did_you_mean
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.tasks.common.labels import from_text
 from structsvm.tasks.taxonomy.documents import read_documents
@@ -47,7 +48,8 @@ def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any
     names = {str(node): node for node in model.taxonomy_.nodes}
     unknown = [label for label in y if label not in names]
     if unknown:
-        raise ValueError(f"{path}: the label {unknown[0]!r} is no node of the model's taxonomy")
+        near = did_you_mean(unknown[0], names)
+        raise ValueError(f"{path}: the label {unknown[0]!r} is no node of the model's taxonomy{near}")
     y = [names[label] for label in y]
     predicted = model.predict(X).tolist()
     scores = hierarchical_scores(y, predicted, model.taxonomy_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, BinaryIO, overload
@@ -223,7 +223,7 @@ class Columns:
     def from_sequences(
         cls, sequences: Iterable[Iterable[Sequence[str]]], name: str = "<columns>", *, allow_empty: bool = False
     ) -> Columns:
-        """From sequences of rows of strings, ``[[("The", "DT"), ("dog", "NN")], ...]``.
+        """From sequences of rows of strings, ``[[("The", "DT"), ("dog", "NN")], ...]``; a string is a row of its own.
 
         Raises
         ------
@@ -233,9 +233,13 @@ class Columns:
         rows: list[Sequence[str]] = []
         ends = [0]
         for s, sequence in enumerate(sequences):
+            if isinstance(sequence, str):
+                raise TypeError(f"{name}: sequence {s} must be a list of tokens, got the string {sequence!r:.40}")
             for t, row in enumerate(sequence):
-                if isinstance(row, str) or not all(isinstance(x, str) for x in row):
-                    raise TypeError(f"{name}: sequence {s}, token {t} must be a row of strings")
+                if isinstance(row, str):
+                    row = (row,)
+                if not hasattr(row, "__len__") or not all(isinstance(x, str) for x in row):
+                    raise TypeError(f"{name}: sequence {s}, token {t} must be a string or a row of strings")
                 if rows and len(row) != len(rows[0]):
                     raise ColumnFileError(
                         f"{name}: sequence {s}, token {t}: expected {len(rows[0])} columns, found {len(row)}"
@@ -252,6 +256,60 @@ class Columns:
             ids[:, j] = interner.intern([row[j] for row in rows])
             vocabularies.append(Vocabulary(*interner.to_arrays()))
         return cls(np.array(ends, dtype=np.int64), ids, tuple(vocabularies), name)
+
+    @classmethod
+    def from_dataframe(
+        cls,
+        frame: Any,
+        columns: Sequence[str] | None = None,
+        *,
+        sequence: str | None = None,
+        names: Mapping[str, Sequence[str]] | None = None,
+    ) -> Columns:
+        """From a data frame (pandas, polars, any that narwhals knows), an Arrow table or a Hugging Face data set.
+
+        Parameters
+        ----------
+        frame : data frame, pyarrow.Table or datasets.Dataset
+        columns : list of str, optional
+            The columns of tokens, in this order; by default all but `sequence`.
+        sequence : str, optional
+            Frames with a row per token: the column that names the sequence, in runs of equal values (missing ones are
+            that of the row before). None: a row per sequence, its cells lists of strings.
+        names : dict of str to list of str, optional
+            Names of ids from 0 on, by column: ``{"ner_tags": ["O", "B-PER", ...]}``. Arrow tables and data sets of
+            Hugging Face know those of their ClassLabel columns.
+
+        Raises
+        ------
+        ValueError
+            For a column that is not there, values that are no strings (names sequence, token and column), lists of
+            different lengths, a sequence in two runs.
+        """
+        from structsvm.features.tables.frames import frame_columns
+
+        return frame_columns(frame, columns, sequence, names or {})
+
+    @classmethod
+    def from_conllu(cls, source: Any, columns: Sequence[str] = ("form", "upos")) -> Columns:
+        """From a CoNLL-U or CoNLL-U Plus file: its words, without comments, multiword ranges and empty nodes.
+
+        Parameters
+        ----------
+        source : path, binary file or lines of text
+            As for `read_columns`.
+        columns : list of str
+            Of id, form, lemma, upos, xpos, feats, head, deprel, deps, misc; or of those that the line
+            ``# global.columns = ...`` names.
+
+        Raises
+        ------
+        ColumnFileError
+            For a column that is not there and lines that are not CoNLL-U (names file and line).
+        """
+        from structsvm.features.tables.conllu import conllu_columns
+
+        return conllu_columns(source, columns)
 
 
 def read_columns(source: str | os.PathLike[str] | BinaryIO | Iterable[str], encoding: str = "utf-8") -> Columns:

@@ -26,7 +26,7 @@ from structsvm.stored_values import Array, checked_arrays, stored_count, stored_
 
 BIGRAMS = {"bigrams": Array("i4", ("n_bigrams",), within=(0, "n_features"))}
 
-NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings"
+NEED_COLUMNS = "templates need columns: a Columns object, or tokens that are tuples of strings, or strings"
 
 
 class FeatureEncoder:
@@ -65,8 +65,9 @@ class FeatureEncoder:
     Forms of X, in :meth:`fit_transform` and :meth:`transform`:
 
     columns
-        A ``Columns`` object without the label column. If `templates` are given, or the
-        encoder was fitted on columns: also sequences of tokens that are tuples of strings.
+        A ``Columns`` object without the label column; or sequences of tokens that are strings, which are their
+        only column. If `templates` are given, or the encoder was fitted on columns: also tokens that are tuples of
+        strings.
     attributes
         An iterable of sequences (a generator is consumed lazily); a sequence is a list
         of tokens, a token a list, tuple or set of strings, or a dict as in
@@ -195,8 +196,12 @@ class FeatureEncoder:
     def _encode(self, X: Any, lengths: Any, fit: bool) -> Tokens:
         if isinstance(X, Columns):
             return self._encode_columns(X, fit)
+        if hasattr(X, "to_pylist"):  # Arrow
+            X = X.to_pylist()
         if hasattr(X, "__array__") and not hasattr(X, "__iter__"):
             X = np.asarray(X)
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
+            raise TypeError(f"X is a table ({type(X).__name__}): give a column of lists, or Columns.from_dataframe(X)")
         if not is_sparse(X) and (isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__")):
             raise TypeError(f"X must contain sequences of tokens, got {type(X).__name__}")
         if lengths is not None:
@@ -212,7 +217,7 @@ class FeatureEncoder:
         sequences = chain([first], iterator)
         if is_numeric(first) or (self.kind == "numeric" and isinstance(first, (list, tuple)) and not first):
             return self._encode_numeric(sequences, fit)
-        if self._wants_columns(fit):
+        if self._wants_columns(fit) or (fit and _is_of_words(first)):
             return self._encode_columns(_columns_of(sequences, fit), fit)
         return self._encode_attributes(sequences, fit)
 
@@ -379,6 +384,11 @@ class FeatureEncoder:
             self._vocabulary = TemplateVocabulary.from_arrays(self._layout, arrays, self.n_features)
 
 
+def _is_of_words(sequence: Any) -> bool:
+    """Whether tokens are strings."""
+    return isinstance(sequence, (list, tuple, np.ndarray)) and len(sequence) > 0 and isinstance(sequence[0], str)
+
+
 def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
     """Sequences of tuples of strings as `Columns`."""
 
@@ -388,7 +398,9 @@ def _columns_of(sequences: Iterable[Any], fit: bool) -> Columns:
                 raise TypeError(f"sequence {s} must be a list of tokens, got {type(sequence).__name__}")
             tokens = list(sequence)
             for t, token in enumerate(tokens):
-                if not isinstance(token, tuple) or not all(isinstance(x, str) for x in token):
+                if isinstance(token, str):
+                    tokens[t] = (token,)
+                elif not isinstance(token, tuple) or not all(isinstance(x, str) for x in token):
                     raise ValueError(
                         f"sequence {s}, token {t}: {NEED_COLUMNS}; got {token!r:.40} of type {type(token).__name__}"
                     )

@@ -31,7 +31,17 @@ from structsvm.metrics._rankings import (
     precision_at_k,
     ranking_scores,
 )
-from structsvm.metrics._taxonomies import HierarchicalScores, hierarchical_scores, path_loss, tree_loss
+from structsvm.metrics._taxonomies import (
+    HierarchicalScores,
+    hierarchical_f1_scorer,
+    hierarchical_precision_scorer,
+    hierarchical_recall_scorer,
+    hierarchical_scores,
+    path_loss,
+    path_loss_scorer,
+    tree_loss,
+    tree_loss_scorer,
+)
 from structsvm.metrics._trees import EVALB_DELETED, EVALB_EQUAL, BracketScores, bracket_scores
 
 __all__ = [
@@ -61,6 +71,9 @@ __all__ = [
     "chunk_recall_scorer",
     "chunk_scores",
     "dependency_scores",
+    "hierarchical_f1_scorer",
+    "hierarchical_precision_scorer",
+    "hierarchical_recall_scorer",
     "hierarchical_scores",
     "homologue_error",
     "label_report",
@@ -69,6 +82,7 @@ __all__ = [
     "ordered_pairs",
     "pair_f1",
     "path_loss",
+    "path_loss_scorer",
     "precision_at_k",
     "q_score",
     "ranking_scores",
@@ -76,4 +90,5 @@ __all__ = [
     "token_accuracy_scorer",
     "total_column",
     "tree_loss",
+    "tree_loss_scorer",
 ]

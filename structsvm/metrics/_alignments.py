@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.metrics._counts import paired, precision_recall_f1
-from structsvm.structures.gapped import assessed_pairs, strip_gaps
+from structsvm.structures.gapped import as_rows, assessed_pairs, strip_gaps
 
 Alignments = Iterable[tuple[str, str]]
 
@@ -44,7 +44,7 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
     Parameters
     ----------
     y_true, y_pred : list of (str, str)
-        Gapped rows of the same strings.
+        Gapped rows of the same strings; or Biopython's alignments of two sequences.
     window : int
         A reference pair counts as found if its letter of x is paired with a letter of z at most `window` from its own.
 
@@ -68,6 +68,7 @@ def alignment_scores(y_true: Alignments, y_pred: Alignments, *, window: int = 0)
     wanted = found = hits = 0
     shares = []
     for k, (true, pred) in enumerate(zip(*paired(y_true, y_pred, "alignments"), strict=True)):
+        true, pred = as_rows(true), as_rows(pred)
         for row, other in zip(true, pred, strict=True):
             if strip_gaps(row) != strip_gaps(other):
                 raise ValueError(f"alignment {k}: y_true and y_pred have different strings")

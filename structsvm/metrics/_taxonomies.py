@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from structsvm.metrics._counts import paired, precision_recall_f1
-from structsvm.structures.taxonomy import Taxonomy, as_taxonomy
+from structsvm.structures.taxonomy import Taxonomy, as_taxonomy, is_of_levels, joined_levels
 
 Nodes = Iterable[Hashable] | np.ndarray
 Pairs = Counter[tuple[Hashable, Hashable]]
@@ -24,22 +25,25 @@ class HierarchicalScores(NamedTuple):
     f1: float
 
 
-def _names(y: Nodes) -> Iterable[Hashable]:
+def _names(y: Nodes, taxonomy: Taxonomy) -> Iterable[Hashable]:
+    if taxonomy.separator is not None and is_of_levels(y):
+        return joined_levels(y, taxonomy.separator)
     return y.tolist() if isinstance(y, np.ndarray) else y
 
 
 def _pairs(y_true: Nodes, y_pred: Nodes, taxonomy: Any, sample_weight: ArrayLike | None) -> tuple[Pairs, Taxonomy]:
     """Return the weights of the pairs of true and predicted node that occur, and the taxonomy."""
-    true, pred = paired(_names(y_true), _names(y_pred), "labels")
+    taxonomy = as_taxonomy(taxonomy)
+    true, pred = paired(_names(y_true, taxonomy), _names(y_pred, taxonomy), "labels")
     if sample_weight is None:
-        return Counter(zip(true, pred)), as_taxonomy(taxonomy)
+        return Counter(zip(true, pred)), taxonomy
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (len(true),) or not (weight >= 0.0).all() or not 0.0 < weight.sum() < np.inf:
         raise ValueError(f"sample_weight must be {len(true)} finite numbers >= 0, not all of them 0")
     pairs: Pairs = Counter()
     for pair, w in zip(zip(true, pred), weight.tolist()):
         pairs[pair] += w
-    return pairs, as_taxonomy(taxonomy)
+    return pairs, taxonomy
 
 
 def _mean_loss(kind: str, pairs: Pairs, taxonomy: Taxonomy) -> float:
@@ -54,7 +58,7 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Names of nodes.
+        Names of nodes; where these are whole paths, also rows of levels (n_samples, n_levels).
     taxonomy : Taxonomy, or anything that `structsvm.structures.taxonomy.as_taxonomy` accepts
     sample_weight : array-like of shape (n_samples,), optional
 
@@ -77,7 +81,7 @@ def tree_loss(y_true: Nodes, y_pred: Nodes, taxonomy: Any, *, sample_weight: Arr
     >>> tree_loss(["mac", "mac"], ["mac", "pc"], [["comp", "mac"], ["comp", "pc"], ["rec", "autos"]])
     0.5
 
-    In model selection: ``make_scorer(tree_loss, greater_is_better=False, taxonomy=taxonomy)``.
+    In model selection: ``scoring=tree_loss_scorer``, with the taxonomy of the estimator.
     """
     return _mean_loss("tree", *_pairs(y_true, y_pred, taxonomy, sample_weight))
 
@@ -111,3 +115,29 @@ def hierarchical_scores(
     n_true = sum(w * len(above[true]) for (true, _), w in pairs.items())
     n_predicted = sum(w * len(above[pred]) for (_, pred), w in pairs.items())
     return HierarchicalScores(*precision_recall_f1(common, n_true, n_predicted))
+
+
+@dataclass(frozen=True)
+class TaxonomyScorer:
+    """``scoring=`` of scikit-learn's model selection, with the taxonomy of the estimator or of a pipeline's last step.
+
+    The metric, or one score of several; of losses the negative.
+    """
+
+    metric: Callable[..., Any]
+    part: str | None = None
+
+    def __call__(self, estimator: Any, X: Any, y: Nodes, *, sample_weight: ArrayLike | None = None) -> float:
+        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        found = self.metric(y, estimator.predict(X), last.taxonomy_, sample_weight=sample_weight)
+        return -float(found) if self.part is None else float(getattr(found, self.part))
+
+    def __repr__(self) -> str:
+        return f"hierarchical_{self.part}_scorer" if self.part else f"{self.metric.__name__}_scorer"
+
+
+hierarchical_f1_scorer = TaxonomyScorer(hierarchical_scores, "f1")
+hierarchical_precision_scorer = TaxonomyScorer(hierarchical_scores, "precision")
+hierarchical_recall_scorer = TaxonomyScorer(hierarchical_scores, "recall")
+tree_loss_scorer = TaxonomyScorer(tree_loss)
+path_loss_scorer = TaxonomyScorer(path_loss)

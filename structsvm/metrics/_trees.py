@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from structsvm.metrics._counts import paired, precision_recall_f1
-from structsvm.structures.trees import Tree
+from structsvm.structures.trees import Tree, as_tree
 
 # Of EVALB's parameter files COLLINS.prm and new.prm, with the usual names of an outermost node.
 EVALB_DELETED = frozenset({"TOP", "ROOT", "S1", "", "-NONE-", ",", ":", "``", "''", ".", "?", "!"})
@@ -89,7 +89,7 @@ def bracket_scores(
 
     Parameters
     ----------
-    y_true, y_pred : iterables of Tree
+    y_true, y_pred : iterables of Tree or nltk.Tree
         Trees over the same sentences.
     deleted : collection of str
         Labels and tags to exclude; by default those of the outermost node and of punctuation.
@@ -110,9 +110,10 @@ def bracket_scores(
     brackets_of = Brackets(deleted, equal)
     n_true = n_predicted = n_correct = n_complete = n_words = n_tags = 0
     for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
-        for tree in (true, predicted):
-            if not isinstance(tree, Tree):
-                raise ValueError(f"tree {i}: expected a Tree, got {tree!r:.80}; parse_tree makes one of text.")
+        try:
+            true, predicted = as_tree(true), as_tree(predicted)
+        except ValueError as error:
+            raise ValueError(f"tree {i}: {error}") from None
         tokens, others = true.tokens(), predicted.tokens()
         if [word for word, _ in tokens] != [word for word, _ in others]:
             raise ValueError(f"tree {i}: y_true and y_pred have different words.")

@@ -11,7 +11,7 @@ from structsvm.plotting._calibration import CalibrationDisplay
 from structsvm.plotting._confusions import ConfusionDisplay
 from structsvm.plotting._dependencies import DependencyDisplay
 from structsvm.plotting._features import FeatureDisplay
-from structsvm.plotting._history import HistoryDisplay
+from structsvm.plotting._history import HistoryComparison, HistoryDisplay
 from structsvm.plotting._substitutions import SubstitutionDisplay
 from structsvm.plotting._taxonomies import TaxonomyDisplay
 from structsvm.plotting._transitions import TransitionDisplay
@@ -23,6 +23,7 @@ __all__ = [
     "ConfusionDisplay",
     "DependencyDisplay",
     "FeatureDisplay",
+    "HistoryComparison",
     "HistoryDisplay",
     "SubstitutionDisplay",
     "TaxonomyDisplay",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from structsvm.plotting._drawing import BLUE, GREEN, GREY, ORANGE, subplots
-from structsvm.structures.gapped import split_rows
+from structsvm.structures.gapped import as_rows, split_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ class AlignmentDisplay:
     Parameters
     ----------
     alignments : dict of str to (str, str)
-        Gapped rows by name, all of the same two sequences; the first is drawn widest.
+        Gapped rows, or alignments of Biopython, by name, all of the same two sequences; the first is drawn widest.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class AlignmentDisplay:
     """
 
     def __init__(self, alignments: Mapping[str, tuple[str, str]]) -> None:
-        parts = {name: split_rows(*rows) for name, rows in alignments.items()}
+        parts = {name: split_rows(*as_rows(rows)) for name, rows in alignments.items()}
         if len({(x, z) for x, z, _ in parts.values()}) != 1:
             raise ValueError("there must be at least one alignment, and all of the same two sequences")
         self.x, self.z, _ = next(iter(parts.values()))

@@ -21,7 +21,7 @@ class FeatureDisplay:
     ----------
     names : sequence of str of length n_shown
     weights : array of shape (n_shown,)
-    label : hashable
+    label : hashable, optional
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class FeatureDisplay:
         The lengths differ.
     """
 
-    def __init__(self, names: Sequence[object], weights: ArrayLike, label: Hashable) -> None:
+    def __init__(self, names: Sequence[object], weights: ArrayLike, label: Hashable = None) -> None:
         self.names = [str(name) for name in names]
         self.weights = np.asarray(weights, dtype=np.float64)
         self.label = label
@@ -42,15 +42,16 @@ class FeatureDisplay:
             raise ValueError(f"{len(self.names)} names and weights of {self.weights.shape}.")
 
     @classmethod
-    def from_estimator(cls, estimator: Any, label: Hashable, *, k: int = 15, ax: Axes | None = None) -> FeatureDisplay:
-        """Draw the k features with the largest absolute ``emission_`` weight for a label.
+    def from_estimator(
+        cls, estimator: Any, label: Hashable = None, *, k: int = 15, ax: Axes | None = None
+    ) -> FeatureDisplay:
+        """Draw the k features with the largest absolute weight for a label, or for any of them.
 
         Parameters
         ----------
-        estimator : estimator with ``emission_`` (n_features, n_labels), ``classes_``
-            Names come from ``feature_names_``, if it has them.
-        label : hashable
-            One of ``classes_``.
+        estimator : estimator with weights of named features (``top_features``)
+        label : hashable, optional
+            One of those with weights. None: the heaviest pairs of feature and label.
         k : int
             Number of features to show.
         ax : matplotlib.axes.Axes, optional
@@ -62,18 +63,24 @@ class FeatureDisplay:
         Raises
         ------
         ValueError
-            The label is not one of ``classes_``.
+            The label is not one of those with weights.
+        TypeError
+            The estimator is not fitted, or has no weights of named features.
         """
-        emission, classes = (attribute(estimator, name) for name in ("emission_", "classes_"))
-        classes = list(classes)
-        if label not in classes:
-            raise ValueError(f"label must be one of {classes}. Got {label!r}.")
-        weights = np.asarray(emission[:, classes.index(label)], dtype=np.float64)
-        names = getattr(estimator, "feature_names_", None)
-        order = np.argsort(-np.abs(weights), kind="stable")[:k]
-        order = order[np.argsort(-weights[order], kind="stable")]
-        shown = [f"feature {i}" if names is None else names[i] for i in order]
-        return cls(shown, weights[order], label).plot(ax=ax)
+        table = attribute(estimator, "model_").weight_table()
+        if label is None:
+            rows, columns, weights = table.entries()
+            order = np.argsort(-np.abs(weights), kind="stable")[:k]
+            shown = [
+                f"{table.features[i]}" if table.labels[j] is None else f"{table.features[i]} → {table.labels[j]}"
+                for i, j in zip(rows[order].tolist(), columns[order].tolist())
+            ]
+        else:
+            weights = table.column(label)
+            order = np.argsort(-np.abs(weights), kind="stable")[:k]
+            shown = [table.features[i] for i in order.tolist()]
+        by_sign = np.argsort(-weights[order], kind="stable")
+        return cls([shown[i] for i in by_sign.tolist()], weights[order][by_sign], label).plot(ax=ax)
 
     def plot(self, ax: Axes | None = None) -> FeatureDisplay:
         """Draw.
@@ -102,5 +109,5 @@ class FeatureDisplay:
         self.ax_.set_axisbelow(True)
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
-        self.ax_.set(xlabel=f"weight for {shortened(self.label, 40)}")
+        self.ax_.set(xlabel="weight" if self.label is None else f"weight for {shortened(self.label, 40)}")
         return self

@@ -53,6 +53,35 @@ class HistoryDisplay:
         """Draw the history of a fitted estimator (its attribute ``result_``)."""
         return cls.from_result(attribute(estimator, "result_"), ax=ax)
 
+    @staticmethod
+    def from_results(
+        results: Mapping[str, Any],
+        *,
+        x: str = "seconds",
+        colors: Mapping[str, Any] | None = None,
+        ax: Axes | None = None,
+        **line: Any,
+    ) -> HistoryComparison:
+        """Draw the relative gaps of several results, by name, on one axes.
+
+        Parameters
+        ----------
+        results : dict of str to Result, or to fitted estimator
+            Names are the labels of the lines.
+        x : {"seconds", "n_argmax", "n_iter"}
+            What they are drawn against: training time, calls of the oracle, passes.
+        colors : dict of str to color, optional
+            Of some lines or all.
+        ax : matplotlib.axes.Axes, optional
+        line : dict
+            Further arguments of each ``ax.plot``.
+        """
+        histories = {
+            name: getattr(result, "history", None) or attribute(result, "result_").history
+            for name, result in results.items()
+        }
+        return HistoryComparison(histories, x).plot(ax=ax, colors=colors, **line)
+
     def plot(self, ax: Sequence[Axes] | None = None) -> HistoryDisplay:
         """Draw.
 
@@ -109,3 +138,68 @@ class HistoryDisplay:
         if primal.max() > top > low:
             margin = 0.05 * (top - low)
             ax.set_ylim(low - margin, top + margin)
+
+
+X_LABELS = {"seconds": "training time (seconds)", "n_argmax": "calls of the oracle", "n_iter": "passes"}
+
+
+class HistoryComparison:
+    """Relative gaps of several runs, on a logarithmic axis.
+
+    Parameters
+    ----------
+    histories : dict of str to dict
+        ``result_.history`` by name.
+    x : {"seconds", "n_argmax", "n_iter"}
+
+    Attributes
+    ----------
+    gaps : dict of str to (array, array)
+        x and the relative gap of the records that have one above 0.
+    lines_ : dict of str to matplotlib.lines.Line2D
+    ax_ : matplotlib.axes.Axes
+    figure_ : matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        No such x, no results, or none with a gap.
+    """
+
+    def __init__(self, histories: Mapping[str, Mapping[str, ArrayLike]], x: str = "seconds") -> None:
+        if x not in X_LABELS:
+            raise ValueError(f"x must be one of {', '.join(map(repr, X_LABELS))}. Got {x!r}.")
+        self.x = x
+        self.gaps: dict[str, tuple[Any, Any]] = {}
+        for name, history in histories.items():
+            missing = [key for key in (x, "primal", "gap") if key not in history]
+            if missing:
+                raise ValueError(f"the history of {name!r} has no {', '.join(map(repr, missing))}.")
+            places, primal, gap = (np.asarray(history[key], dtype=np.float64) for key in (x, "primal", "gap"))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                relative = np.where(np.isinf(primal), 1.0, gap / np.abs(primal))
+            known = np.isfinite(relative) & (relative > 0.0)
+            self.gaps[name] = places[known], relative[known]
+        if not any(len(relative) for _, relative in self.gaps.values()):
+            raise ValueError("none of the results has a gap: solvers record one with tol, and at the end of training.")
+
+    def plot(
+        self, ax: Axes | None = None, *, colors: Mapping[str, Any] | None = None, **line: Any
+    ) -> HistoryComparison:
+        """Draw, on new axes by default; see `HistoryDisplay.from_results`. Returns self."""
+        unknown = set(colors or {}) - set(self.gaps)
+        if unknown:
+            raise ValueError(f"colors has {min(unknown)!r}, which is none of the results.")
+        self.ax_ = subplots(figsize=(6.4, 4.2), layout="constrained") if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self.lines_ = {}
+        for name, (places, relative) in self.gaps.items():
+            own = {} if colors is None or name not in colors else {"color": colors[name]}
+            shape = {"label": name, "marker": "o" if len(relative) <= 40 else None, "markersize": 3.5}
+            (self.lines_[name],) = self.ax_.plot(places, relative, **shape | line | own)
+        self.ax_.set_yscale("log")
+        self.ax_.set(xlabel=X_LABELS[self.x], ylabel="relative duality gap")
+        self.ax_.grid(color=GREY, alpha=0.3, linewidth=0.6)
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        self.ax_.legend(frameon=False)
+        return self

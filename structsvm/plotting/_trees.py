@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from structsvm.metrics import EVALB_DELETED, EVALB_EQUAL
 from structsvm.metrics._trees import Brackets
 from structsvm.plotting._drawing import GREEN, GREY, ORANGE, shortened, subplots
+from structsvm.structures.trees import as_tree, places_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +54,7 @@ class TreeDisplay:
         deleted: Collection[str] = EVALB_DELETED,
         equal: Iterable[Collection[str]] = EVALB_EQUAL,
     ) -> None:
+        tree, predicted = as_tree(tree), None if predicted is None else as_tree(predicted)
         if predicted is not None and tree.leaves() != predicted.leaves():
             raise ValueError("the trees have different words")
         self.tree, self.predicted = tree, predicted
@@ -79,7 +81,7 @@ class TreeDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, tree: Tree, *, ax: Sequence[Axes] | None = None, **kw: Any) -> TreeDisplay:
         """Draw a true tree and the one that ``estimator`` predicts for its sentence."""
-        return cls(tree, estimator.predict([tree.tokens()])[0], **kw).plot(ax=ax)
+        return cls(tree, estimator.predict([as_tree(tree).tokens()])[0], **kw).plot(ax=ax)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> TreeDisplay:
         """Draw.
@@ -109,7 +111,7 @@ class TreeDisplay:
     @staticmethod
     def _new_axes(trees: list[Tree]) -> Any:
         n_words = len(trees[0].leaves())
-        levels = max(_places(tree)[0][1] for tree in trees)
+        levels = max(places_of(tree)[0][1] for tree in trees)
         width, height = min(max(_WIDTH * n_words, 3.0), 40.0), min(_HEIGHT * (levels + 2), 40.0)
         n_rows, n_columns = (len(trees), 1) if n_words > _SIDE_BY_SIDE else (1, len(trees))
         size = (width * n_columns, height * n_rows)
@@ -134,42 +136,11 @@ def _spans(n: int) -> str:
     return f"{n} span" if n == 1 else f"{n} spans"
 
 
-def _places(tree: Tree) -> list[tuple[float, int, int, str, bool]]:
-    """Return ``(x, y, parent's index, label or word, whether it is a node)`` of nodes and words in preorder.
-
-    Words are at y = 0, side by side; a node is centred above its children.
-    """
-    items: list[tuple[Any, int]] = []
-    stack: list[tuple[Tree | str, int]] = [(tree, -1)]
-    while stack:
-        item, parent = stack.pop()
-        if not isinstance(item, str):
-            stack.extend((child, len(items)) for child in reversed(item.children))
-        items.append((item, parent))
-    x, y = [0.0] * len(items), [0] * len(items)
-    first, last = list(x), [0.0] * len(items)
-    n_words = sum(isinstance(item, str) for item, _ in items)
-    for k in reversed(range(len(items))):  # from the right: children before their parents
-        item, parent = items[k]
-        if isinstance(item, str):
-            x[k] = n_words = n_words - 1
-        else:
-            x[k] = 0.5 * (first[k] + last[k])
-        if parent >= 0:
-            last[parent] = last[parent] if y[parent] else x[k]
-            first[parent] = x[k]
-            y[parent] = max(y[parent], y[k] + 1)
-    return [
-        (x[k], y[k], parent, item if isinstance(item, str) else item.label, not isinstance(item, str))
-        for k, (item, parent) in enumerate(items)
-    ]
-
-
 def _draw(ax: Axes, tree: Tree, marked: set[int], color: str) -> None:
     """Draw a tree; `marked` are preorder indices of nodes."""
     from matplotlib.collections import LineCollection
 
-    places = _places(tree)
+    places = places_of(tree)
     lines = []
     for x, y, parent, _, _ in places[1:]:
         above, level = places[parent][:2]

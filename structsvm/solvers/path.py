@@ -29,6 +29,7 @@ from structsvm.features.tokens import Tokens
 from structsvm.model_file import ModelFileError, read_model
 from structsvm.new_file import check_new_file
 from structsvm.parameters import CHECKPOINT, FLAG, POSITIVE, RANDOM_STATE, Interval, plain, validate
+from structsvm.progress import Meter
 from structsvm.result import Result
 
 
@@ -95,6 +96,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         Seeds the choice of the held-out examples.
     checkpoint, checkpoint_every
         As for `LaRank`: the file stores the finished values of C and the state of the running training.
+    verbose : bool, default=False
+        Show how far the path has come, and the scores; lines of text where there is no terminal.
 
     Attributes
     ----------
@@ -113,6 +116,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         "random_state": RANDOM_STATE,
         "checkpoint": CHECKPOINT,
         "checkpoint_every": Interval(Integral, 1),
+        "verbose": FLAG,
     }
 
     def __init__(
@@ -128,6 +132,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: int = 1,
+        verbose: bool = False,
     ) -> None:
         self.estimator = estimator
         self.C_min = C_min
@@ -139,6 +144,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Walk the path, and train with the best C.
@@ -162,7 +168,11 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         if file is not None:
             order = file.order
         test, train = np.sort(order[:held_out]), np.sort(order[held_out:])
-        self._walk(part(X, train), part(y, train), part(X, test), part(y, test), file)
+        meter = Meter("path", disable=not self.verbose)
+        try:
+            self._walk(part(X, train), part(y, train), part(X, test), part(y, test), file, meter)
+        finally:
+            meter.close()
         best = max(self.path_, key=lambda point: point.score)
         self.best_C_, self.best_score_ = best.C, best.score
         if file is not None:
@@ -187,7 +197,7 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
         search["scoring"] = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", None)
         return PathCheckpoint(self.checkpoint, self.checkpoint_every, search, order)
 
-    def _walk(self, X: Any, y: Any, X_test: Any, y_test: Any, file: Any) -> None:
+    def _walk(self, X: Any, y: Any, X_test: Any, y_test: Any, file: Any, meter: Meter) -> None:
         model = clone(self.estimator).set_params(warm_start=True)
         if self.scoring is None and "probability" in model.get_params():
             model.set_params(probability=False)  # its score asks for none, and they take trainings of their own
@@ -201,8 +211,17 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
                 raise ValueError("PathSearch needs a duality gap, and with approximate inference there is none")
             reach = reach_of(result, C, self.tol, float(self.C_max))
             self.path_.append(PathPoint(C, reach, float(scorer(model, X_test, y_test)), result))
+            self._tell(meter)
             if file is not None:
                 file.end(self.path_[-1])
+
+    def _tell(self, meter: Meter) -> None:
+        """Show the last point of the path, by the logarithm of C, and the best one."""
+        last, best = self.path_[-1], max(self.path_, key=lambda point: point.score)
+        said = f"C = {last.C:.4g}", f"score {last.score:.5g}, best {best.score:.5g} at {best.C:.4g}"
+        whole = np.log(self.C_max / self.C_min)
+        meter.show(float(np.log(last.reach / self.C_min) / whole) if whole > 0.0 else 1.0, *said)
+        meter.line(", ".join(said))
 
     def _next_value(self) -> Any:
         """The C after those of the path, or None at its end."""

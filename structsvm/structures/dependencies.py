@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
+from itertools import accumulate
 from typing import BinaryIO, NamedTuple
 
 from structsvm.features.sources import DamagedFileError, load_text
@@ -107,6 +109,35 @@ class DependencyTree:
     def pretty(self) -> str:
         """The tree as text: one word per line, its arc drawn to its head, and its label."""
         return "\n".join(_drawn(self))
+
+    def _repr_svg_(self) -> str:
+        """The tree as a picture, for notebooks: words with their tags, arcs from heads above them."""
+        widths = [max(7.5 * len(word.form), 6.5 * len(word.upos), 6.0 * len(word.deprel)) + 16.0 for word in self.words]
+        centres = [right - 0.5 * width for right, width in zip(accumulate(widths), widths)]
+        longest = max((abs(m - h) for m, h in enumerate(self.heads, start=1) if h > 0), default=1)
+        base = 26.0 + 20.0 * min(longest, 8)
+        lines, texts = [], []
+        for k, word in enumerate(self.words):
+            x, relation = centres[k], escape(word.deprel)
+            texts.append(f'<text x="{x:.1f}" y="{base + 18.0:.1f}">{escape(word.form)}</text>')
+            texts.append(f'<text x="{x:.1f}" y="{base + 34.0:.1f}" font-size="11">{escape(word.upos)}</text>')
+            if word.head > 0:
+                other = centres[word.head - 1]
+                top = base - 20.0 * min(abs(word.head - 1 - k), 8) - 4.0
+                lines.append(f"M{other:.1f} {base:.1f}C{other:.1f} {top:.1f} {x:.1f} {top:.1f} {x:.1f} {base:.1f}")
+                lines.append("m-3 -6l3 6l3 -6")
+                texts.append(
+                    f'<text x="{(x + other) / 2:.1f}" y="{base - (base - top) * 0.75 - 3.0:.1f}" font-size="10">'
+                )
+                texts.append(f"{relation}</text>")
+            elif word.head == 0:
+                lines.append(f"M{x:.1f} {base - 24.0:.1f}V{base:.1f}m-3 -6l3 6l3 -6")
+                texts.append(f'<text x="{x:.1f}" y="{base - 27.0:.1f}" font-size="10">{relation}</text>')
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {sum(widths):.0f} {base + 42:.0f}" '
+            f'width="{sum(widths):.0f}" font-family="sans-serif" font-size="13" text-anchor="middle" '
+            f'fill="currentColor"><path d="{"".join(lines)}" stroke="#999999" fill="none"/>{"".join(texts)}</svg>'
+        )
 
 
 def crossing_arcs(heads: Sequence[int]) -> list[int]:

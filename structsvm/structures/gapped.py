@@ -3,11 +3,16 @@
 A gap is ``-`` or ``.`` (A2M). A column of two upper-case letters is assessed by losses and metrics; a column with a
 lower-case letter stands in the alignment but is not assessed: what is true of its letters is left open. Removing the
 gaps and upper-casing gives the strings.
+
+Biopython's objects stand for strings and rows wherever these are taken: `as_string`, `as_rows`.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
+import sys
+from collections.abc import Iterator
+from itertools import combinations, groupby, pairwise
+from typing import Any
 
 GAPS = "-."
 
@@ -80,3 +85,93 @@ def assessed_pairs(row_x: str, row_z: str) -> tuple[list[tuple[int, int]], list[
         i += operation not in "Zz"
         j += operation not in "Xx"
     return assessed, others
+
+
+# ---- Biopython ----------------------------------------------------------------------------------
+
+
+def as_string(value: Any) -> Any:
+    """The string of a Seq or SeqRecord of Biopython; anything else as it is."""
+    value = value if isinstance(value, (str, tuple, list)) else getattr(value, "seq", value)
+    module = sys.modules.get("Bio.Seq")  # it is there if the value is of a class of its
+    return str(value) if module is not None and isinstance(value, (module.Seq, module.MutableSeq)) else value
+
+
+def as_rows(alignment: Any) -> Any:
+    """The pair of rows of a pair (of strings, Seqs or SeqRecords), or of Biopython's alignment of two sequences.
+
+    What an `Alignment` leaves out of its sequences, as local ones do, is in lower case, against gaps.
+
+    Raises
+    ------
+    ValueError
+        If an alignment is of other than two sequences, on a reverse strand, or pairs runs of different lengths.
+    """
+    if isinstance(alignment, (tuple, list)):
+        return tuple(map(as_string, alignment))
+    module = sys.modules.get("Bio.Align")
+    if module is None or not isinstance(alignment, (module.Alignment, module.MultipleSeqAlignment)):
+        return alignment
+    if len(alignment) != 2:
+        raise ValueError(f"an alignment of {len(alignment)} sequences is no pair; pairs_of_alignment makes pairs of it")
+    if isinstance(alignment, module.MultipleSeqAlignment):
+        return next(pairs_of_alignment(alignment))
+    x, z = (as_string(sequence) for sequence in alignment.sequences)
+    operations = ""
+    for (i, j), (i_next, j_next) in pairwise(alignment.coordinates.T.tolist()):
+        n_x, n_z = i_next - i, j_next - j
+        if min(n_x, n_z) < 0 or (n_x != n_z and n_x and n_z):
+            raise ValueError(
+                "an alignment on a reverse strand, or of runs of different lengths, is not one of two rows"
+            )
+        operations += "M" * n_x if n_x == n_z else "X" * n_x + "Z" * n_z
+    x_start, z_start = alignment.coordinates[:, 0].tolist()
+    return join_rows(x, z, x_start, z_start, operations.encode(), local=True)
+
+
+def pairs_of_alignment(alignment: Any, pairs: str = "all") -> Iterator[tuple[str, str]]:
+    """The rows of pairs of sequences out of an alignment of several, without the columns that are gaps in both.
+
+    Parameters
+    ----------
+    alignment : MultipleSeqAlignment, Alignment or list of str
+    pairs : {"all", "first", "adjacent"}
+        Each sequence with each other one, the first with each other one, or each with the next one.
+    """
+    for x, z in chosen_pairs([as_string(alignment[k]) for k in range(len(alignment))], pairs):
+        kept = [(a, b) for a, b in zip(x, z, strict=True) if a not in GAPS or b not in GAPS]
+        yield "".join(a for a, _ in kept), "".join(b for _, b in kept)
+
+
+def chosen_pairs(rows: list[Any], pairs: str) -> Iterator[tuple[Any, Any]]:
+    """Pairs of a list's elements; see `pairs_of_alignment`."""
+    chosen: dict[str, Iterator[tuple[Any, Any]]] = {
+        "all": combinations(rows, 2),
+        "first": ((rows[0], other) for other in rows[1:]),
+        "adjacent": pairwise(rows),
+    }
+    if pairs not in chosen:
+        raise ValueError(f"pairs must be one of {', '.join(map(repr, chosen))}, got {pairs!r:.80}")
+    return chosen[pairs]
+
+
+def to_biopython(x: Any, z: Any, rows: tuple[str, str], *, local: bool = False) -> Any:
+    """The `Bio.Align.Alignment` of two sequences with these rows; with ``local`` without their lower-case ends.
+
+    Raises ImportError without Biopython.
+    """
+    try:
+        from Bio.Align import Alignment
+    except ImportError:
+        raise ImportError("alignments of Biopython need it: pip install 'structsvm[alignment]'") from None
+    import numpy as np
+
+    columns = list(zip(*rows, strict=True))
+    steps = np.array([[a not in GAPS, b not in GAPS] for a, b in columns], dtype=np.int64).reshape(-1, 2)
+    places = np.concatenate([[[0, 0]], np.cumsum(steps, axis=0)])
+    if local:
+        inside = [k for k, column in enumerate(columns) if all(a in GAPS or a.isupper() for a in column)]
+        first, last = (inside[0], inside[-1] + 1) if inside else (0, 0)
+        steps, places = steps[first:last], places[first : last + 1]
+    turns = np.flatnonzero((steps[1:] != steps[:-1]).any(axis=1)) + 1
+    return Alignment([x, z], places[[0, *turns, *([len(steps)] if len(steps) else [])]].T)

@@ -120,6 +120,14 @@ class SubstitutionMatrix:
         matrix = substitution_matrices.load(name)
         return cls("".join(matrix.alphabet), matrix)
 
+    def to_biopython(self) -> Any:
+        """The matrix as `Bio.Align.substitution_matrices.Array`, for Biopython's `PairwiseAligner`."""
+        try:
+            from Bio.Align.substitution_matrices import Array
+        except ImportError:
+            raise ImportError("matrices of Biopython need it: pip install 'structsvm[alignment]'") from None
+        return Array(self.alphabet, dims=2, data=self.values.copy())
+
     def over(self, alphabet: str, missing: float = 0.0) -> SubstitutionMatrix:
         """The matrix over another alphabet; its pairs with unknown letters score `missing`."""
         place = [self.alphabet.find(letter) for letter in alphabet]

@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from graphlib import CycleError, TopologicalSorter
 from io import StringIO
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from structsvm.features.sources import load_text
+from structsvm.parameters import did_you_mean
 from structsvm.structures._lattice import NODE_LOSSES, Lattice
+
+PATH_SEPARATOR = " > "  # of rows of levels that are joined to names
 
 Graph = dict[Any, dict[Any, None]]  # from a node to its parents, in the order of the edges
 
@@ -41,6 +45,8 @@ class Taxonomy:
         Edges on the shortest path from the root.
     height : ndarray of shape (n_nodes,), int32
         Edges on the longest path down to a leaf; 0 for leaves.
+    separator : str or None
+        What stands between the levels of names that are whole paths.
 
     Raises
     ------
@@ -62,6 +68,8 @@ class Taxonomy:
     >>> taxonomy.loss("tree", "mac", "pc"), taxonomy.loss("tree", "mac", "autos")
     (1.0, 2.0)
     """
+
+    separator: str | None = None
 
     def __init__(self, edges: Iterable[tuple[Any, Any]]) -> None:
         self._build(_graph_of(edges))
@@ -172,7 +180,9 @@ class Taxonomy:
                 above = node
         if len(graph) == 1:
             raise ValueError("there are no label paths")
-        return cls._of(graph)
+        self = cls._of(graph)
+        self.separator = separator
+        return self
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
@@ -239,7 +249,8 @@ class Taxonomy:
         try:
             return self._number[name]
         except (KeyError, TypeError):
-            raise ValueError(f"{name!r:.80} is no node of the taxonomy") from None
+            near = did_you_mean(name, self.nodes)
+            raise ValueError(f"{name!r:.80} is no node of the taxonomy{near}") from None
 
     def parents(self, name: Any) -> list[Any]:
         """Names of a node's parents, in the order of the edges."""
@@ -288,6 +299,13 @@ class Taxonomy:
             k = min(self._parents[k], key=lambda p: (self.depth[p], p))
         return names[::-1]
 
+    def levels(self, name: Any) -> list[Any]:
+        """The levels of a node's path: where names are whole paths, the last part of each."""
+        path = self.path(name)
+        if self.separator is None:
+            return path
+        return [node[len(above) + len(self.separator) :] if above else node for above, node in pairwise(["", *path])]
+
     def loss(self, kind: str, true: Any, predicted: Any) -> float:
         """Loss of predicting one node where another is true: "zero_one", "tree" or "path" (see Notes)."""
         if kind not in NODE_LOSSES:
@@ -321,6 +339,33 @@ def as_taxonomy(value: Any) -> Taxonomy:
         "a taxonomy must be a Taxonomy, a networkx.DiGraph, a list of tuples (parent, child), an array of parents or "
         f"label paths, a list of lists or a 2-D array; got {value!r:.80}"
     )
+
+
+def is_of_levels(y: Any) -> bool:
+    """Whether y has several columns, or is a list of lists."""
+    if hasattr(y, "shape"):
+        return len(y.shape) == 2 and y.shape[1] > 1
+    return isinstance(y, (list, tuple)) and len(y) > 0 and all(isinstance(row, (list, tuple)) for row in y)
+
+
+def joined_levels(y: Any, separator: str) -> list[str]:
+    """Rows of levels, from the top, as paths; missing levels ("", None, NaN) at a row's end are left out.
+
+    Raises ValueError, naming the row, for a missing level before others, no level, or one with the separator in it.
+    """
+    rows = y.to_numpy() if hasattr(y, "to_numpy") else y
+    paths = []
+    for i, row in enumerate(rows):
+        levels = ["" if level is None or level != level else str(level) for level in row]
+        while levels and not levels[-1]:
+            levels.pop()
+        if not levels or "" in levels:
+            raise ValueError(f"y, row {i}: {'no level at all' if not levels else 'a missing level before others'}")
+        for level in levels:
+            if separator in level:
+                raise ValueError(f"y, row {i}: the level {level!r:.80} contains {separator!r}; give another taxonomy=")
+        paths.append(separator.join(levels))
+    return paths
 
 
 def read_taxonomy(path: str | os.PathLike[str]) -> Taxonomy:

@@ -10,6 +10,8 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
+from html import escape
+from itertools import accumulate
 from typing import Any, BinaryIO
 
 from structsvm.features.sources import DamagedFileError, load_text
@@ -215,6 +217,32 @@ class Tree:
                 stack.extend((child, depth + 1) for child in reversed(node.children))
         return "\n".join(lines)
 
+    def _repr_svg_(self) -> str:
+        """The tree as a picture, for notebooks: grey lines and text in the colour of the page."""
+        places = places_of(self)
+        widths = [7.5 * len(text) + 12.0 for _, _, _, text, is_node in places if not is_node]
+        # Words stand side by side, each as wide as it is; what is above them between their centres.
+        centres = [right - 0.5 * width for right, width in zip(accumulate(widths), widths)]
+        spots = []
+        for x, y, *_ in places:
+            left, share = int(x), x - int(x)
+            spots.append((centres[left] * (1.0 - share) + (centres[left + 1] * share if share else 0.0), y))
+        margin = 4.0 * max(len(text) for _, _, _, text, _ in places)
+        width, top = sum(widths) + 2.0 * margin, places[0][1]
+        lines, texts = [], []
+        for (x, y), (_, _, parent, text, is_node) in zip(spots, places, strict=True):
+            x, height = x + margin, 34.0 * (top - y) + 16.0
+            style = "" if is_node else ' font-style="italic"'
+            texts.append(f'<text x="{x:.1f}" y="{height + 5.0:.1f}"{style}>{escape(text)}</text>')
+            if parent >= 0:
+                above, level = spots[parent]
+                lines.append(f"M{above + margin:.1f} {34.0 * (top - level) + 26.0:.1f}L{x:.1f} {height - 9.0:.1f}")
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {34 * top + 32}" width="{width:.0f}" '
+            f'font-family="sans-serif" font-size="13" text-anchor="middle" fill="currentColor">'
+            f'<path d="{"".join(lines)}" stroke="#999999" fill="none"/>{"".join(texts)}</svg>'
+        )
+
     # ---- other libraries' trees -----------------------------------------------------------------
 
     @classmethod
@@ -232,9 +260,52 @@ class Tree:
 
     def to_nltk(self) -> Any:
         """The tree as an ``nltk.Tree``; ImportError without nltk."""
-        from nltk import Tree as NLTKTree
+        try:
+            from nltk import Tree as NLTKTree
+        except ImportError:
+            raise ImportError("trees of NLTK need it: pip install 'structsvm[trees]'") from None
 
         return self.map(lambda node, children: NLTKTree(node.label, children))
+
+
+def as_tree(tree: Any) -> Tree:
+    """A tree of ours: one of NLTK's is copied. ValueError for anything else."""
+    if isinstance(tree, Tree):
+        return tree
+    if callable(getattr(tree, "label", None)):
+        return Tree.from_nltk(tree)
+    raise ValueError(f"expected a Tree, got {tree!r:.80}; parse_tree makes one of text.")
+
+
+def places_of(tree: Tree) -> list[tuple[float, int, int, str, bool]]:
+    """Return ``(x, y, parent's index, label or word, whether it is a node)`` of nodes and words in preorder.
+
+    Words are at y = 0, side by side; a node is centred above its children.
+    """
+    items: list[tuple[Any, int]] = []
+    stack: list[tuple[Tree | str, int]] = [(tree, -1)]
+    while stack:
+        item, parent = stack.pop()
+        if not isinstance(item, str):
+            stack.extend((child, len(items)) for child in reversed(item.children))
+        items.append((item, parent))
+    x, y = [0.0] * len(items), [0] * len(items)
+    first, last = list(x), [0.0] * len(items)
+    n_words = sum(isinstance(item, str) for item, _ in items)
+    for k in reversed(range(len(items))):  # from the right: children before their parents
+        item, parent = items[k]
+        if isinstance(item, str):
+            x[k] = n_words = n_words - 1
+        else:
+            x[k] = 0.5 * (first[k] + last[k])
+        if parent >= 0:
+            last[parent] = last[parent] if y[parent] else x[k]
+            first[parent] = x[k]
+            y[parent] = max(y[parent], y[k] + 1)
+    return [
+        (x[k], y[k], parent, item if isinstance(item, str) else item.label, not isinstance(item, str))
+        for k, (item, parent) in enumerate(items)
+    ]
 
 
 def escaped(word: str) -> str:

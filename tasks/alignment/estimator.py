@@ -13,8 +13,9 @@ from structsvm.callbacks import with_callbacks
 from structsvm.metrics import homologue_error, q_score
 from structsvm.parameters import FLAG, Interval, Kind, Options
 from structsvm.solvers.base import Solver
+from structsvm.structures.gapped import to_biopython
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
-from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel
+from structsvm.tasks.alignment.model import DEFAULT_C, AlignmentModel, as_pair
 from structsvm.tasks.alignment.selection import AUTO, MODES
 from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
 from structsvm.tasks.common.labels import check_no_classes
@@ -56,7 +57,7 @@ class SequenceAligner(StructureEstimator):
         Share of the reference's pairs missed, or 1 for any other alignment. Without meaning where decoys are given.
     window : int, default=0
         "q": how far from its place a reference pair counts as found.
-    prior : str, path-like or SubstitutionMatrix, default="auto"
+    prior : str, path-like, SubstitutionMatrix or Biopython's Array, default="auto"
         A matrix to start from and to stay close to: ``1/2 |w - w0|^2`` is minimised in place of ``1/2 |w|^2``. A name
         as "BLOSUM62" is one of Biopython's package data; without Biopython, of
         `structsvm.datasets.fetch_substitution_matrix`. "auto": of BLOSUM62 and its kin (DNA: NUC.4.4; other letters,
@@ -101,7 +102,8 @@ class SequenceAligner(StructureEstimator):
 
     Notes
     -----
-    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Columns with a lower-case letter are
+    X is a list of pairs ``(x, z)`` of strings; y a list of pairs of gapped rows. Biopython's Seq and SeqRecord stand
+    for strings, its alignments of two sequences for elements of X and of y. Columns with a lower-case letter are
     not assessed: losses and metrics do not look at them, and how their letters are aligned is not learnt but left open.
     Before training they are aligned as the prior (or what was learnt before, or without either one pass over the rows
     as they are) aligns them best; `result_` certifies the problem with these alignments.
@@ -179,7 +181,7 @@ class SequenceAligner(StructureEstimator):
         "loss": Options("q", "zero_one"),
         "window": Interval(Integral, 0),
         "prior": (
-            Kind((str, os.PathLike, SubstitutionMatrix), "a name, a path or a SubstitutionMatrix"),
+            Kind((str, os.PathLike, SubstitutionMatrix, np.ndarray), "a name, a path or a SubstitutionMatrix"),
             Options(None),
         ),
         "prior_gap_open": (Interval(Real, -np.inf, closed="neither"), Options(None)),
@@ -261,7 +263,7 @@ class SequenceAligner(StructureEstimator):
 
         Parameters
         ----------
-        matrix : str, path-like or SubstitutionMatrix
+        matrix : str, path-like, SubstitutionMatrix or Biopython's Array
             As `prior`.
         gap_open, gap_extend : float
             What the first and each further letter of a gap score; without `gap_extend`, gaps are linear.
@@ -277,13 +279,21 @@ class SequenceAligner(StructureEstimator):
 
     # ---- prediction -----------------------------------------------------------------------------
 
-    def predict(self, X: Any) -> Any:
-        """Align pairs of sequences: a list of pairs of gapped rows.
+    def predict(self, X: Any, *, biopython: bool = False) -> Any:
+        """Align pairs of sequences: a list of pairs of gapped rows, or with `biopython` of `Bio.Align.Alignment`.
 
         In local mode, what is not aligned is in lower case, against gaps. An empty sequence is aligned with nothing but
         gaps; `predict_kbest` and `decision_function` raise ValueError for one.
         """
-        return self._fitted().align(X, self._threads)
+        model = self._fitted()
+        found = model.align(X, self._threads)
+        if not biopython:
+            return found
+        if model.encoder.is_annotated:
+            raise ValueError("biopython=True needs sequences of letters alone, and this aligner's are annotated")
+        local = model.oracle.mode == "local"
+        pairs = [pair if isinstance(pair, (tuple, list)) else as_pair(pair, k) for k, pair in enumerate(X)]
+        return [to_biopython(x, z, rows, local=local) for (x, z), rows in zip(pairs, found, strict=True)]
 
     def predict_kbest(self, X: Any, k: Any, *, probabilities: bool = False) -> list[Any]:
         """For each pair a list of ``(rows, score)`` of its k best alignments, the best first; fewer where fewer are.

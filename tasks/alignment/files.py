@@ -1,8 +1,9 @@
-"""Files of pairs to align: FASTA and A2M, read with Biopython.
+"""Files of pairs to align, read with Biopython: FASTA and A2M, and alignments of many sequences as pairs of rows.
 
 Records that follow one another under the same first word of their titles are one example: its two sequences, then its
 decoys. If the first two records have different first words, every two records are an example. Rows of an alignment
 stand in the file as they are, with gaps; see `structsvm.structures.gapped` for what upper and lower case mean.
+Stockholm, Clustal and the other formats of `Bio.AlignIO` hold alignments of many sequences, which become pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from structsvm.features.sources import load_text
-from structsvm.structures.gapped import split_rows, strip_gaps
+from structsvm.structures.gapped import chosen_pairs, pairs_of_alignment, split_rows, strip_gaps
 
 
 class AlignmentFile(NamedTuple):
@@ -52,23 +53,76 @@ class AlignmentFile(NamedTuple):
                 raise ValueError(f"{path}, record {name!r}: {error}") from None
 
 
-def read_alignments(source: Any) -> Any:
-    """Read FASTA or A2M from a path or a file, compressed or not.
+# Formats of Bio.AlignIO by the ends of names; other files are FASTA.
+FORMATS = {"sto": "stockholm", "stk": "stockholm", "stockholm": "stockholm", "aln": "clustal", "clustal": "clustal"}
+
+
+def read_alignments(source: Any, form: str | None = None, *, pairs: str = "all") -> Any:
+    """Read pairs from a path or a file, compressed or not.
+
+    Parameters
+    ----------
+    source : path or file
+    form : str, optional
+        "fasta": the examples that the head of this file describes; "a2m": the rows of one alignment of many sequences;
+        or a format of `Bio.AlignIO`, such as "stockholm" or "clustal", a file of such alignments. None: what the
+        name says (``.sto``, ``.stk``, ``.aln``), else "fasta".
+    pairs : {"all", "first", "adjacent"}
+        Which pairs of sequences of an alignment of many; see `pairs_of_alignment`.
 
     Raises
     ------
     ImportError
         Without Biopython.
     ValueError
-        Naming file and record: no FASTA, a record without letters, an example of one record; or file and line: bytes
-        that are no text.
+        Naming file and record: not of this format, a record without letters, an example of one record; or file and
+        line: bytes that are no text.
     """
     try:
         from Bio.SeqIO.FastaIO import SimpleFastaParser
     except ImportError:
-        raise ImportError("reading FASTA needs Biopython: pip install 'structsvm[alignment]'") from None
+        raise ImportError("reading alignments needs Biopython: pip install 'structsvm[alignment]'") from None
     text, name = load_text(source, ValueError, "{}, line {}")
-    return _examples(list(SimpleFastaParser(io.StringIO(text, newline=None))), name)
+    if form is None:
+        suffixes = [part for part in name.lower().split(".")[1:] if part not in ("gz", "xz", "bz2")]
+        form = FORMATS.get(suffixes[-1] if suffixes else "", "fasta")
+    if form == "a2m":
+        records = [(title.split()[0] if title.split() else "", row) for title, row in SimpleFastaParser(_lines(text))]
+        return _of_many([records], name, pairs)
+    if form != "fasta":
+        from Bio import AlignIO
+
+        try:
+            blocks = [[(record.id, str(record.seq)) for record in block] for block in AlignIO.parse(_lines(text), form)]
+        except (ValueError, AssertionError, IndexError) as error:
+            raise ValueError(f"{name}: not {form} ({error})") from None
+        return _of_many(blocks, name, pairs)
+    return _examples(list(SimpleFastaParser(_lines(text))), name)
+
+
+def _lines(text: str) -> io.StringIO:
+    return io.StringIO(text, newline=None)
+
+
+def _of_many(blocks: Any, path: str, pairs: str) -> Any:
+    """The pairs of rows of alignments, each a list of names and rows."""
+    names, rows = list[str](), list[tuple[str, str]]()
+    for number, block in enumerate(blocks, start=1):
+        where = f"{path}, alignment {number}"
+        if len(block) < 2:
+            raise ValueError(f"{where}: has {len(block)} sequences, two or more are needed")
+        for title, row in block:
+            if len(row) != len(block[0][1]):
+                raise ValueError(
+                    f"{where}: the row of {title!r} has {len(row)} columns, that of {block[0][0]!r} {len(block[0][1])}"
+                )
+            if not strip_gaps(row):
+                raise ValueError(f"{where}: the row of {title!r} has no letters")
+        rows += pairs_of_alignment([row for _, row in block], pairs)
+        names += [f"{a}/{b}" for a, b in chosen_pairs([title for title, _ in block], pairs)]
+    if not rows:
+        raise ValueError(f"{path}: has no alignments")
+    return AlignmentFile(names, rows, [[] for _ in rows])
 
 
 def _examples(records: Any, path: str | os.PathLike[str]) -> Any:

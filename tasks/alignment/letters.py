@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from structsvm.structures.gapped import as_string
+
 PROTEIN = "ACDEFGHIKLMNPQRSTVWYX"
 DNA = "ACGTN"
 
@@ -78,6 +80,7 @@ class LetterEncoder:
     def letters_of(self, string: Any) -> Any:
         """The letters of a string that may be annotated; ValueError if it is not what the encoder was made for."""
         if not self.is_annotated:
+            string = as_string(string)
             if not isinstance(string, str):
                 raise ValueError(f"expected a string of letters, got {string!r:.80}")
             return string.upper()

@@ -21,11 +21,12 @@ from structsvm.oracles.smith_waterman import SmithWatermanOracle
 from structsvm.parameters import Interval
 from structsvm.solvers import LaRank, LatentSVM
 from structsvm.stored_values import Array, checked_arrays
-from structsvm.structures.gapped import join_rows, split_rows
+from structsvm.structures.gapped import as_rows, as_string, join_rows, split_rows, strip_gaps
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.tasks.alignment.letters import LetterEncoder
-from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, scaled
+from structsvm.tasks.alignment.selection import AUTO, Costs, Selection, is_auto, scaled
 from structsvm.tasks.common.calibration import fit_temperature
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled, described
 
@@ -101,7 +102,7 @@ class AlignmentModel(ChoosingModel):
             references = model.trimmed(references)
         if params.prior is not None:
             model.set_costs(selection.matrices[costs.matrix], costs.gap_open, costs.gap_extend)
-            if params.prior == AUTO and y is not None:
+            if is_auto(params.prior) and y is not None:
                 costs = costs._replace(scale=scaled(model, model.trimmed(weighty) if is_open else weighty))
             model.weights *= costs.scale
             model.costs = costs
@@ -239,6 +240,7 @@ class AlignmentModel(ChoosingModel):
                 raise ValueError(f"X has {len(X)} pairs, {name} has {len(other)}")
         pool, pairs, alignments, known, sets = StringPool(self.encoder), [], [], [], []
         for k, pair in enumerate(X):
+            pair = as_pair(pair, k)
             pairs.append(pool.add_pair(pair, k))
             try:
                 rows = None if y is None else y[k]
@@ -271,6 +273,7 @@ class AlignmentModel(ChoosingModel):
 
     def read_rows(self, x: Any, z: Any, rows: Any) -> Any:
         """The `Alignment` of two gapped rows, whole; ValueError if they are not rows of x and z."""
+        rows = as_rows(rows)
         if len(rows) != 2 or not all(isinstance(row, str) for row in rows):
             raise ValueError(f"an alignment is a pair of gapped strings, got {rows!r:.80}")
         row_x, row_z, operations = split_rows(*rows)
@@ -328,7 +331,10 @@ class AlignmentModel(ChoosingModel):
             pool, part = StringPool(self.encoder), full[a:b]
             pairs = np.array([pool.add_pair(X[k], k) for k in part], dtype=np.int64).reshape(-1, 2)
             aligner = self.oracle.aligner(pool.strings(), pairs)
-            return [self._rows(X[k], *aligner.align(self.weights, *pair)[:3]) for k, pair in zip(part, pairs.tolist())]
+            return [
+                self._rows(as_pair(X[k], k), *aligner.align(self.weights, *pair)[:3])
+                for k, pair in zip(part, pairs.tolist())
+            ]
 
         for k, rows in zip(full, chain.from_iterable(parallel_parts(work, len(full), n_jobs)), strict=True):
             found[k] = rows
@@ -357,6 +363,7 @@ class AlignmentModel(ChoosingModel):
         """
         if not isinstance(k, Integral) or k < 1:
             raise ValueError(f"k must be an integer of at least 1, got {k!r}")
+        pair = as_pair(pair, 0)
         strings = [self.encoder.encode(string) for string in pair]
         strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
         ranked = list(islice(self.oracle.alignments(strings, self.weights), int(k)))
@@ -415,6 +422,30 @@ class AlignmentModel(ChoosingModel):
 
         return np.split(np.concatenate(parallel_parts(work, len(table), n_jobs)), np.cumsum(counts)[:-1])
 
+    def weight_names(self) -> list[str]:
+        """What each weight is of: pairs of letters, gaps; with position features their number behind."""
+        letters, oracle = self.encoder.letters, self.oracle
+        a, b = np.triu_indices(len(letters)) if oracle.symmetric else np.indices((len(letters),) * 2).reshape(2, -1)
+        names = [f"{letters[i]} with {letters[j]}" for i, j in zip(a.tolist(), b.tolist())]
+        names += ["gap opened", "gap extended"] if oracle.gaps == "affine" else ["gap"]
+        return names + [f"weight {k}" for k in range(len(names), oracle.n_features)]
+
+    def weight_table(self) -> WeightTable:
+        return WeightTable(self.weight_names(), [None], self.weights[:, np.newaxis])
+
+    def explain(self, x: Any) -> Explanation:
+        pair = as_pair(x, 0)
+        strings = [self.encoder.encode(string) for string in pair]
+        strings = strings if len(self.encoder.sizes) > 1 else [s[:, 0] for s in strings]
+        ranked = list(islice(self.oracle.alignments(strings, self.weights), 2))
+        if len(ranked) < 2:
+            raise ValueError("the strings have one alignment only, and two are compared")
+        first, second = (self.oracle.joint_feature(strings, alignment) for _, alignment in ranked)
+        values, names = (first - second) * self.weights, self.weight_names()
+        best, other = (self._rows(pair, a.x_start, a.z_start, a.codes) for _, a in ranked)
+        found = [Contribution(names[k], "", float(values[k])) for k in np.flatnonzero(values).tolist()]
+        return Explanation.of(best, other, found)
+
     # ---- model files ----------------------------------------------------------------------------
 
     def structure(self) -> dict[str, Any]:
@@ -462,10 +493,17 @@ class AlignmentModel(ChoosingModel):
 
 
 def as_pair(pair: Any, k: Any) -> Any:
-    """The two strings of example k; ValueError if it is no pair."""
+    """The two strings of example k; ValueError if it is no pair. Of an alignment of Biopython, those that it aligns."""
+    if not isinstance(pair, (tuple, list)):
+        try:
+            rows = as_rows(pair)
+        except ValueError as error:
+            raise ValueError(f"X, example {k}: {error}") from None
+        if rows is not pair:
+            return tuple(map(strip_gaps, rows))
     if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
         raise ValueError(f"X, example {k}: expected a pair of strings, got {pair!r:.80}")
-    return pair
+    return tuple(map(as_string, pair))
 
 
 class StringPool:
@@ -478,6 +516,7 @@ class StringPool:
 
     def add(self, string: Any, what: Any) -> Any:
         """The id of a string; ValueError, beginning with `what`, if it cannot be encoded."""
+        string = as_string(string)
         key = tuple(string) if isinstance(string, (tuple, list)) else string
         if key not in self.ids:
             try:
@@ -538,9 +577,15 @@ def is_name(matrix: Any) -> bool:
 
 
 def read_matrix(matrix: Any) -> Any:
-    """A `SubstitutionMatrix` as it is, from a file in NCBI's text form, or by its name from `structsvm.datasets`."""
+    """A `SubstitutionMatrix` as it is, of Biopython's Array, from a file in NCBI's text form, or by its name."""
     if isinstance(matrix, SubstitutionMatrix):
         return matrix
+    if isinstance(matrix, np.ndarray):
+        if not hasattr(matrix, "alphabet"):
+            raise ValueError(
+                "a matrix of scores must say which letters they are of: SubstitutionMatrix(letters, scores)"
+            )
+        return SubstitutionMatrix("".join(matrix.alphabet), matrix)
     if isinstance(matrix, str) and not os.path.exists(matrix):
         try:
             return SubstitutionMatrix.published(matrix)
@@ -576,7 +621,7 @@ def log_odds_matrix(y: Any, *, alphabet: str = "protein", pseudocount: float = 1
     counts = np.full((size, size), float(pseudocount))
     for k, rows in enumerate(y):
         try:
-            x, z, operations = split_rows(*rows)
+            x, z, operations = split_rows(*as_rows(rows))
             a, b = (encoder.encode(string)[:, 0] for string in (x, z))
         except ValueError as error:
             raise ValueError(f"y, example {k}: {error}") from None

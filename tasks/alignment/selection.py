@@ -46,6 +46,11 @@ TRIAL, HELD_OUT, SOLVER, SURE = 864, 3, LaRank(C=0.001, max_iter=4, random_state
 SCALES = 2.0 ** np.arange(-12.0, 4.0)
 
 
+def is_auto(prior: Any) -> bool:
+    """Whether a prior is to be chosen; a matrix of Biopython is an array, which compares by element."""
+    return isinstance(prior, str) and prior == AUTO
+
+
 class Costs(NamedTuple):
     """Costs to start from: the name of a matrix, gaps, and a factor on all of them."""
 
@@ -104,7 +109,7 @@ class Selection:
 
     def _matrices(self, prior: Any) -> dict[str, Any]:
         """The matrices to choose from, the usual one first."""
-        if prior not in (AUTO, None):
+        if prior is not None and not is_auto(prior):
             return {"prior": self.model.matrix_of(prior)}
         names, found = MATRICES.get(self.model.encoder.alphabet, ()), {}
         letters = self.model.encoder.letters

@@ -21,6 +21,7 @@ from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.conditional_likelihood import LikelihoodRun, MarginalRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.tasks.common.calibration import Calibrated, fit_temperature, softmax_loss
+from structsvm.tasks.common.inspection.weights import WeightTable
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import has_unlabelled, labels_from_json, labels_to_json, sort_labels
 from structsvm.tasks.common.losses import LossModel
@@ -116,6 +117,10 @@ class AmbiguousModel(LossModel, Calibrated, ReorderedModel):
     def table(self) -> Any:
         """The weights by feature and label: array (n_features + has_intercept, n_labels)."""
         return self.weights.reshape(-1, len(self.labels))
+
+    def weight_table(self) -> WeightTable:
+        names = self.name_columns(self.columns["n_features_in_"])
+        return WeightTable(names, list(self.labels), self.table[: len(names)])
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The oracle bound to ``(rows, bags)``."""

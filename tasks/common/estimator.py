@@ -217,6 +217,43 @@ class TaskEstimator(Usual, CallbackSupportMixin, BaseEstimator, ABC):
             raise AttributeError("there is no table: C was given, or there were too few examples to choose it")
         return choice.columns
 
+    def top_features(self, label: Any = None, k: int = 10) -> Any:
+        """The k heaviest features of a label, a list of ``(feature, weight)``; without one a dict of them by label.
+
+        Raises
+        ------
+        TypeError
+            If features have no names: of kernel machines, hashed features.
+        ValueError
+            For a label without weights.
+        """
+        table = self._fitted().weight_table()
+        return {name: table.top(name, k) for name in table.labels} if label is None else table.top(label, k)
+
+    def to_frame(self) -> Any:
+        """The weights that are not 0 as a pandas data frame of feature, label and weight, the heaviest first."""
+        return self._fitted().weight_table().to_frame()
+
+    def report(self, labels: Any = None, k: int = 10) -> Any:
+        """The heaviest features of labels (None: all), to print, or as coloured tables in a notebook."""
+        from structsvm.tasks.common.inspection.report import WeightReport
+
+        model = self._fitted()
+        table, result = model.weight_table(), model.result
+        shown = table.labels if labels is None else list(labels)
+        for label in shown:
+            table.column(label)
+        heading = f"{model.estimator}: {len(table.features)} features"
+        return WeightReport(table, shown, k, heading + ("" if result is None else f"; {result.certificate()}"))
+
+    def explain(self, x: Any) -> Any:
+        """Why the best output of one input wins over the second best: an `Explanation`, to print.
+
+        Its `contributions` are what each feature adds to the difference of their scores, `margin`. TypeError for
+        estimators without weights of named features.
+        """
+        return self._fitted().explain(x)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
 

@@ -24,6 +24,7 @@ from structsvm.solvers import ConditionalLikelihood, LatentSVM
 from structsvm.solvers.base import DualRun
 from structsvm.solvers.latent import LatentRun
 from structsvm.stored_values import stored_count, stored_names, stored_positive
+from structsvm.tasks.common.inspection.weights import Explanation, WeightTable
 from structsvm.tasks.common.parameters import params_from_json, params_to_json
 from structsvm.tasks.common.selection import Choice, ChoiceCheckpoint, Search, stored_choice
 from structsvm.tasks.common.solver import inner_of
@@ -77,6 +78,21 @@ class TaskModel(ABC):
     def __init__(self, *, params: Any = None) -> None:
         self.params = {} if params is None else params
         self.columns: dict[str, Any] = {}
+
+    # ---- what was learnt ------------------------------------------------------------------------
+
+    def weight_table(self) -> WeightTable:
+        """Weights by feature and label; TypeError where features have no names, as those of kernels and hashes."""
+        raise TypeError(f"{self.estimator} has no weights of named features")
+
+    def explain(self, x: Any) -> Explanation:
+        """Why the best output of an input wins over the second best."""
+        raise TypeError(f"{self.estimator} does not explain its outputs")
+
+    def name_columns(self, n: int) -> list[str]:
+        """Names of the columns of X: those of a data frame, or their numbers."""
+        names = self.columns.get("feature_names_in_")
+        return [f"feature {j}" for j in range(n)] if names is None else list(map(str, names))
 
     # ---- training -------------------------------------------------------------------------------
 

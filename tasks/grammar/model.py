@@ -26,6 +26,7 @@ from structsvm.structures.trees import (
     UNKNOWN_LABEL,
     Tree,
 )
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import bits_for, check_unchanged, described
 from structsvm.tasks.common.selection import Held, first_scale
@@ -253,6 +254,31 @@ class GrammarModel(CalibratedStructures):
         grammar = self.oracle.grammar
         weights = self.weights[grammar.n_rules : len(grammar.features)].tolist() or [0.0]
         return dict(zip(grammar.start, weights, strict=True))
+
+    def weight_table(self) -> WeightTable:
+        """Rules by the nonterminals that they rewrite."""
+        rules = self.weighted_rules()
+        lefts = list(dict.fromkeys(rule.lhs for rule, _ in rules))
+        place = {name: k for k, name in enumerate(lefts)}
+        weights = np.zeros((len(rules), len(lefts)))
+        for k, (rule, weight) in enumerate(rules):
+            weights[k, place[rule.lhs]] = weight
+        return WeightTable([str(rule) for rule, _ in rules], lefts, weights)
+
+    def explain(self, x: Any) -> Explanation:
+        terminals, words = self._encoded(x)
+        ranked = list(self.oracle.kbest(terminals, self.weights, 2, words=words))
+        if len(ranked) < 2:
+            raise ValueError(f"the grammar has {len(ranked)} trees for the sentence, and two are compared")
+        trees = [self._plain(tree) for tree, _ in ranked]
+        encoded = encode_trees(self.terminals, self.v, trees, self.oracle.grammar)
+        first, second = (self.oracle.joint_feature(None, tree) for tree in encoded)
+        values = (first - second) * self.weights
+        rules = self.weighted_rules()
+        own = np.flatnonzero(values[: len(rules)]).tolist()
+        found = [Contribution(str(rules[k][0]), "", float(values[k])) for k in own]
+        rest = float(values[len(rules) :].sum())
+        return Explanation.of(trees[0], trees[1], [*found, Contribution("spans", "", rest)])
 
     # ---- model files ----------------------------------------------------------------------------
 

@@ -137,4 +137,27 @@ class Terminals:
             else:
                 terminals.append(self.of_pair(word, tag))
                 words.append(Tree(tag, (word,)))
+        if self.kind != "words":
+            _check_tags(words, grammar.terminal_number)
         return terminals, words
+
+
+def _check_tags(nodes: Any, known: Any) -> None:
+    """Raise ValueError if most of what should be tags is none of the grammar's, and so are words.
+
+    One or two tags may well be new ones, unless they are in lower case and the grammar's are not.
+    """
+    unknown = [node.label for node in nodes if node.label not in known]
+    if 2 * len(unknown) <= len(nodes):
+        return
+    if len(nodes) < 3 and (
+        any(label == label.upper() for label in unknown) or any(tag != tag.upper() for tag in known)
+    ):
+        return
+    if sum(word in known for node in nodes for word in node.children) * 2 > len(nodes):
+        raise ValueError("its pairs must be (word, tag), and seem to be (tag, word)")
+    raise ValueError(
+        f"{unknown[0]!r} and {len(unknown) - 1} others of its {len(nodes)} tags are not among the grammar's "
+        f"{len(known)} tags. Are they words? This parser goes by tags: give it tags, or pairs (word, tag); "
+        "GrammarParser(terminals='words') goes by words"
+    )

@@ -11,6 +11,7 @@ from structsvm.kernel._kernels import Rows
 from structsvm.linear.problem import LinearProblem
 from structsvm.stored_values import Array, checked_arrays
 from structsvm.tasks.common.calibration import Calibrated, one_hot
+from structsvm.tasks.common.inspection.weights import WeightTable
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 
 ARRAYS = {
@@ -44,6 +45,10 @@ class LinearModel(Calibrated):
     @property
     def n_features(self) -> Any:
         return self.coef.shape[1]
+
+    def weight_table(self) -> WeightTable:
+        labels = self.labels.tolist()
+        return WeightTable(self.name_columns(self.n_features), labels[-len(self.coef) :], self.coef.T)
 
     def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
         """The problem of ``(X, label_ids)``."""

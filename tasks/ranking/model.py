@@ -18,6 +18,7 @@ from structsvm.solvers import CuttingPlane
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.cutting_plane import CuttingPlaneRun
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
+from structsvm.tasks.common.inspection.weights import WeightTable
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import label_array, labels_from_json, labels_to_json
 from structsvm.tasks.common.model import ChoosingModel
@@ -66,6 +67,11 @@ class GroupModel(ChoosingModel):
         self.loss, self.k, self.has_intercept = loss, k, has_intercept
         self.weights = np.zeros(n_features + has_intercept)
         self.columns = {"n_features_in_": n_features}
+
+    def weight_table(self) -> WeightTable:
+        labels = getattr(self, "labels", None)
+        label = None if labels is None else list(labels)[-1]
+        return WeightTable(self.name_columns(self.n_features), [label], self.weights[: self.n_features, np.newaxis])
 
     @property
     def n_features(self) -> Any:

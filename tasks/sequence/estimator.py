@@ -337,6 +337,20 @@ class SequenceLabeler(StructureEstimator):
         return self._fitted().intercept()
 
     @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """Weights that are not 0 by ``(feature, label)``, as sklearn-crfsuite has them."""
+        table = self._fitted().weight_table()
+        return {
+            (table.features[j], table.labels[k]): value for j, k, value in zip(*map(np.ndarray.tolist, table.entries()))
+        }
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """Weights of label b after label a by ``(a, b)``, as sklearn-crfsuite has them."""
+        labels, weights = self._fitted().labels, self.transition_.tolist()
+        return {(a, b): weight for a, row in zip(labels, weights) for b, weight in zip(labels, row)}
+
+    @property
     def transition_(self) -> Any:
         return self._fitted().transition()
 

@@ -158,7 +158,7 @@ def _flatten(y: Any, tokens: Any) -> tuple[Any, Any]:
         raise ValueError("SequenceLabeler requires y to be passed, but the target y is None")
     if not hasattr(y, "__iter__") or (isinstance(y, np.ndarray) and y.ndim == 0):
         raise TypeError(f"y must hold a list of labels for each sequence, got {y!r:.80}")
-    y = list(y)
+    y = y.to_pylist() if hasattr(y, "to_pylist") else list(y)  # Arrow's scalars are no Python objects
     nested = [isinstance(labels, (list, tuple, np.ndarray)) for labels in y]
     if y and not any(nested) and len(y) == tokens.n_tokens != len(tokens):
         return [label.item() if isinstance(label, np.generic) else label for label in y], tokens.lengths

@@ -28,6 +28,7 @@ from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.progress import Monitor
 from structsvm.stored_values import Array, checked_arrays, stored_count
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.losses import LossModel
@@ -430,6 +431,46 @@ class SequenceModel(LossModel, CalibratedStructures):
         """Weights of label b after label a for each bigram, array (n_bigrams, n_labels, n_labels)."""
         K = self.oracle.n_labels
         return self.rows(self.oracle.first_bigram_row, self.oracle.n_bigrams * K).reshape(-1, K, K)
+
+    def weight_table(self) -> WeightTable:
+        return WeightTable(self.encoder.feature_names, list(self.labels), self.emission(), self.transition())
+
+    def explain(self, x: Any) -> Explanation:
+        tokens = self.encode([x])
+        if self.is_greedy:
+            raise TypeError("greedy inference has no second best labelling to compare with")
+        paths, _ = self.oracle.chain(tokens).kbest(self.weights, 0, 2)
+        if len(paths) < 2:
+            raise ValueError("there is one labelling only: the constraints, or an empty sequence, leave no other")
+        first, second = (self.oracle.joint_feature(tokens, path) for path in paths)
+        values = (first - second) * self.weights
+        names, after = self.encoder.feature_names, self.oracle.n_token_features
+        found = []
+        for k in np.flatnonzero(values).tolist():
+            row, label = divmod(k, self.oracle.stride)
+            found.append(Contribution(*self._named_row(row, after, names), float(values[k])))
+            found[-1] = found[-1]._replace(label=f"{self.labels[label]}{found[-1].label}")
+        first, second = ([self.labels[c] for c in path] for path in paths)
+        return Explanation.of(first, second, found)
+
+    def _named_row(self, row: int, after: int, names: Any) -> tuple[str, str]:
+        """What a row of weights is of: a feature, and the history that it goes with."""
+        K = self.oracle.n_labels
+        if row < after:
+            return (names[row] if row < len(names) else "intercept"), ""
+        if row >= self.oracle.first_bigram_row:
+            bigram, before = divmod(row - self.oracle.first_bigram_row, K)
+            return self.encoder.bigram_names[bigram], f" after {self.labels[before]}"
+        history = row - after
+        if history < K:
+            return "transition", f" after {self.labels[history]}"
+        if history == K:
+            return "transition", " at the beginning"
+        if self.oracle.end and history == K + 1:
+            return "transition", " at the end"
+        two, one = divmod(history - K - 2, K)
+        before = "the beginning" if two == K else self.labels[two]
+        return "transition", f" after {before}, {self.labels[one]}"
 
     # ---- model files ----------------------------------------------------------------------------
 

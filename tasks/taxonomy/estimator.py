@@ -20,7 +20,7 @@ from structsvm.callbacks import with_callbacks
 from structsvm.parameters import FLAG, Interval, Options
 from structsvm.solvers.base import Solver
 from structsvm.solvers.kernel.base import KernelSolver
-from structsvm.structures.taxonomy import as_taxonomy
+from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_levels
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
@@ -29,6 +29,7 @@ from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_sol
 from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
 from structsvm.tasks.taxonomy.model import TaxonomyModel
+from structsvm.tasks.taxonomy.paths import settled
 
 
 def as_texts(X: Any) -> Any:
@@ -57,8 +58,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     Parameters
     ----------
-    taxonomy : Taxonomy, networkx.DiGraph, edge list, parent array or label paths, optional
-        See `structsvm.structures.taxonomy.as_taxonomy`. None: the classes in y, with nothing in common.
+    taxonomy : Taxonomy, networkx.DiGraph, edge list, parent array or label paths, or str, optional
+        See `structsvm.structures.taxonomy.as_taxonomy`. A string is what stands between the levels of labels that are
+        whole paths, " > " of "Toys > Games > Chess"; their taxonomy is that of these paths. None: of rows of levels the
+        same, of other labels none, classes with nothing in common.
     loss : {"tree", "path", "zero_one", "log"} or array of shape (n_labels, n_labels), default="tree"
         Height of the first common ancestor; path length; 1 for any error; "log": not a margin but the conditional
         likelihood, as of logistic regression (`ConditionalLikelihood`); or the loss of each true label (row) and
@@ -218,13 +221,14 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n_documents, n_features), or list of str with a `vectorizer`
-        y : array-like of shape (n_documents,)
-            Names of nodes. What is known in part: a set of nodes, of which the document has one; with leaf_only=True
-            an inner node too, which stands for the leaves below it that y names elsewhere (the root: for all of them);
-            None, which may be any, and so is -1 where it is no node, or without a taxonomy beside two or more labels
-            that are whole numbers from 0 on; with loss="log" a dict from nodes to weights (votes of annotators, say;
-            the leaves below a node share its weight). Such documents are completed and trained on in turn
-            (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
+        y : array-like of shape (n_documents,), or of levels (n_documents, n_levels)
+            Names of nodes; or rows of levels from the top, ended by "", None or NaN, which are joined by " > " to names
+            (or by what `taxonomy` is). What is known in part: a set of nodes, of which the document has one; with
+            leaf_only=True an inner node too, which stands for the leaves below it that y names elsewhere (the root: for
+            all of them); None, which may be any, and so is -1 where it is no node, or without a taxonomy beside two or
+            more labels that are whole numbers from 0 on; with loss="log" a dict from nodes to weights (votes of
+            annotators, say; the leaves below a node share its weight). Such documents are completed and trained on in
+            turn (`structsvm.LatentSVM`; with loss="log" in each step), and "auto" chooses C on the others. With
             leaf_only=False an inner node is a label like any other.
         sample_weight : array-like of shape (n_documents,), optional
             Factor on each document's C.
@@ -273,7 +277,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any, *, classes: Any = None) -> tuple[Any, Any, Any]:
         params = SimpleNamespace(**self.get_params(deep=False))
-        params.taxonomy = None if self.taxonomy is None else as_taxonomy(self.taxonomy)
+        known = None if before is None or before.taxonomy.separator is None else before.taxonomy
+        params.taxonomy, y, classes = settled(self.taxonomy, y, classes, known)
         kind = LinearTaxonomyModel if self.kernel is None else KernelTaxonomyModel
         vectorizer = None
         if before is not None:
@@ -286,7 +291,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
             vectorizer = clone(self.vectorizer)
             X = vectorizer.fit_transform(as_texts(X))
         X, y, columns = self._validated(X, y, before=before, accept_sparse="csr", dtype=np.float32)
-        if self.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
+        if params.taxonomy is None and not any(label is None or isinstance(label, SETS) for label in y):
             check_targets(y)
         weight = checked_sample_weight(sample_weight, len(y))
         model, data = kind.prepare(params, X, y, classes=classes, before=before, weight=weight)
@@ -302,6 +307,24 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         """Return the best node for each document: array (n_documents,)."""
         model = self._fitted()
         return model.predict(self._documents(model, X), n_jobs=self._threads)
+
+    def predict_levels(self, X: Any) -> Any:
+        """Return the levels of each predicted node, object array (n_documents, n_levels), ended by "".
+
+        The form of y that has columns of levels; where names are no whole paths, the nodes on the way to it.
+        """
+        taxonomy, predicted = self.taxonomy_, self.predict(X).tolist()
+        levels = {name: taxonomy.levels(name) for name in set(predicted)}
+        found = np.full((len(predicted), int(taxonomy.height[0])), "", dtype=object)
+        for row, name in zip(found, predicted, strict=True):
+            row[: len(levels[name])] = levels[name]
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of documents whose node is right; y as in `fit`."""
+        separator = self.taxonomy_.separator or PATH_SEPARATOR
+        score: float = super().score(X, joined_levels(y, separator) if is_of_levels(y) else y, sample_weight)
+        return score
 
     def predict_path(self, X: Any) -> list[Any]:
         """Return per document the nodes on the way from the root (not in it) to the predicted node.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from structsvm._adapter import as_objects
+from structsvm.parameters import did_you_mean
 from structsvm.tasks.common.labels import distinct, has_unlabelled, is_hashable, label_ids_of, listed, weights_of
 
 SETS = (set, frozenset, dict)
@@ -116,7 +117,8 @@ def _ids_of(weights: dict[Any, float], place: dict[Any, int], below: dict[Any, l
             ids = below.get(member, [])
         else:
             what = "no node of the taxonomy" if below else "none of the classes"
-            raise ValueError(f"y has a set with the label {member!r}, which is {what}")
+            near = did_you_mean(member, taxonomy.nodes if below else place)
+            raise ValueError(f"y has a set with the label {member!r}, which is {what}{near}")
         for k in ids:
             found[k] = found.get(k, 0.0) + weight / len(ids)
     if not found:

@@ -15,6 +15,7 @@ from structsvm.solvers import LaRank, LatentSVM
 from structsvm.solvers.base import DualSolver
 from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.calibration import one_hot
+from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.reordered import ReorderedModel
@@ -199,6 +200,45 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
         )
         rows = vstack([csr_array(full), lists, csr_array((1, n))], format="csr")
         return rows[self.rows.row].T.tocsr()  # row -1 is the last one, of zeros
+
+    def weight_table(self) -> WeightTable:
+        if not isinstance(self.attributes, str):
+            raise TypeError("attributes that are a matrix have no names")
+        matrix = self.weight_matrix()
+        matrix = matrix[:, :-1] if self.intercept else matrix
+        nodes = self.nodes
+        names = None if self.vectorizer is None else self.vectorizer.get_feature_names_out().tolist()
+        return WeightTable(names or self.name_columns(matrix.shape[1]), nodes[len(nodes) - matrix.shape[0] :], matrix.T)
+
+    def explain(self, x: Any) -> Explanation:
+        from scipy.sparse import csr_array
+
+        row = csr_array(
+            self.vectorizer.transform([x]) if self.vectorizer is not None else [x] if not hasattr(x, "tocsr") else x
+        )
+        if row.shape[0] != 1:
+            raise ValueError(f"x must be one document, got {row.shape[0]}")
+        table, taxonomy = self.weight_table(), self.targets.taxonomy
+        order = np.argsort(-self.label_scores(row.astype(np.float32))[0], kind="stable")[:2]
+        best, other = (self.labels.tolist()[k] for k in order)
+        flat = self.attributes == "flat"
+        above = [{name} if flat else taxonomy.ancestors(name) for name in (best, other)]
+        sizes = [len(nodes) ** 0.5 if self.attributes == "normalized" else 1.0 for nodes in above]
+        intercepts = self.weight_matrix()[:, [-1]] if self.intercept else None
+        found = []
+        for nodes, size, sign in zip(above, sizes, (1.0, -1.0), strict=True):
+            # Nodes above both cancel out, but where each row of attributes has a length of its own.
+            for node in nodes if self.attributes == "normalized" else nodes - (above[0] & above[1]):
+                weights = table.column(node)
+                found += [
+                    Contribution(table.features[j], str(node), sign * value * float(weights[j]) / size)
+                    for j, value in zip(row.indices.tolist(), row.data.tolist())
+                ]
+                if intercepts is not None:
+                    own = intercepts[[table.labels.index(node)]]
+                    own = own.toarray() if hasattr(own, "toarray") else own
+                    found.append(Contribution("intercept", str(node), sign * float(own[0, 0]) / size))
+        return Explanation.of(best, other, found)
 
     # ---- model files ----------------------------------------------------------------------------
 

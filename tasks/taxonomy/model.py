@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from structsvm.dual.parallel import parallel_map
 from structsvm.oracles.taxonomy import TaxonomyOutputs
+from structsvm.parameters import did_you_mean
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag
 from structsvm.structures.taxonomy import Taxonomy
 from structsvm.tasks.common.calibration import Calibrated
@@ -253,6 +254,7 @@ class TaxonomyModel(Calibrated, ChoosingModel):
             "structure": structure,
             "n_features": int(self.columns["n_features_in_"]),
             "vectorizer": None,
+            "separator": self.taxonomy.separator,
         }
         if self.vectorizer is not None:
             header["vectorizer"], more = vectorizer_to_file(self.vectorizer)
@@ -267,6 +269,11 @@ class TaxonomyModel(Calibrated, ChoosingModel):
         nodes, labels = labels_from_json(header["nodes"]), labels_from_json(header["labels"], 2)
         stored = checked_arrays(arrays, ARRAYS, n_nodes=len(nodes), n_labels=len(labels))
         taxonomy = _taxonomy_from(nodes, stored["taxonomy.indptr"], stored["taxonomy.parents"])
+        taxonomy.separator = header.get("separator")
+        if not (taxonomy.separator is None or (isinstance(taxonomy.separator, str) and taxonomy.separator)):
+            raise ValueError(f"separator {taxonomy.separator!r:.80}")
+        if taxonomy.separator and not all(isinstance(node, str) for node in nodes):
+            raise ValueError("names of nodes that are no paths, and a separator of levels")
         structure: dict[str, Any] = {
             name: stored_flag(header["structure"], name) for name in ("leaf_only", "intercept")
         }
@@ -325,7 +332,8 @@ def checked_taxonomy(params: Any, labels: Any) -> Any:
         return Taxonomy.flat(labels)
     unknown = [label for label in labels if label not in taxonomy]
     if unknown:
-        raise ValueError(f"the label {unknown[0]!r} is no node of the taxonomy")
+        near = did_you_mean(unknown[0], taxonomy.nodes)
+        raise ValueError(f"the label {unknown[0]!r} is no node of the taxonomy{near}")
     leaves = set(taxonomy.leaves)
     inner = [label for label in labels if label not in leaves]
     if inner and params.leaf_only:

@@ -106,7 +106,7 @@ def test_options(data, tmp_path):
 
 def test_the_demo_is_the_house(tmp_path):
     pytest.importorskip("matplotlib")
-    out, _ = run(tmp_path, "demo", "-o", "house.png")
+    out, _ = run(tmp_path, "demo", "semantics", "-o", "house.png")
     errors = [float(line.split("alignment error ")[1].split(" %")[0]) for line in out.splitlines() if "level" in line]
     assert len(errors) == 3 and max(errors) < 5.0
     house, test = make_ambig_house(2000, 1, random_state=0), make_ambig_house(500, 0, random_state=1)

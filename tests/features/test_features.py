@@ -48,7 +48,7 @@ def test_without_templates_tuples_are_attributes():
     [
         ([[("a", "b")], [("a", "b"), {"w": "a"}]], "sequence 1, token 1: "),
         ([[["a", "b"]]], "sequence 0, token 0: "),
-        ([["a", "b"]], "sequence 0, token 0: "),
+        ([["a", b"b"]], "sequence 0, token 1: "),
         ([[("a", "b"), ("a", 1)]], "sequence 0, token 1: "),
         ([[("a", None)]], "sequence 0, token 0: "),
         ([[("a", b"b")]], "sequence 0, token 0: "),

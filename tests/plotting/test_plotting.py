@@ -243,3 +243,36 @@ def test_alignment_paths():
         AlignmentDisplay({"a": ("A", "A"), "b": ("C", "A")})
     with pytest.raises(ValueError, match="at least one"):
         AlignmentDisplay({})
+
+
+# ---- several histories -----------------------------------------------------------------------------
+
+
+def result_of(**history):
+    return SimpleNamespace(history={name: np.array(values) for name, values in history.items()})
+
+
+def test_results_are_compared_by_their_relative_gaps():
+    nan = np.nan
+    one = result_of(seconds=[1.0, 2.0, 3.0], n_argmax=[5, 10, 15], primal=[nan, 10.0, 5.0], gap=[nan, 5.0, 0.5])
+    two = result_of(seconds=[0.5, 1.0], n_argmax=[3, 6], primal=[np.inf, 4.0], gap=[np.inf, 0.0])
+    estimator = SimpleNamespace(result_=two)
+    display = HistoryDisplay.from_results(
+        {"LaRank": one, "other": estimator}, x="n_argmax", colors={"LaRank": "red"}, linestyle=":"
+    )
+    assert display.ax_.get_yscale() == "log"
+    assert display.ax_.get_xlabel() == "calls of the oracle"
+    line = display.lines_["LaRank"]
+    assert line.get_xydata().tolist() == [[10.0, 0.5], [15.0, 0.1]]
+    assert (line.get_color(), line.get_linestyle(), line.get_label()) == ("red", ":", "LaRank")
+    assert display.lines_["other"].get_xydata().tolist() == [[3.0, 1.0]]  # an infinite primal, and a gap of 0
+    again = HistoryDisplay.from_results({"LaRank": one}, ax=display.ax_)
+    assert again.ax_ is display.ax_ and len(display.ax_.lines) == 3
+    with pytest.raises(ValueError, match="x must be one of 'seconds', 'n_argmax', 'n_iter'"):
+        HistoryDisplay.from_results({"a": one}, x="time")
+    with pytest.raises(ValueError, match="the history of 'a' has no 'n_iter'"):
+        HistoryDisplay.from_results({"a": one}, x="n_iter")
+    with pytest.raises(ValueError, match="colors has 'b', which is none"):
+        HistoryDisplay.from_results({"a": one}, colors={"b": "red"})
+    with pytest.raises(ValueError, match="none of the results has a gap"):
+        HistoryDisplay.from_results({"a": result_of(seconds=[1.0], primal=[nan], gap=[nan])})

@@ -5,12 +5,15 @@ import importlib
 import io
 import subprocess
 import sys
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from structsvm import LaRank, Perceptron
+from structsvm import ConvergenceWarning, LaRank, PathSearch, Perceptron
 from structsvm.datasets import make_sequences
+from structsvm.features.columns import Columns
 from structsvm.progress import Bar, Monitor, Monitors
 from structsvm.tasks import SequenceLabeler
 
@@ -149,3 +152,67 @@ print(float(np.abs(model.emission_).sum(dtype=float)))
         finally:
             patch.undo()
             importlib.reload(module)
+
+
+# ---- terminals and logs ----------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def fake_run(n_iter, primal=np.nan, dual=1.0, tol=None):
+    state = SimpleNamespace(dual=dual)
+    return SimpleNamespace(
+        n_iter=n_iter, progress=float(n_iter), primal=primal, dual=dual, has_dual=True, n_support=3, state=state,
+        solver=SimpleNamespace(tol=tol),
+    )  # fmt: skip
+
+
+def test_logs_have_lines_and_no_bars(capsys):
+    bar = Bar(100, disable=False)
+    bar.try_value(0.1)
+    for n in range(1, 71):
+        bar.begin_pass(fake_run(n - 1))
+        bar.tick(fake_run(n - 1))
+        bar.end_pass(fake_run(n))
+    bar.close()
+    shown = capsys.readouterr().err
+    assert "\r" not in shown and "|" not in shown
+    begun, *lines = shown.splitlines()
+    assert begun == "choosing C on held-out examples: begins"
+    assert [int(line.split()[1]) for line in lines] == [1, 2, 4, 8, 16, 32, 64, 70]
+    assert lines[-1] == "training: 70 passes, dual 1, support vectors 3"
+
+
+def test_a_terminal_has_a_bar_that_goes_by_the_gap(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)
+    bar = Bar(1000, disable=None)
+    shares = []
+    for n, gap in enumerate((np.nan, 0.1, 0.01, 0.02, 0.001)):
+        run = fake_run(n, primal=10.0, dual=10.0 * (1.0 - gap), tol=0.001)
+        bar.begin_pass(run)
+        bar.tick(run)
+        shares.append(bar.meter.share)
+        bar.end_pass(run)
+    bar.close()
+    # From 0.1 to 0.001 by its logarithm, and never back.
+    assert shares == pytest.approx([0.0, 0.0, 0.5, 0.5, 1.0])
+    assert "50%|" in stream.getvalue() and "4.0/1000 passes" in stream.getvalue()
+    assert "\ntraining" not in stream.getvalue()
+    assert Bar(10).share(fake_run(5)) == 0.5
+
+
+def test_the_path_tells_where_it_is(capsys):
+    X, y = make_sequences(30, random_state=0)
+    labeler = SequenceLabeler(templates="attributes", max_iter=2, random_state=0)
+    search = PathSearch(labeler, C_min=0.01, C_max=0.02, tol=0.5, refit=False, random_state=0, verbose=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search.fit(Columns.from_sequences(X), y)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(search.path_)
+    assert lines[0].startswith("path: C = 0.01, score 0.") and lines[0].endswith("at 0.01")

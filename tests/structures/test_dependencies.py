@@ -1,6 +1,7 @@
 """CoNLL-U in and out, and what is refused; crossing arcs; trees as text."""
 
 import gzip
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
@@ -125,3 +126,12 @@ def test_simulated_trees():
     for parameters in ({"n_trees": 0}, {"max_length": 4}, {"crossing": 1.5}):
         with pytest.raises(ValueError, match=f"The '{next(iter(parameters))}' parameter"):
             make_dependency_trees(**parameters)
+
+
+def test_a_picture_for_notebooks():
+    words = [Word("She", upos="PRON", head=2, deprel="nsubj"), Word("<reads>", head=0, deprel="root"), Word("it")]
+    picture = ET.fromstring(DependencyTree(tuple(words))._repr_svg_())
+    texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["She", "PRON", "nsubj", "<reads>", "_", "root", "it", "_"]
+    (path,) = picture.iter("{http://www.w3.org/2000/svg}path")
+    assert (path.get("d").count("C"), path.get("d").count("V")) == (1, 1)  # an arc and a root; nothing is known of "it"

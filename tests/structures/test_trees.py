@@ -5,6 +5,7 @@ import gzip
 import os
 import pickle
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -150,3 +151,17 @@ def test_to_nltk():
     tree = parse_tree("(S (NP a (N b)) c)")
     assert tree.to_nltk() == nltk.Tree.fromstring(str(tree))
     assert Tree.from_nltk(tree.to_nltk()) == tree
+
+
+def test_a_picture_for_notebooks():
+    tree = parse_tree("(S (NP (DT the) (NN <cat>)) (VP (VBZ sleeps)))")
+    picture = ET.fromstring(tree._repr_svg_())
+    name = "{http://www.w3.org/2000/svg}"
+    spots = {text.text: (float(text.get("x")), float(text.get("y"))) for text in picture.iter(f"{name}text")}
+    assert list(spots) == ["S", "NP", "DT", "the", "NN", "<cat>", "VP", "VBZ", "sleeps"]
+    # Words side by side at the bottom, a node above the middle of its children.
+    assert spots["the"][0] < spots["<cat>"][0] < spots["sleeps"][0]
+    assert spots["the"][1] == spots["sleeps"][1] > spots["DT"][1] > spots["NP"][1] > spots["S"][1]
+    assert spots["DT"][0] < spots["NP"][0] < spots["NN"][0]
+    (path,) = picture.iter(f"{name}path")
+    assert path.get("d").count("L") == 8

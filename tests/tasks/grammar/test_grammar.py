@@ -764,3 +764,38 @@ def test_pictures(tmp_path):
 def test_demo(tmp_path):
     said = run("demo", "grammar", "-o", tmp_path / "demo.png")
     assert "LaRank, F1 loss: F1" in said and Path(tmp_path / "demo.png").stat().st_size > 0
+
+
+# ---- NLTK, and words in the place of tags ----------------------------------------------------------
+
+
+BANK = [
+    "(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))",
+    "(S (NP (DT a) (NN dog)) (VP (VBZ sees) (NP (DT the) (NN cat))))",
+]
+
+
+def test_words_are_refused_by_a_parser_of_tags():
+    parser = GrammarParser(C=1.0, max_iter=1, random_state=0).fit(BANK)
+    for sentence in (["the", "cat", "sleeps"], ["sleeps"], ["The", "unicorn"], ["the", "cat", "sees", "DT"]):
+        with pytest.raises(ValueError, match=r"sentence 0: .* Are they words"):
+            parser.predict([sentence])
+    with pytest.raises(ValueError, match=r"sentence 1: its pairs must be \(word, tag\)"):
+        parser.predict_kbest([["DT", "NN", "VBZ"], [("DT", "the"), ("NN", "cat"), ("VBZ", "sleeps")]], 2)
+    # A tag that training has not seen is none of these.
+    with pytest.warns(AdviceWarning, match="no tree for 2 of 2"):
+        trees = parser.predict([["DT", "NN", "XX"], ["XX", "YY"]])
+    assert [tree.leaves() for tree in trees] == [["DT", "NN", "XX"], ["XX", "YY"]]
+
+
+def test_trees_of_nltk_in_and_out():
+    nltk = pytest.importorskip("nltk")
+    theirs = [nltk.Tree.fromstring(text) for text in BANK]
+    parser = GrammarParser(C=1.0, max_iter=1, random_state=0).fit(theirs)
+    sentences = [tree.pos() for tree in theirs]
+    assert [tree.to_nltk() for tree in parser.predict(sentences)] == theirs
+    assert (GrammarParser(C=1.0, max_iter=1, random_state=0).fit(sentences, theirs).coef_ == parser.coef_).all()
+    assert parser.score(theirs) == bracket_scores(theirs, BANK_TREES).f1 == 1.0
+
+
+BANK_TREES = list(map(parse_tree, BANK))

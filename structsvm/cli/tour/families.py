@@ -1,0 +1,179 @@
+"""One small training per family: data that are simulated, a model, its score on fresh data, one of its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from structsvm.cli.tour import pictures
+
+# What keeps a training short; where C is given, none is chosen.
+SETTINGS: dict[str, Any] = {"C": 0.1, "tol": 0.1}
+
+
+class Family(NamedTuple):
+    """What is shown of a family of structures.
+
+    Attributes
+    ----------
+    name, data, score : str
+    result : Result
+        Its certificate.
+    draw : callable or None
+        Draws an output of the model on the axes that it is given; None: labels and scores, which are no structures.
+    """
+
+    name: str
+    data: str
+    score: str
+    result: Any
+    draw: Callable[[Any], Any] | None = None
+
+
+def families(seed: int) -> Iterator[Family]:
+    """Train them, one after the other."""
+    for train in (sequence, grammar, dependency, alignment, taxonomy, semantics, ranking, multiclass, binary):
+        yield train(seed)
+
+
+def sequence(seed: int) -> Family:
+    """Chunks of simulated sentences."""
+    from structsvm.datasets import make_sequences
+    from structsvm.features.columns import Columns
+    from structsvm.metrics import chunk_f1
+    from structsvm.tasks import SequenceLabeler
+
+    (X, y), (X_test, y_test) = (make_sequences(n, random_state=seed + k) for k, n in enumerate((250, 150)))
+    labeler = SequenceLabeler(**SETTINGS, probability=False, constraints="bio", random_state=seed)
+    labeler.fit(Columns.from_sequences(X), y)
+    predicted = labeler.predict(Columns.from_sequences(X_test))
+    shown = next(k for k, labels in enumerate(predicted) if 6 <= len(labels) <= 9)
+    words = [word for word, _ in X_test[shown]]
+    return Family(
+        "label sequences",
+        "250 sentences",
+        f"chunk F1 {100 * chunk_f1(y_test, predicted):.1f} %",
+        labeler.result_,
+        lambda ax: pictures.sentence(ax, words, predicted[shown], y_test[shown]),
+    )
+
+
+def grammar(seed: int) -> Family:
+    """Trees of a simulated treebank."""
+    from structsvm.datasets import make_treebank
+    from structsvm.plotting import TreeDisplay
+    from structsvm.tasks import GrammarParser
+
+    trees, test = (make_treebank(n, max_length=10, random_state=seed + k) for k, n in enumerate((150, 80)))
+    parser = GrammarParser(**SETTINGS, probability=False, random_state=seed).fit(trees)
+    shown = next(tree for tree in test if 5 <= len(tree.leaves()) <= 8)
+    (found,) = parser.predict([shown.tokens()])
+    score = f"bracket F1 {100 * parser.score(test):.1f} %"
+    return Family("parse trees", "150 trees", score, parser.result_, lambda ax: TreeDisplay(found).plot(ax=ax))
+
+
+def dependency(seed: int) -> Family:
+    """Arcs between words."""
+    from structsvm.datasets import make_dependency_trees
+    from structsvm.metrics import dependency_scores
+    from structsvm.plotting import DependencyDisplay
+    from structsvm.tasks import DependencyParser
+
+    trees, test = (make_dependency_trees(n, max_length=12, random_state=seed + k) for k, n in enumerate((100, 60)))
+    parser = DependencyParser(**SETTINGS, random_state=seed).fit(trees)
+    predicted = [tree.with_arcs(arcs) for tree, arcs in zip(test, parser.predict(test))]
+    shown = next(tree for tree in predicted if 5 <= len(tree) <= 8)
+    score = f"LAS {100 * dependency_scores(test, predicted).las:.1f} %"
+    return Family(
+        "dependency trees", "100 trees", score, parser.result_, lambda ax: DependencyDisplay(shown).plot(ax=ax)
+    )
+
+
+def alignment(seed: int) -> Family:
+    """Alignments of simulated homologues."""
+    from structsvm.datasets import make_alignment
+    from structsvm.tasks import SequenceAligner
+
+    data, test = (make_alignment(n, length=30, random_state=seed + k) for k, n in enumerate((40, 40)))
+    aligner = SequenceAligner(C=1.0, tol=0.1, mode="global", prior=None, random_state=seed).fit(data.X, data.y)
+    (rows,) = aligner.predict(test.X[:1])
+    score = f"{100 * aligner.score(test.X, test.y):.1f} % of pairs found"
+    return Family("alignments", "40 pairs", score, aligner.result_, lambda ax: pictures.alignment(ax, *rows))
+
+
+def taxonomy(seed: int) -> Family:
+    """Documents in a tree of classes."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    from structsvm.datasets import make_taxonomy
+    from structsvm.metrics import tree_loss
+    from structsvm.tasks import TaxonomyClassifier
+
+    X, y, tree = make_taxonomy(300, n_leaves=16, n_words=1000, random_state=seed)
+    X_test, y_test, _ = make_taxonomy(300, n_leaves=16, n_words=1000, random_state=seed + 1)
+    classifier = TaxonomyClassifier(tree, C=1.0, tol=0.1, vectorizer=TfidfVectorizer(), random_state=seed).fit(X, y)
+    predicted = classifier.predict(X_test)
+    score = f"mean tree loss {tree_loss(y_test, predicted, tree):.3f}"
+    path = ["root", *tree.path(predicted[0])]
+    return Family(
+        "taxonomies", "300 texts", score, classifier.result_, lambda ax: pictures.path(ax, path, X_test[0].split()[:6])
+    )
+
+
+def semantics(seed: int) -> Family:
+    """Meanings of sentences, from ambiguous ones."""
+    from structsvm.datasets import make_ambig_house
+    from structsvm.metrics import meaning_scores
+    from structsvm.tasks import SemanticParser
+
+    house, test = (
+        make_ambig_house(100, level=1, random_state=seed),
+        make_ambig_house(60, level=0, random_state=seed + 1),
+    )
+    parser = SemanticParser(random_state=seed).fit(house.sentences, house.bags)
+    found = parser.predict(test.sentences)
+    f1 = meaning_scores(test.meanings, found).f1
+    sentence, meaning = next((s, m[0] if isinstance(m, list) else m) for s, m in zip(test.sentences, found) if m)
+    text = sentence if isinstance(sentence, str) else " ".join(sentence)
+    return Family(
+        "meanings",
+        "100 sentences, two meanings each",
+        f"meaning F1 {100 * f1:.1f} %",
+        parser.result_,
+        lambda ax: pictures.meaning(ax, text, str(meaning)),
+    )
+
+
+def ranking(seed: int) -> Family:
+    """Rows of queries."""
+    from structsvm.datasets import make_rankings
+    from structsvm.metrics import ranking_scores
+    from structsvm.tasks import Ranker
+
+    (X, y, qid), (X_test, y_test, qid_test) = (make_rankings(60, random_state=seed + k) for k in range(2))
+    ranker = Ranker(C=1.0, tol=0.05, random_state=seed).fit(X, y, qid=qid)
+    score = f"NDCG {ranking_scores(y_test, ranker.predict(X_test), qid=qid_test).ndcg:.3f}"
+    return Family("rankings", "60 queries", score, ranker.result_)
+
+
+def multiclass(seed: int) -> Family:
+    """Classes with a kernel."""
+    from sklearn.datasets import make_blobs
+
+    from structsvm.tasks import LaRankClassifier
+
+    X, y = make_blobs(800, n_features=5, centers=6, cluster_std=3.0, random_state=seed)
+    classifier = LaRankClassifier(C=1.0, gamma="scale", tol=0.05, random_state=seed).fit(X[:400], y[:400])
+    score = f"accuracy {100 * classifier.score(X[400:], y[400:]):.1f} %"
+    return Family("classes, with kernels", "400 points, 6 classes", score, classifier.result_)
+
+
+def binary(seed: int) -> Family:
+    """Two classes in one pass."""
+    from structsvm.datasets import make_banana
+    from structsvm.tasks import LaSVMClassifier
+
+    (X, y), (X_test, y_test) = (make_banana(400, random_state=seed + k) for k in range(2))
+    classifier = LaSVMClassifier(C=1.0, gamma=1.0, random_state=seed).fit(X, y)
+    score = f"accuracy {100 * classifier.score(X_test, y_test):.1f} %"
+    return Family("two classes, online", "400 points", score, classifier.result_)

@@ -1,0 +1,52 @@
+"""Named columns of CoNLL-U and CoNLL-U Plus files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from structsvm.features.columns import ColumnFileError, Columns, no_tokens
+from structsvm.features.sources import load_text, name_of
+
+NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_GLOBAL = "# global.columns ="
+_WORD, _OTHER = re.compile(r"[1-9][0-9]*"), re.compile(r"[0-9]+[-.][0-9]+")
+
+
+def conllu_columns(source: Any, columns: Sequence[str]) -> Columns:
+    """The columns of these names; see `Columns.from_conllu`."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a list of names, got {columns!r}")
+    text, name = load_text(source, ColumnFileError)
+    lines = text.split("\n")
+    names = list(NAMES)
+    if lines[0].startswith(_GLOBAL):  # CoNLL-U Plus
+        names = lines[0].removeprefix(_GLOBAL).lower().split()
+    unknown = [column for column in columns if column.lower() not in names]
+    if unknown:
+        raise ColumnFileError(f"{name}: no column {unknown[0]!r}; there are {', '.join(names)}")
+    places = [names.index(column.lower()) for column in columns]
+    id_place = names.index("id") if "id" in names else None
+    sequences: list[list[tuple[str, ...]]] = [[]]
+    for k, line in enumerate(lines, start=1):
+        line = line.rstrip("\r")
+        if not line.strip():
+            if sequences[-1]:
+                sequences.append([])
+            continue
+        if line.startswith("#") and not sequences[-1]:
+            continue
+        fields = line.split("\t")
+        if len(fields) != len(names):
+            raise ColumnFileError(f"{name}:{k}: expected {len(names)} columns between tabs, found {len(fields)}")
+        if id_place is not None and not _WORD.fullmatch(fields[id_place]):
+            if _OTHER.fullmatch(fields[id_place]):  # a multiword token, an empty node
+                continue
+            raise ColumnFileError(f"{name}:{k}: {fields[id_place]!r:.40} is not the number of a word")
+        sequences[-1].append(tuple(fields[j] for j in places))
+    if not sequences[-1]:
+        sequences.pop()
+    if not sequences:
+        raise no_tokens(name_of(source), is_blank=bool(text))
+    return Columns.from_sequences(sequences, name)

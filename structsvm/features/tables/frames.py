@@ -1,0 +1,135 @@
+"""Data frames, Arrow tables, Hugging Face data sets: a row per token, or per sequence with lists of tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.features._strings import Interner
+from structsvm.features.columns import ColumnFileError, Columns, Vocabulary
+
+METADATA = b"huggingface"  # the key in an Arrow schema under which Hugging Face keeps the types of columns
+
+
+def frame_columns(
+    frame: Any, columns: Sequence[str] | None, sequence: str | None, names: Mapping[str, Sequence[str]]
+) -> Columns:
+    """The columns of a frame; see `Columns.from_dataframe`."""
+    table, named = _opened(frame)
+    chosen = [c for c in table.columns if c != sequence] if columns is None else list(columns)
+    for column in [*chosen, *names, *([] if sequence is None else [sequence])]:
+        if column not in table.columns:
+            raise ValueError(f"the frame has no column {column!r}; it has {', '.join(map(repr, table.columns))}")
+    if not chosen or not len(table):
+        raise ValueError("the frame has no columns of tokens" if not chosen else "the frame has no rows")
+    named |= names
+    values = {column: table[column].to_list() for column in chosen}
+    if sequence is None:
+        offsets = _lengths(values)
+        values = {column: list(chain.from_iterable(rows)) for column, rows in values.items()}
+    else:
+        offsets = _runs(table[sequence].to_list(), sequence)
+    ids = np.empty((int(offsets[-1]), len(chosen)), dtype=np.int32)
+    vocabularies = []
+    for j, column in enumerate(chosen):
+        interner = Interner()
+        ids[:, j] = interner.intern(_strings(values[column], column, named.get(column), offsets))
+        vocabularies.append(Vocabulary(*interner.to_arrays()))
+    return Columns(offsets, ids, tuple(vocabularies), "<frame>")
+
+
+def _opened(frame: Any) -> tuple[Any, dict[str, Sequence[str]]]:
+    """A frame as narwhals sees it, and the names of its columns of class ids."""
+    try:
+        import narwhals.stable.v1 as nw
+    except ImportError:
+        raise ImportError(
+            "data frames need narwhals, which is not installed: pip install 'structsvm[tables]'"
+        ) from None
+    if hasattr(frame, "with_format"):  # a Hugging Face data set: its rows, and the types of its columns
+        frame = frame.with_format("arrow")[:]
+    metadata = getattr(getattr(frame, "schema", None), "metadata", None) or {}
+    try:
+        features = json.loads(metadata[METADATA])["info"]["features"] if METADATA in metadata else {}
+        found = {column: names for column, kind in features.items() if (names := _class_names(kind))}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("the table's Hugging Face metadata do not describe its columns") from None
+    try:
+        return nw.from_native(frame, eager_only=True), found
+    except TypeError:
+        raise TypeError(
+            f"expected a data frame, an Arrow table or a Hugging Face data set, got {type(frame).__name__}"
+        ) from None
+
+
+def _class_names(kind: Any) -> Sequence[str]:
+    """The names of a ClassLabel, alone or in a list; none for other types."""
+    while isinstance(kind, list) or (isinstance(kind, dict) and "feature" in kind):
+        kind = kind[0] if isinstance(kind, list) else kind["feature"]
+    names: Sequence[str] = kind["names"] if isinstance(kind, dict) and kind.get("_type") == "ClassLabel" else ()
+    return names
+
+
+def _lengths(values: dict[str, list[Any]]) -> NDArray[np.int64]:
+    """Offsets of sequences that are lists in the cells of a row."""
+    first, *others = values
+    for column, cells in values.items():
+        bad = next((i for i, cell in enumerate(cells) if isinstance(cell, str) or not hasattr(cell, "__len__")), None)
+        if bad is not None:
+            raise ValueError(
+                f"row {bad}: column {column!r} holds {cells[bad]!r:.40}, not a list of tokens; a frame with a token a "
+                "row needs sequence=, the column that says which sequence it belongs to"
+            )
+    lengths = [len(cell) for cell in values[first]]
+    for i, length in enumerate(lengths):
+        for column in others:
+            if len(values[column][i]) != length:
+                raise ColumnFileError(
+                    f"row {i}: {length} values in column {first!r}, {len(values[column][i])} in {column!r}"
+                )
+        if not length:
+            raise ColumnFileError(f"row {i}: sequence {i} is empty")
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _runs(keys: Iterable[Any], column: str) -> NDArray[np.int64]:
+    """Offsets of runs of one key; a missing key is that of the row before."""
+    starts, seen, last, row = list[int](), set[Any](), None, -1
+    for row, key in enumerate(keys):
+        if key is None or key != key or (key == last and starts):
+            if not starts:
+                raise ValueError(f"row 0: column {column!r} must name the sequence of the first row")
+            continue
+        if key in seen:
+            raise ValueError(
+                f"row {row}: sequence {key!r:.40} of column {column!r} goes on after others; sort the frame"
+            )
+        seen.add(key)
+        starts.append(row)
+        last = key
+    return np.array([*starts, row + 1], dtype=np.int64)
+
+
+def _strings(values: list[Any], column: str, names: Sequence[str] | None, offsets: NDArray[np.int64]) -> list[str]:
+    """Values as strings: of class ids their names."""
+    bad, what = None, "a string"
+    if names is None:
+        bad = next((t for t, value in enumerate(values) if not isinstance(value, str)), None)
+        if bad is not None and isinstance(values[bad], Integral):
+            what = f"a string; names={{{column!r}: [...]}} gives numbers from 0 on their names"
+    else:
+        what = f"one of 0 to {len(names) - 1}, which have names"
+        known = range(len(names))
+        bad = next((t for t, v in enumerate(values) if not isinstance(v, Integral) or v not in known), None)
+    if bad is not None:
+        s = int(np.searchsorted(offsets, bad, side="right")) - 1
+        raise ValueError(
+            f"sequence {s}, token {bad - int(offsets[s])}: column {column!r} holds {values[bad]!r:.40}, expected {what}"
+        )
+    return values if names is None else [names[v] for v in values]

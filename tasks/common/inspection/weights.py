@@ -1,0 +1,127 @@
+"""The weights of a model by the names of features and labels, and what they contribute to a decision."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.parameters import did_you_mean
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """Weights of features (rows) for labels (columns).
+
+    Attributes
+    ----------
+    features : sequence of str
+    labels : list
+    weights : array or sparse matrix of shape (n_features, n_labels)
+    transitions : array of shape (n_labels, n_labels), optional
+        Of label b (column) after label a (row).
+    """
+
+    features: Sequence[str]
+    labels: list[Any]
+    weights: Any
+    transitions: NDArray[Any] | None = None
+
+    def column(self, label: Hashable) -> NDArray[np.float64]:
+        """The weights of a label; ValueError for one that has none."""
+        if label not in self.labels:
+            near = did_you_mean(label, self.labels)
+            raise ValueError(f"label must be one of those with weights, got {label!r:.80}{near}")
+        column = self.weights[:, [self.labels.index(label)]]
+        return np.asarray(column.toarray() if hasattr(column, "toarray") else column, dtype=np.float64).ravel()
+
+    def top(self, label: Hashable, k: int) -> list[tuple[str, float]]:
+        """The k features of the greatest weights for a label, by absolute value; fewer where others are 0."""
+        weights = self.column(label)
+        order = np.argsort(-np.abs(weights), kind="stable")[:k]
+        return [(self.features[j], float(weights[j])) for j in order.tolist() if weights[j] != 0.0]
+
+    def entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+        """Feature, label and value of the weights that are not 0, by feature."""
+        matrix = self.weights
+        if hasattr(matrix, "tocsr"):
+            matrix = matrix.tocsr().tocoo()
+            rows, columns, values = matrix.row, matrix.col, matrix.data
+            rows, columns, values = (part[values != 0.0] for part in (rows, columns, values))
+        else:
+            rows, columns = np.nonzero(matrix)
+            values = matrix[rows, columns]
+        return rows.astype(np.intp), columns.astype(np.intp), values.astype(np.float64)
+
+    def to_frame(self) -> Any:
+        """The weights that are not 0 as a pandas data frame of feature, label and weight, the heaviest first.
+
+        Raises ImportError without pandas.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install 'structsvm[tables]'") from None
+        rows, columns, values = self.entries()
+        order = np.argsort(-np.abs(values), kind="stable")
+        features = np.asarray(self.features, dtype=object)[rows[order]]
+        labels = np.fromiter(self.labels, dtype=object, count=len(self.labels))[columns[order]]
+        return pd.DataFrame({"feature": features, "label": labels, "weight": values[order]})
+
+
+class Contribution(NamedTuple):
+    """What a feature adds to the margin of the winner over its runner-up.
+
+    Attributes
+    ----------
+    feature : str
+    label : str
+        Where it counts: for a label, after a label.
+    value : float
+        Positive: it speaks for the winner.
+    """
+
+    feature: str
+    label: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why an output won over its runner-up.
+
+    Attributes
+    ----------
+    winner, runner_up : object
+    margin : float
+        The difference of their scores, which is the sum of all contributions.
+    contributions : list of Contribution
+        Not 0, the greatest by absolute value first.
+    """
+
+    winner: Any
+    runner_up: Any
+    margin: float
+    contributions: list[Contribution] = field(repr=False)
+
+    @classmethod
+    def of(cls, winner: Any, runner_up: Any, found: list[Contribution]) -> Explanation:
+        """With contributions in any order."""
+        found = [part for part in found if part.value != 0.0]
+        found.sort(key=lambda part: -abs(part.value))
+        return cls(winner, runner_up, float(sum(part.value for part in found)), found)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, k: int = 10) -> str:
+        """The k greatest contributions, one per line."""
+        lines = [f"{self.winner}", f"wins by {self.margin:.4g} over", f"{self.runner_up}"]
+        lines += [f"  {part.value:+.4g}  {part.feature}  {part.label}" for part in self.contributions[:k]]
+        left = self.contributions[k:]
+        if left:
+            lines.append(f"  {sum(part.value for part in left):+.4g}  {len(left)} others")
+        return "\n".join(lines)

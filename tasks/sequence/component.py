@@ -1,0 +1,123 @@
+"""A pipeline component of spaCy that labels the tokens of a `Doc` (extra ``structsvm[spacy]``)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+
+from structsvm.features.columns import Columns
+from structsvm.tasks.sequence.estimator import SequenceLabeler
+
+
+class LabelerComponent:
+    """Labels each sentence of a document, or the whole where sentences are not marked.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the pipeline.
+    labeler : SequenceLabeler, optional
+        Trained on words (lists of str), or on as many columns as `columns` names; None: `from_disk` brings it.
+    columns : list of str
+        Attributes of tokens: "text", "lower_", "tag_" (if a tagger has run before), ... A document lends the model the
+        columns that it was trained on, in their order.
+    target : str
+        Where labels go: "ents" (of BIO or BIOES labels, as `Doc.ents`), an attribute such as "tag_" or "pos_", or an
+        extension, "_.chunk".
+    """
+
+    def __init__(self, name: str, labeler: SequenceLabeler | None, columns: Sequence[str], target: str) -> None:
+        self.name, self.labeler, self.columns, self.target = name, labeler, list(columns), target
+        if target.startswith("_."):
+            from spacy.tokens import Token
+
+            if not Token.has_extension(target[2:]):
+                Token.set_extension(target[2:], default=None)
+
+    def __call__(self, doc: Doc) -> Doc:
+        return next(self.pipe([doc]))
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Label documents, `batch_size` at a time."""
+        from spacy.util import minibatch
+
+        for docs in minibatch(stream, batch_size):
+            yield from self._labelled(list(docs))
+
+    def _labelled(self, docs: list[Doc]) -> list[Doc]:
+        if self.labeler is None:
+            raise ValueError(f"the component {self.name!r} has no model: give model=PATH in its configuration")
+        marked = [doc.has_annotation("SENT_START") for doc in docs]
+        spans = [span for doc, sents in zip(docs, marked) for span in (doc.sents if sents else [doc[:]]) if len(span)]
+        if spans:
+            rows = [[tuple(str(getattr(token, c)) for c in self.columns) for token in span] for span in spans]
+            found: dict[int, list[Span]] = {id(doc): [] for doc in docs}
+            for span, labels in zip(spans, self.labeler.predict(Columns.from_sequences(rows)), strict=True):
+                self._write(span, labels, found[id(span.doc)])
+            if self.target == "ents":
+                for doc in docs:
+                    doc.set_ents(found[id(doc)])
+        return docs
+
+    def _write(self, span: Span, labels: list[Any], entities: list[Span]) -> None:
+        if self.target == "ents":
+            entities += [Span(span.doc, span.start + a, span.start + b, kind) for a, b, kind in chunks(labels)]
+            return
+        for token, label in zip(span, labels, strict=True):
+            if self.target.startswith("_."):
+                token._.set(self.target[2:], label)
+            else:
+                setattr(token, self.target, str(label))
+
+    # ---- pipelines on disk ----------------------------------------------------------------------
+
+    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
+        """Write the model's file into the pipeline's folder."""
+        if self.labeler is None:
+            raise ValueError(f"the component {self.name!r} has no model to save")
+        os.makedirs(path, exist_ok=True)
+        self.labeler.save(Path(path) / "labeler.model")
+
+    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> Self:
+        """Open the model's file in the pipeline's folder."""
+        self.labeler = SequenceLabeler.load(Path(path) / "labeler.model")
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The bytes of the model's file."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.to_disk(folder)
+            return (Path(folder) / "labeler.model").read_bytes()
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """The inverse of `to_bytes`."""
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "labeler.model").write_bytes(data)
+            return self.from_disk(folder)
+
+
+@Language.factory("structsvm", default_config={"model": None, "columns": ["text"], "target": "ents"})
+def make_component(nlp: Language, name: str, model: str | None, columns: list[str], target: str) -> LabelerComponent:
+    """The component of a model file: ``nlp.add_pipe("structsvm", config={"model": PATH})``."""
+    labeler = None if model is None else SequenceLabeler.load(model)
+    return LabelerComponent(name, labeler, columns, target)
+
+
+def chunks(labels: Iterable[Any]) -> list[tuple[int, int, str]]:
+    """Chunks ``(begin, end, kind)`` of BIO or BIOES labels; I-X where no chunk of kind X is open begins one."""
+    found: list[tuple[int, int, str]] = []
+    is_open = False
+    for t, label in enumerate(map(str, labels)):
+        tag, _, kind = label.partition("-")
+        if tag in ("I", "E") and is_open and found[-1][2] == kind:
+            found[-1] = (found[-1][0], t + 1, kind)
+        elif tag in ("B", "I", "E", "S"):
+            found.append((t, t + 1, kind))
+        is_open = tag in ("B", "I")
+    return found

@@ -1,0 +1,46 @@
+"""Labels that are paths: strings such as "A > B > C", and rows of levels, as HiClass has them."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from structsvm.structures.taxonomy import PATH_SEPARATOR, Taxonomy, as_taxonomy, is_of_levels, joined_levels
+from structsvm.tasks.taxonomy.known import SETS
+
+
+def settled(taxonomy: Any, y: Any, classes: Any = None, before: Any = None) -> tuple[Any, Any, Any]:
+    """Return ``(taxonomy, y, classes)`` with labels that are names of nodes, and a `Taxonomy` or None.
+
+    A taxonomy that is a separator, or None beside rows of levels, is that of the labels' own paths; `before`, if given,
+    is the one that an earlier fit has made of them.
+    """
+    if not isinstance(taxonomy, str):
+        of_levels = is_of_levels(y)
+        taxonomy = None if taxonomy is None else as_taxonomy(taxonomy)
+        separator = PATH_SEPARATOR if taxonomy is None else taxonomy.separator
+        if not of_levels:
+            return taxonomy, y, classes
+        if separator is None:
+            raise ValueError("y has rows of levels: its taxonomy must be None, or one of paths with a separator")
+    else:
+        separator, taxonomy = taxonomy, None
+        if not separator:
+            raise ValueError("The 'taxonomy' parameter must not be the empty string.")
+    y, classes = (joined_levels(of, separator) if is_of_levels(of) else of for of in (y, classes))
+    if taxonomy is None:
+        taxonomy = before if before is not None else _of_paths(y if classes is None else classes, separator)
+    return taxonomy, y, classes
+
+
+def _of_paths(y: Any, separator: str) -> Taxonomy:
+    """The taxonomy of labels, known in part or not."""
+    y = [None, *y] if isinstance(y, (list, tuple)) else [None, *np.asarray(y, dtype=object)]
+    labels = chain.from_iterable(label if isinstance(label, SETS) else [label] for label in y)
+    named = dict.fromkeys(label for label in labels if label is not None and label != -1)
+    for label in named:
+        if not isinstance(label, str):
+            raise ValueError(f"labels must be paths of levels between {separator!r}, got {label!r:.80}")
+    return Taxonomy.from_paths([label.split(separator) for label in named], separator=separator)

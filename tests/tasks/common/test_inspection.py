@@ -1,0 +1,140 @@
+"""Weights by name, and why an output won, of all estimators that have such."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from structsvm.datasets import make_alignment, make_banana, make_rankings
+from structsvm.plotting import FeatureDisplay
+from structsvm.structures.taxonomy import Taxonomy
+from structsvm.tasks import (
+    AmbiguousClassifier,
+    GrammarParser,
+    LaRankClassifier,
+    Ranker,
+    SequenceAligner,
+    SequenceLabeler,
+    SGDQNClassifier,
+    TaxonomyClassifier,
+)
+
+SENTENCES = [["The", "dog", "barks", "now"], ["A", "cat", "sleeps"], ["The", "cat", "barks"]] * 2
+TAGS = [["D", "N", "V", "A"], ["D", "N", "V"], ["D", "N", "V"]] * 2
+ALIGNED = make_alignment(5, random_state=0)
+TEXTS, NODES = ["king rook", "dice five", "novel page", "rook dice novel"] * 2, ["chess", "dice", "book", "dice"] * 2
+GOODS = Taxonomy([("all", "games"), ("games", "chess"), ("games", "dice"), ("all", "book")])
+X, Y = make_banana(30, random_state=0)
+QUERIES = make_rankings(4, random_state=0)
+BANK = ["(S (NP (D a) (N a)) (V a))", "(S (NP (D a)) (VP (N a) (V a)))"] * 2
+
+
+def sequences(**settings):
+    return SequenceLabeler(**{"C": 1.0, "max_iter": 2, "random_state": 0} | settings).fit(SENTENCES, TAGS)
+
+
+def documents(**settings):
+    settings = {"C": 1.0, "vectorizer": TfidfVectorizer(), "random_state": 0} | settings
+    return TaxonomyClassifier(GOODS, **settings).fit(TEXTS, NODES)
+
+
+def ranker():
+    rows, grades, qid = QUERIES
+    return Ranker(C=1.0, max_iter=2, random_state=0).fit(rows, grades, qid=qid)
+
+
+FITTED = {
+    "sequence": sequences,
+    "taxonomy": documents,
+    "taxonomy, sparse": lambda: documents(max_weights=10),
+    "ambiguous": lambda: AmbiguousClassifier(C=1.0, random_state=0).fit(X, [{int(y), 7} if y > 0 else {7} for y in Y]),
+    "alignment": lambda: SequenceAligner.from_costs("BLOSUM62", -11, -1, mode="local"),
+    "linear": lambda: SGDQNClassifier(random_state=0).fit(X, Y),
+    "ranking": ranker,
+    "grammar": lambda: GrammarParser(C=1.0, max_iter=1, random_state=0).fit(BANK),
+}
+
+
+@pytest.mark.parametrize("kind", FITTED)
+def test_weights_by_name(kind):
+    pytest.importorskip("pandas")
+    estimator = FITTED[kind]()
+    table = estimator.model_.weight_table()
+    assert table.weights.shape == (len(table.features), len(table.labels))
+    frame = estimator.to_frame()
+    assert list(frame) == ["feature", "label", "weight"]
+    assert (frame["weight"].abs().diff().dropna() <= 0.0).all()
+    assert frame["weight"].abs().sum() == pytest.approx(np.abs(table.weights).sum())
+    tops = estimator.top_features(k=2)
+    assert list(tops) == table.labels
+    label, rows = next((label, rows) for label, rows in tops.items() if rows)
+    assert rows == estimator.top_features(label, 2) or label is None
+    mine = frame[frame["label"] == label] if label is not None else frame
+    assert rows[0][1] == pytest.approx(mine["weight"].iloc[0])
+    assert rows[0][0] in str(estimator.report(k=2))
+    assert estimator.report(k=2)._repr_html_().count("<table") >= len(tops)
+    display = FeatureDisplay.from_estimator(estimator, k=3)
+    assert sorted(np.abs(display.weights)) == pytest.approx(sorted(frame["weight"].abs()[:3]))
+    assert display.ax_.get_xlabel() == "weight"
+
+
+def test_labels_without_weights_are_refused():
+    estimator = sequences()
+    with pytest.raises(ValueError, match="label must be one of those with weights, got 'n'; did you mean 'N'"):
+        estimator.top_features("n")
+    with pytest.raises(ValueError, match=r"got 'X'$"):
+        estimator.report(["X"])
+    machine = LaRankClassifier(C=1.0, kernel="rbf", random_state=0).fit(X, Y)
+    for ask in (machine.top_features, machine.to_frame, machine.report, lambda: machine.explain(X[0])):
+        with pytest.raises(TypeError, match="LaRankClassifier"):
+            ask()
+
+
+def test_the_names_of_sklearn_crfsuite():
+    estimator = sequences(templates="attributes")
+    assert (
+        estimator.state_features_["U00:dog", "N"]
+        == estimator.emission_[estimator.feature_names_.index("U00:dog"), list(estimator.classes_).index("N")]
+    )
+    assert all(estimator.state_features_.values())
+    assert estimator.transition_features_["D", "N"] == pytest.approx(estimator.transition_[1, 2])
+    assert len(estimator.transition_features_) == 16
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"order": 2}, {"end": True}, {"loss": "log"}, {"templates": "U0:%x[0,0]\nB\nB1:%x[0,0]\n"}],
+    ids=str,
+)
+def test_what_speaks_for_a_labelling(settings):
+    estimator = sequences(**settings)
+    found = estimator.explain(SENTENCES[0])
+    (one, high), (two, low) = estimator.predict_kbest(SENTENCES[:1], 2)[0]
+    assert (found.winner, found.runner_up) == (one, two)
+    assert found.margin == pytest.approx(high - low, rel=1e-4)
+    # Only where the two differ does a feature count, and it has a name and a place.
+    assert all(part.feature and any(tag in part.label for tag in "DNVA") for part in found.contributions)
+    assert f"wins by {found.margin:.4g} over" in str(found)
+
+
+def test_what_speaks_for_alignments_trees_and_nodes():
+    aligner = FITTED["alignment"]()
+    (_, high), (_, low) = aligner.predict_kbest(ALIGNED.X[:1], 2)[0]
+    found = aligner.explain(ALIGNED.X[0])
+    assert found.margin == pytest.approx(high - low)
+    assert found.winner == aligner.predict(ALIGNED.X[:1])[0]
+
+    for settings in ({"span_features": None}, {}):
+        parser = GrammarParser(C=1.0, max_iter=1, random_state=0, **settings).fit(BANK)
+        sentence = [("x", "D"), ("y", "N"), ("z", "V")]
+        (one, high), (two, low) = parser.predict_kbest([sentence], 2)[0]
+        found = parser.explain(sentence)
+        assert (found.winner, found.runner_up) == (one, two)
+        assert found.margin == pytest.approx(high - low)
+
+    for settings in ({}, {"attributes": "normalized"}, {"attributes": "flat"}, {"fit_intercept": False}):
+        classifier = documents(**settings)
+        scores = np.sort(classifier.decision_function(TEXTS[3:4])[0])
+        found = classifier.explain(TEXTS[3])
+        assert found.margin == pytest.approx(scores[-1] - scores[-2], rel=1e-4)
+        assert found.winner == classifier.predict(TEXTS[3:4])[0]
+        assert {part.feature for part in found.contributions} <= {"rook", "dice", "novel", "intercept"}

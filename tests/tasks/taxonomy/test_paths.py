@@ -1,0 +1,133 @@
+"""Labels that are paths: strings with a separator, rows of levels."""
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from structsvm import load
+from structsvm.metrics import (
+    hierarchical_f1_scorer,
+    hierarchical_scores,
+    path_loss,
+    path_loss_scorer,
+    tree_loss,
+    tree_loss_scorer,
+)
+from structsvm.structures.taxonomy import Taxonomy
+from structsvm.tasks import TaxonomyClassifier
+
+TEXTS = ["a king and a rook", "five dice", "ball and goal", "ball and basket", "a novel", "king of dice"] * 5
+PATHS = [
+    "Toys > Games > Chess",
+    "Toys > Games > Dice",
+    "Toys > Balls",
+    "Sports > Balls",
+    "Books",
+    "Toys > Games > Dice",
+] * 5
+LEVELS = [[*path.split(" > "), "", ""][:3] for path in PATHS]
+SETTINGS = {"C": 1.0, "random_state": 0}
+
+
+def classifier(**settings):
+    return TaxonomyClassifier(**SETTINGS | {"vectorizer": TfidfVectorizer()} | settings)
+
+
+@pytest.fixture(scope="module")
+def by_strings():
+    return classifier(taxonomy=" > ").fit(TEXTS, PATHS)
+
+
+def test_paths_are_a_taxonomy_of_their_own(by_strings):
+    taxonomy = by_strings.taxonomy_
+    assert taxonomy == Taxonomy.from_paths([path.split(" > ") for path in PATHS], separator=" > ")
+    assert by_strings.predict(TEXTS).tolist() == PATHS
+    assert by_strings.predict_levels(TEXTS).tolist() == LEVELS
+    assert taxonomy.levels("Toys > Games") == ["Toys", "Games"]
+    assert taxonomy.levels("ROOT") == []
+
+
+@pytest.mark.parametrize("form", ["lists", "array", "None", "frame"])
+def test_rows_of_levels(form, by_strings):
+    y = np.array(LEVELS, dtype=object)
+    if form in ("None", "frame"):
+        y[y == ""] = None
+    if form == "frame":
+        y = pytest.importorskip("pandas").DataFrame(y, columns=["one", "two", "three"])
+    y = LEVELS if form == "lists" else y
+    found = classifier().fit(TEXTS, y)
+    assert (found.coef_ == by_strings.coef_).all()
+    assert found.predict(TEXTS).tolist() == PATHS
+    assert found.score(TEXTS, y) == 1.0
+    assert found.score(TEXTS[:2], LEVELS[:1] * 2) == 0.5
+    assert found.result_.primal == by_strings.result_.primal
+
+
+def test_a_file_keeps_the_separator(by_strings, tmp_path):
+    by_strings.save(tmp_path / "t.model")
+    other = load(tmp_path / "t.model")
+    assert other.taxonomy_.separator == " > "
+    assert other.predict_levels(TEXTS).tolist() == LEVELS
+    assert other.fit(TEXTS, LEVELS).score(TEXTS, PATHS) == 1.0
+
+
+def test_streams_of_paths():
+    stream = classifier(taxonomy="/", vectorizer=None)
+    X, y = TfidfVectorizer().fit_transform(TEXTS), [path.replace(" > ", "/") for path in PATHS]
+    stream.partial_fit(X[:7], y[:7], classes=sorted(set(y)))
+    stream.partial_fit(X[7:], y[7:])
+    assert set(stream.classes_) == set(y)
+    with pytest.raises(ValueError, match="'Toys/Chess'"):
+        stream.partial_fit(X[:1], ["Toys/Chess"])
+
+
+def test_inner_nodes_and_sets():
+    y = np.array([*PATHS[:-2], "Toys", None], dtype=object)
+    found = classifier(taxonomy=" > ").fit(TEXTS, y)
+    assert set(found.classes_) == set(PATHS)
+    y[0] = {"Toys > Games > Chess", "Books"}
+    assert set(classifier(taxonomy=" > ").fit(TEXTS, y).classes_) == set(PATHS)
+
+
+@pytest.mark.parametrize(
+    ("taxonomy", "y", "message"),
+    [
+        (None, [["A", ""], ["", "B"]], "y, row 1: a missing level before others"),
+        (None, [["A", "B"], ["", None]], "y, row 1: no level at all"),
+        (None, [["A", "B > C"], ["A", "D"]], "y, row 0: the level 'B > C' contains ' > '"),
+        ("", ["A", "B"], "'taxonomy' parameter must not be the empty string"),
+        (" > ", [1, 2], "labels must be paths of levels between ' > ', got 1"),
+        (" > ", ["A >  > B", "A"], "the label path .* has an empty level"),
+        ([("R", "A"), ("R", "B")], [["A", "C"], ["B", "C"]], "its taxonomy must be None, or one of paths"),
+        ([("R", "Chess"), ("R", "Dice")], ["Chess", "dise"], "'dise' is no node of the taxonomy; did you mean 'Dice'"),
+        ([("R", "A"), ("R", "B")], ["A", "zzz"], "'zzz' is no node of the taxonomy$"),
+    ],
+)
+def test_labels_that_are_none(taxonomy, y, message):
+    with pytest.raises(ValueError, match=message):
+        classifier(taxonomy=taxonomy).fit(TEXTS[:2], y)
+
+
+def test_names_that_are_near():
+    taxonomy = Taxonomy([("all", "comp"), ("comp", "mac"), ("comp", "pc")])
+    with pytest.raises(ValueError, match="'MAC' is no node of the taxonomy; did you mean 'mac'"):
+        taxonomy.number("MAC")
+    with pytest.raises(ValueError, match=r"'cmop'.*; did you mean 'comp'"):
+        tree_loss(["cmop"], ["pc"], taxonomy)
+
+
+def test_scorers_take_the_taxonomy_of_the_estimator(by_strings):
+    wrong = [*PATHS[1:], PATHS[0]]
+    taxonomy, predicted = by_strings.taxonomy_, by_strings.predict(TEXTS)
+    assert hierarchical_f1_scorer(by_strings, TEXTS, wrong) == hierarchical_scores(wrong, predicted, taxonomy).f1
+    assert tree_loss_scorer(by_strings, TEXTS, wrong) == -tree_loss(wrong, predicted, taxonomy) < 0.0
+    assert path_loss_scorer(by_strings, TEXTS, wrong) == -path_loss(wrong, predicted, taxonomy)
+    levels = [*LEVELS[1:], LEVELS[0]]
+    assert hierarchical_f1_scorer(by_strings, TEXTS, levels) == hierarchical_f1_scorer(by_strings, TEXTS, wrong)
+    pipeline = make_pipeline(TfidfVectorizer(), TaxonomyClassifier(taxonomy, **SETTINGS))
+    assert cross_val_score(pipeline, TEXTS, PATHS, scoring=hierarchical_f1_scorer, cv=2).min() == 1.0
+    search = GridSearchCV(classifier(), {"C": [1.0]}, scoring=tree_loss_scorer, cv=2)
+    assert search.fit(TEXTS, np.array(LEVELS)).best_score_ == 0.0
+    assert repr(tree_loss_scorer) == "tree_loss_scorer"
