@@ -1,16 +1,37 @@
-"""Models that train with one of several losses: with "auto" these are compared on held-out examples."""
+"""Models that train with one of several losses: with "auto" these are compared on held-out examples, or added.
+
+The scores of model k are log-odds at a temperature T_k, fitted to held-out examples, and their sum is at one of its
+own, T. So the whole is one linear model of log-odds, with weights
+
+    w = sum_k w_k / (T_k T).
+
+Sequences: on 13 draws of parts of training data (chunks, entities, tags, letters; 300 to 2,700 sequences) the sum
+predicts better than either part in 11, and 0.1 % worse than the better one in two. Documents: on 8 draws (images and
+intents, sparse and dense) it is 0.1 to 1.4 % better than the margin; on reviews, where the log loss is 5 % behind, it is
+1.3 % worse: there a margin that does better on the held-out examples stands alone.
+"""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
+from structsvm.model_file import ModelFile, under
 from structsvm.progress import Monitor
+from structsvm.tasks.common.likelihood import HELD_OUT
 from structsvm.tasks.common.model import ChoosingModel
-from structsvm.tasks.common.selection import LossSearch, Search
-from structsvm.tasks.common.solver import AUTO, Settings, make_solver
+from structsvm.tasks.common.selection import LOWEST, Choice, Held, LossSearch, Search, is_loss, joined, ratio
+from structsvm.tasks.common.solver import AUTO, Settings, is_log, make_solver
+
+# Numbers that the log loss may store in all to be tried: 1 GB of them.
+MOST_MOMENTS = 1 << 28
+# Where the path of the log loss begins: below, hardly anything is learnt.
+LOWEST_OF_LOG = 10.0 * LOWEST
 
 
 def solver_of(params: Any, loss: str) -> Any:
@@ -25,6 +46,8 @@ class LossModel(ChoosingModel):
     ----------
     oracle : Oracle
         With a method `with_loss`.
+    loss : str
+        The name of the loss.
     compares_always : bool
         Whether losses are compared where C is given, too.
     compared : callable
@@ -32,13 +55,9 @@ class LossModel(ChoosingModel):
     """
 
     oracle: Any
+    loss: Any
     compares_always: ClassVar[bool] = False
     compared: ClassVar[Any] = LossSearch
-
-    @property
-    @abstractmethod
-    def loss(self) -> str:
-        """The name of the loss."""
 
     @abstractmethod
     def losses_to_compare(self, data: Any) -> Sequence[str]:
@@ -111,3 +130,155 @@ class LossModel(ChoosingModel):
     def _adopt_part(self, part: Any) -> Any:
         self.oracle = part.model.oracle
         return super()._adopt_part(part)
+
+
+class PartSearch(Search):
+    """The choice of C for one of the models.
+
+    Attributes
+    ----------
+    models : list of SequenceModel
+        For each division of the examples, with what it had learnt at the best value.
+    """
+
+    def keep(self) -> None:
+        super().keep()
+        self.models = [part.model.again() for part in self.parts]
+
+
+class SumSearch(LossSearch):
+    """The choice of C for each loss, and the scales at which models are added.
+
+    The first of the searches is the one whose loss trains on.
+
+    Parameters
+    ----------
+    always : bool
+        Whether models are added although one alone does better on the held-out examples.
+    """
+
+    def __init__(self, searches: Any, *, always: bool = True) -> None:
+        super().__init__(searches)
+        self.always = always
+        for search in searches:
+            if is_log(search.model.loss):
+                search.lowest, search.patience = LOWEST_OF_LOG, 1
+
+    def choose(self, monitor: Any) -> Choice | None:
+        choice = super().choose(monitor)
+        if choice is None:
+            return None
+        first = self.searches[0]
+        problem, weight = first.model.bind(first.data, first.solver, first.weight)
+        chosen = [part.held_out[:: -(-len(part.held_out) // HELD_OUT)].copy() for part in first.parts]
+
+        def temperature(models: Any) -> Any:
+            return first.model.temperature_of(list(zip(models, chosen, strict=True)), problem, weight)
+
+        scales = {search.model.loss: 1.0 / temperature(search.models) for search in self.searches}
+        sums = [part.model.again() for part in first.parts]
+        for k, model in enumerate(sums):
+            model.weights = sum(scales[search.model.loss] * search.models[k].weights for search in self.searches)
+        total = temperature(sums)
+        for part, model in zip(first.parts, sums, strict=True):
+            part.model = model
+        held = joined([part.judged() for part in first.parts])
+        if not self.always and choice.loss is not None and self._is_worse(held, choice.losses[choice.loss][1]):
+            return choice
+        return dataclasses.replace(
+            first.choice,
+            loss=first.model.loss,
+            losses=choice.losses,
+            scales={loss: scale / total for loss, scale in scales.items()},
+            total=ratio(*held[1:]),
+            tables={search.model.loss: search.choice.table for search in self.searches},
+        )
+
+    @staticmethod
+    def _is_worse(held: Held, other: float) -> bool:
+        score = ratio(*held[1:])[0]
+        return score > other if is_loss(held.metric) else score < other
+
+
+class AddedModel(LossModel):
+    """Base of the models that may be a sum: of one that was trained with the log loss, and of one with a margin.
+
+    Attributes
+    ----------
+    weights : ndarray
+        Of the sum.
+    margin : AddedModel or None
+        The part of a sum that was trained on a margin; `result` and `state` are then those of the log loss's part.
+        None: there is one part.
+    """
+
+    compared = SumSearch
+    weights: Any
+    margin: Any = None
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """The outcome of each training, by its loss."""
+        return {model.loss: model.result for model in (self, self.margin) if model is not None and model.is_trained}
+
+    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
+        """As `LossModel.train`; the models of several losses are added. On other data, a sum goes on as one model."""
+        margin, self.margin = self.margin, None
+        before = self.fingerprint if resume and self.is_trained else None
+        run = super().train(data, solver, passes=passes, resume=resume, **options)
+        adds = passes is None and self.choice is not None and self.choice.scales and before in (None, self.fingerprint)
+        return self._with_margin(margin, data, options.get("sample_weight"), run, resume=resume) if adds else run
+
+    def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
+        """Train the other part of a sum, or resume `margin`, and add it; returns the run that has ended last."""
+        choice: Any = self.choice
+        scales = choice.scales
+        if run.status != "interrupted":
+            if margin is None or not resume:
+                (loss,) = scales.keys() - {self.loss}
+                margin = self.with_loss(loss)
+                margin.result = margin.state = None
+            margin, solver = margin.again(), self.solver_of_loss(margin.loss)
+            margin.params, solver.checkpoint = self.params | {"loss": margin.loss, "probability": False}, None
+            solver.set_params(C=choice.losses[margin.loss][0])
+            if run.status == "stopped":  # by a callback, which sees the first training alone
+                solver.set_params(max_iter=self.result.n_iter)
+            run = margin.train(data, solver, sample_weight=sample_weight, resume=resume)
+            if run.status == "interrupted":
+                self.result = dataclasses.replace(self.result, status=run.status)
+        if margin is not None:
+            self.margin = margin
+            self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
+        return run
+
+    def losses_to_compare(self, data: Any) -> Any:
+        losses = self.possible_losses(data)
+        return () if len(losses) < 2 or self.is_open(data) else losses
+
+    @abstractmethod
+    def possible_losses(self, data: Any) -> Sequence[str]:
+        """The losses that may be added: no log loss where it takes much memory."""
+
+    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Search:
+        return PartSearch(self, data, sample_weight, solver)
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def margin_to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a file has of the margin's training: a part of the header, and arrays."""
+        if self.margin is None:
+            return {}, {}
+        training, arrays = self.margin.training_to_file()
+        return (
+            {"margin": {"loss": self.margin.loss, **training}},
+            {f"margin.{name}": array for name, array in arrays.items()},
+        )
+
+    def set_margin(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Restore what `margin_to_file` returned."""
+        if header.get("margin") is None:
+            return
+        self.margin = self.with_loss(header["margin"]["loss"])
+        self.margin.set_training(ModelFile(self.kind, header["margin"], under(arrays, "margin.")))
+        if None in (self.margin.C, self.margin.result, self.margin.state):
+            raise ValueError("a part of a sum without its training")

@@ -63,7 +63,7 @@ class SequenceLabeler(StructureEstimator):
         A margin of the number of wrong labels, or of 1 for a sequence with any; or the log loss, with which the model
         is a conditional random field, trained by `structsvm.solvers.ConditionalLikelihood` (exact inference, no other
         `solver`, no `class_weight`). "auto": "log" and "hamming", each with a C of its own, and both models' log-odds
-        are added (`structsvm.tasks.sequence.addition`); "hamming" alone where C is not "auto" or not to be chosen, and
+        are added (`structsvm.tasks.common.losses`); "hamming" alone where C is not "auto" or not to be chosen, and
         where the log loss is not possible.
     probability : bool, default=True
         Whether training on a margin finds the temperature at which scores are probabilities: in the end, on sequences

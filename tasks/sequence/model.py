@@ -6,7 +6,6 @@ scikit-learn takes longer than training a chunker.
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -22,7 +21,7 @@ from structsvm.features.matrices import split_rows
 from structsvm.features.ranges import take_ranges
 from structsvm.features.tokens import Tokens
 from structsvm.metrics._chunks import chunk_counts
-from structsvm.model_file import ModelFile, under
+from structsvm.model_file import under
 from structsvm.oracles.chain import KnownLabels
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.viterbi import ViterbiOracle
@@ -31,12 +30,11 @@ from structsvm.stored_values import Array, checked_arrays, stored_count
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.labels import check_classes, labels_from_json, labels_to_json, listed, sort_labels
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
-from structsvm.tasks.common.losses import LossModel
+from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel, PartSearch
 from structsvm.tasks.common.parameters import described
 from structsvm.tasks.common.selection import Held, total_variance
 from structsvm.tasks.common.solver import AUTO, Settings, is_log
 from structsvm.tasks.common.units import Units, units_from
-from structsvm.tasks.sequence.addition import PartSearch, SumSearch
 from structsvm.tasks.sequence.constraints import check_allowed, names_chunks, repair
 from structsvm.tasks.sequence.labels import encode_known, fragments
 from structsvm.tasks.sequence.parameters import check_unchanged, make_oracle, possible_losses
@@ -51,11 +49,9 @@ ORACLE = {
 }
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
-# Numbers that the log loss may store in all to be tried: 1 GB of them.
-MOST_MOMENTS = 1 << 28
 
 
-class SequenceModel(LossModel, CalibratedStructures):
+class SequenceModel(AddedModel, CalibratedStructures):
     """Features, labels, oracle and weights of a label-sequence model.
 
     Attributes
@@ -71,14 +67,10 @@ class SequenceModel(LossModel, CalibratedStructures):
         Those of rows of numbers; None: tokens are taken as they are, as for all of the models of 0.1.0.
     sets : bool array of shape (n_sets, n_labels)
         Of the present training data: the labels of tokens of which no more is known; see `encode_known`.
-    margin : SequenceModel or None
-        The part of a sum that was trained on a margin; `result` and `state` are then those of the log loss's part,
-        `weights` those of the sum. None: there is one part.
     """
 
     kind = "sequence"
     estimator = "SequenceLabeler"
-    compared = SumSearch
     sums_over_known = True
 
     def __init__(self, encoder: Any, labels: Any, oracle: Any, *, weights: Any = None, units: Any = None) -> None:
@@ -88,17 +80,11 @@ class SequenceModel(LossModel, CalibratedStructures):
         self.columns = {"n_features_in_": encoder.n_features}
         self.sets = np.zeros((0, len(labels)), dtype=bool)
         self.origin: Any = None
-        self.margin: Any = None
         self.temperature = temperature_of_loss(oracle)
 
     @property
     def loss(self) -> str:
         return self.oracle.loss_name
-
-    @property
-    def results(self) -> dict[str, Any]:
-        """The outcome of each training, by its loss."""
-        return {model.loss: model.result for model in (self, self.margin) if model is not None and model.is_trained}
 
     def set_loss(self, loss: str) -> None:
         super().set_loss(loss)
@@ -106,50 +92,15 @@ class SequenceModel(LossModel, CalibratedStructures):
 
     # ---- training -------------------------------------------------------------------------------
 
-    def train(self, data: Any, solver: Any, *, passes: int | None = None, resume: bool = False, **options: Any) -> Any:
-        """As `LossModel.train`; the models of several losses are added. On other data, a sum goes on as one model."""
-        margin, self.margin = self.margin, None
-        before = self.fingerprint if resume and self.is_trained else None
-        run = super().train(data, solver, passes=passes, resume=resume, **options)
-        adds = passes is None and self.choice is not None and self.choice.scales and before in (None, self.fingerprint)
-        return self._with_margin(margin, data, options.get("sample_weight"), run, resume=resume) if adds else run
-
-    def _with_margin(self, margin: Any, data: Any, sample_weight: Any, run: Any, *, resume: bool) -> Any:
-        """Train the other part of a sum, or resume `margin`, and add it; returns the run that has ended last."""
-        choice: Any = self.choice
-        scales = choice.scales
-        if run.status != "interrupted":
-            if margin is None or not resume:
-                (loss,) = scales.keys() - {self.loss}
-                margin = self.with_loss(loss)
-                margin.result = margin.state = None
-            margin, solver = margin.again(), self.solver_of_loss(margin.loss)
-            margin.params, solver.checkpoint = self.params | {"loss": margin.loss, "probability": False}, None
-            solver.set_params(C=choice.losses[margin.loss][0])
-            if run.status == "stopped":  # by a callback, which sees the first training alone
-                solver.set_params(max_iter=self.result.n_iter)
-            run = margin.train(data, solver, sample_weight=sample_weight, resume=resume)
-            if run.status == "interrupted":
-                self.result = dataclasses.replace(self.result, status=run.status)
-        if margin is not None:
-            self.margin = margin
-            self.weights = scales[self.loss] * self.weights + scales[margin.loss] * margin.weights
-        return run
-
     def _choose(self, data: Any, solver: Any, sample_weight: Any, monitor: Monitor) -> Any:
         self._checked(*data)  # whose errors name sequences of the whole
         return super()._choose(data, solver, sample_weight, monitor)
 
-    def losses_to_compare(self, data: Any) -> Any:
-        losses = self._possible_losses(data)
-        return () if len(losses) < 2 or self.is_open(data) else losses
-
     def first_loss(self, data: Any) -> str:
         """The log loss where labels are known in part."""
-        return "log" if self.is_open(data) and "log" in self._possible_losses(data) else self.loss
+        return "log" if self.is_open(data) and "log" in self.possible_losses(data) else self.loss
 
-    def _possible_losses(self, data: Any) -> Any:
-        """The losses to add: no log loss where it takes much memory."""
+    def possible_losses(self, data: Any) -> Any:
         tokens, oracle = data[0], self.oracle
         pairs = oracle.n_labels if oracle.n_bigrams else 0
         rows = tokens.n_tokens * (1 + pairs) + len(tokens) * (oracle.first_bigram_row - oracle.n_token_features)
@@ -500,11 +451,8 @@ class SequenceModel(LossModel, CalibratedStructures):
         arrays |= {} if self.units is None else self.units.to_arrays()
         if oracle.label_costs is not None:
             arrays["oracle.label_costs"] = oracle.label_costs
-        if self.margin is not None:
-            training, of_training = self.margin.training_to_file()
-            header["margin"] = {"loss": self.margin.loss, **training}
-            arrays |= {f"margin.{name}": array for name, array in of_training.items()}
-        return header, arrays
+        of_margin, arrays_of_margin = self.margin_to_file()
+        return header | of_margin, arrays | arrays_of_margin
 
     @classmethod
     def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -523,11 +471,7 @@ class SequenceModel(LossModel, CalibratedStructures):
                 raise ValueError(f"{ours} {what} in the vocabulary, {its} in the oracle")
         stored = checked_arrays(arrays, WEIGHTS, n_rows=oracle.n_rows, stride=oracle.stride)
         model = cls(encoder, labels, oracle, weights=stored["weights"].ravel(), units=units)
-        if header.get("margin") is not None:
-            model.margin = model.with_loss(header["margin"]["loss"])
-            model.margin.set_training(ModelFile(cls.kind, header["margin"], under(arrays, "margin.")))
-            if None in (model.margin.C, model.margin.result, model.margin.state):
-                raise ValueError("a part of a sum without its training")
+        model.set_margin(header, arrays)
         return model
 
     @staticmethod

@@ -24,7 +24,7 @@ from structsvm.structures.taxonomy import PATH_SEPARATOR, is_of_levels, joined_l
 from structsvm.tasks.common.estimator import TaskEstimator, checked_sample_weight, weighted_by_class
 from structsvm.tasks.common.labels import check_classes, check_stream_weight, check_targets
 from structsvm.tasks.common.parameters import CLASS_WEIGHT, KERNEL, SOLVER_CHOICE, Callable, check_settled
-from structsvm.tasks.common.solver import is_log, make_solver
+from structsvm.tasks.common.solver import AUTO, is_log, make_solver
 from structsvm.tasks.taxonomy.kernel import KernelTaxonomyModel, make_kernel_solver
 from structsvm.tasks.taxonomy.known import SETS
 from structsvm.tasks.taxonomy.linear import LinearTaxonomyModel
@@ -62,11 +62,14 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         See `structsvm.structures.taxonomy.as_taxonomy`. A string is what stands between the levels of labels that are
         whole paths, " > " of "Toys > Games > Chess"; their taxonomy is that of these paths. None: of rows of levels the
         same, of other labels none, classes with nothing in common.
-    loss : {"tree", "path", "zero_one", "log"} or array of shape (n_labels, n_labels), default="tree"
+    loss : {"auto", "tree", "path", "zero_one", "log"} or array of shape (n_labels, n_labels), default="auto"
         Height of the first common ancestor; path length; 1 for any error; "log": not a margin but the conditional
         likelihood, as of logistic regression (`ConditionalLikelihood`); or the loss of each true label (row) and
         predicted one, in the order of the taxonomy's `leaves` (with leaf_only=False, of its `nodes`; without a
-        taxonomy, of the sorted classes).
+        taxonomy, of the sorted classes). "auto": "log" and "tree", each with a C of its own, and both models' log-odds
+        are added (`structsvm.tasks.common.losses`) unless one alone does better on the held-out examples; "tree" alone
+        where C is not "auto" or not to be chosen, with a kernel, another solver, inner nodes as labels, or documents
+        that are known in part.
     attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
         L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"
         leaves the taxonomy to the loss.
@@ -142,6 +145,8 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         What "auto" has chosen C from: arrays "C", "score", "error" (standard errors of the scores) and "passes" (over
         the part that was trained on), the "metric" and the number of examples "n_held_out".
     result_ : Result
+    results_ : dict of str to Result
+        The outcome of each training, by its loss; `result_` is the first one.
     n_iter_ : int
     n_features_in_ : int
     vectorizer_ : vectorizer
@@ -152,7 +157,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         self,
         taxonomy: Any = None,
         *,
-        loss: Any = "tree",
+        loss: Any = "auto",
         attributes: Any = "ancestors",
         leaf_only: bool = True,
         C: float | Literal["auto"] | None = "auto",
@@ -201,7 +206,7 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
 
     _model_class = TaxonomyModel
     _constraints = SOLVER_CHOICE | {
-        "loss": (Options("tree", "path", "zero_one", "log"), AnyMatrix()),
+        "loss": (Options(AUTO, "tree", "path", "zero_one", "log"), AnyMatrix()),
         "attributes": (Options("ancestors", "normalized", "flat"), AnyMatrix()),
         "leaf_only": FLAG,
         "fit_intercept": FLAG,

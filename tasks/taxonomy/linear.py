@@ -20,10 +20,11 @@ from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import summed
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
-from structsvm.tasks.common.solver import is_log
+from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
+from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy.known import known_labels
-from structsvm.tasks.taxonomy.model import BLOCK, TaxonomyModel, structure_of
+from structsvm.tasks.taxonomy.model import BLOCK, USUAL_LOSS, TaxonomyModel, structure_of
 from structsvm.tasks.taxonomy.rows import WeightRows
 
 # Of LaRank over standardised columns: their dual gains little after four passes, and predictions still do.
@@ -39,7 +40,7 @@ ROWS = {
 }
 
 
-class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
+class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
     """Taxonomy, labels, and weights.
 
     Attributes
@@ -100,6 +101,8 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
                 model.units = Units.of_rows(distinct(documents, label_ids, weight)[0])
                 documents = documents if model.units is None else model.units.applied(documents)
         else:
+            if is_auto(params.loss):
+                structure["loss"] = before.loss
             before.check_same(taxonomy, structure)
             documents = encoded(X, structure["intercept"], before.units)
         model.sets = sets
@@ -126,9 +129,24 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             solver.least_passes = LEAST_PASSES
         return super().train(data, solver, **options)
 
-    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
-        search = super().search(data, sample_weight, solver)
-        if self.units is not None and isinstance(search.solver, LaRank):
+    def solver_of_loss(self, loss: Any) -> Any:
+        return make_solver(Settings(**self.params | {"loss": loss}), default_C=1.0)
+
+    def set_loss(self, loss: Any) -> None:
+        if loss is not self.loss:
+            self.aim_at(loss)
+            self.oracle = TaxonomyOracle.over(self.targets, self.rows.n_rows, self.rows.lists)
+
+    def possible_losses(self, data: Any) -> Any:
+        params = self.params
+        adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
+        if not adds or self.is_trained or len(data[1]) * len(self.labels) > MOST_MOMENTS:
+            return (self.loss,)
+        return ("log", USUAL_LOSS)
+
+    def search_for_loss(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        search = super().search_for_loss(data, sample_weight, solver)
+        if self.units is not None and (is_auto(self.params.get("loss")) or isinstance(search.solver, LaRank)):
             search.turns = TURNS
         return search
 
@@ -249,12 +267,12 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super().to_file()
-        rows = self.rows
+        rows, (of_margin, arrays_of_margin) = self.rows, self.margin_to_file()
         arrays["weights"] = self.weights
         arrays |= {} if self.units is None else self.units.to_arrays()
         if rows.row is not None:
             arrays |= {"rows.row": rows.row, "rows.indptr": rows.lists[0], "rows.indices": rows.lists[1]}
-        return header | {"n_rows": rows.n_rows}, arrays
+        return header | {"n_rows": rows.n_rows} | of_margin, arrays | arrays_of_margin
 
     @classmethod
     def from_parts(
@@ -269,6 +287,7 @@ class LinearTaxonomyModel(TaxonomyModel, ReorderedModel):
             rows = WeightRows(n_rows, stored["rows.row"], (stored["rows.indptr"], stored["rows.indices"]))
         model.set_rows(rows, arrays)
         model.units = units_from(arrays, model.n_input_features)
+        model.set_margin(header, arrays)
         return model
 
 

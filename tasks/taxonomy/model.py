@@ -18,10 +18,12 @@ from structsvm.tasks.common.labels import label_array, labels_from_json, labels_
 from structsvm.tasks.common.model import ChoosingModel
 from structsvm.tasks.common.parameters import check_settled
 from structsvm.tasks.common.selection import Held
+from structsvm.tasks.common.solver import is_auto
 from structsvm.tasks.taxonomy.vectorizer import TOKEN_PATTERNS, vectorizer_from_file, vectorizer_to_file
 
 BLOCK = 1024  # documents that a thread decides, and whose scores are held, at a time
 MATRICES = ("loss", "attributes")
+USUAL_LOSS = "tree"
 
 NUMBERS = "f8 f4 i8 i4 i2 i1 u8 u4 u2 u1 b1"
 # The parents of each node, and the structure's matrices.
@@ -63,16 +65,21 @@ class TaxonomyModel(Calibrated, ChoosingModel):
     ) -> None:
         super().__init__()
         self.taxonomy, self.labels = taxonomy, label_array(labels)
-        self.leaf_only, self.intercept, self.loss, self.attributes = leaf_only, intercept, loss, attributes
-        part = taxonomy.restricted(labels)
-        outputs = [part.number(label) for label in labels]
+        self.leaf_only, self.intercept, self.attributes = leaf_only, intercept, attributes
+        self.aim_at(loss)
+        self.vectorizer = None
+
+    def aim_at(self, loss: Any) -> None:
+        """Set the loss that is trained on."""
+        part = self.taxonomy.restricted(self.labels)
+        outputs = [part.number(label) for label in self.labels]
+        self.loss = loss
         if not isinstance(loss, str):
             self.risk = loss
-            loss = loss if leaf_only else loss[outputs][:, outputs]
+            loss = loss if self.leaf_only else loss[outputs][:, outputs]
         else:
             self.risk = loss = "zero_one" if loss == "log" else loss
-        self.targets = TaxonomyOutputs(part, outputs, loss=loss, attributes=attributes)
-        self.vectorizer = None
+        self.targets = TaxonomyOutputs(part, outputs, loss=loss, attributes=self.attributes)
 
     def check_same(self, taxonomy: Any, structure: Any) -> None:
         """Raise ValueError, naming the parameter, if parameters ask for another structure."""
@@ -313,10 +320,11 @@ def structure_of(params: Any, labels: Any) -> tuple[Any, Any]:
     taxonomy = checked_taxonomy(params, labels)
     names = taxonomy.leaves if params.leaf_only else taxonomy.nodes
     scored = labels if params.leaf_only else taxonomy.restricted(labels).nodes
+    loss = USUAL_LOSS if is_auto(params.loss) else _rows_of(params, "loss", names, scored)
     return taxonomy, {
         "leaf_only": bool(params.leaf_only),
         "intercept": bool(params.fit_intercept) and params.kernel is None,
-        "loss": _rows_of(params, "loss", names, scored),
+        "loss": loss,
         "attributes": _rows_of(params, "attributes", names, labels),
     }
 

@@ -26,7 +26,7 @@ from structsvm.tasks.common.selection import (
     round_values,
     total_variance,
 )
-from structsvm.tasks.sequence.addition import SumSearch
+from structsvm.tasks.common.losses import SumSearch
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(400, 6))
