@@ -158,6 +158,13 @@ def certificate(model: Any, describe: Any = None) -> None:
         click.echo(describe(model) if describe else model.result.certificate())
 
 
+def certificates(model: Any) -> str:
+    """A line per training."""
+    if len(model.results) < 2:
+        return model.result.certificate()
+    return "\n".join(f"loss {loss}: {result.certificate()}" for loss, result in model.results.items())
+
+
 def heaviest(weights: Any, top: int, name: Any, precision: str = ".3f") -> None:
     """Print the `top` greatest positive and the `top` least negative weights; ``name(j)`` is that of the j-th."""
     for sign, column in (("+", weights), ("-", -weights)):

@@ -83,7 +83,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
     bigrams = f"{oracle.n_bigrams} bigrams, " if oracle.n_bigrams else ""
     labels = ", ".join(map(str, model.labels))
     sizes = f"{oracle.n_token_features} features, {bigrams}{oracle.n_labels} labels: {labels}"
-    out.heading(model, text, DEFAULTS, sizes, describe=certificates)
+    out.heading(model, text, DEFAULTS, sizes, describe=out.certificates)
     names, weights, transition = model.encoder.feature_names, model.emission(), model.transition()
     bigram, bigram_names = model.bigram(), model.encoder.bigram_names
 
@@ -97,13 +97,6 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         if oracle.n_bigrams:
             out.heaviest(bigram[:, :, k].ravel(), top, named)
         click.echo("  then " + "  ".join(f"{model.labels[c]} {transition[k, c]:+.3f}" for c in follows))
-
-
-def certificates(model: Any) -> str:
-    """A line per training."""
-    if len(model.results) < 2:
-        return model.result.certificate()
-    return "\n".join(f"loss {loss}: {result.certificate()}" for loss, result in model.results.items())
 
 
 def demo(seed: int) -> Any:
@@ -201,7 +194,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
     job.announce(
         f"{len(tokens)} sequences, {tokens.n_tokens} tokens, {tokens.n_features} features, {len(model.labels)} labels"
     )
-    return job.run(model, (tokens, label_ids), solver, vars(settings), describe=certificates, draw=picture)
+    return job.run(model, (tokens, label_ids), solver, vars(settings), describe=out.certificates, draw=picture)
 
 
 DEFAULTS = {"end": False, "class_weight": None, "bigrams": None} | defaults(

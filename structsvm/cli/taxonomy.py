@@ -84,7 +84,7 @@ def inspect(model: Any, top: int, only: Sequence[str]) -> None:
         click.echo(f"{kind}{oracle.n_features} weights, {oracle.n_full} features with all of them")
     else:
         click.echo(f"{kind}{len(model.support_)} support patterns, kernel {model.kernel}")
-    out.certificate(model.model_)
+    out.certificate(model.model_, out.certificates)
     features = model.vectorizer_.get_feature_names_out() if of_texts else range(1, model.n_features_in_ + 1)
     if isinstance(model.attributes, str) and model.kernel is None:
         matrix = model.coef_
@@ -149,7 +149,7 @@ def as_filled(X: Any) -> Any:
 
 @training(metavar="DOCS", plot="Save the training history as a picture.")
 @click.option("--taxonomy", "edges", type=out.FILE, help="One child<TAB>parent per line.  [default: no relations]")
-@choice("--loss", "tree", "path", "zero_one", "log")
+@choice("--loss", "auto", "tree", "path", "zero_one", "log")
 @choice("--attributes", "ancestors", "normalized", "flat")
 @kernel_options("none: weights for features")
 @flag("--any-node", "Labels may be inner nodes; predict one where that is safer.")

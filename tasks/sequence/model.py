@@ -50,7 +50,6 @@ ORACLE = {
 WEIGHTS = {"weights": Array("f4", ("n_rows", "stride"))}
 
 
-
 class SequenceModel(AddedModel, CalibratedStructures):
     """Features, labels, oracle and weights of a label-sequence model.
 

@@ -66,10 +66,9 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         Height of the first common ancestor; path length; 1 for any error; "log": not a margin but the conditional
         likelihood, as of logistic regression (`ConditionalLikelihood`); or the loss of each true label (row) and
         predicted one, in the order of the taxonomy's `leaves` (with leaf_only=False, of its `nodes`; without a
-        taxonomy, of the sorted classes). "auto": "log" and "tree", each with a C of its own, and both models' log-odds
-        are added (`structsvm.tasks.common.losses`) unless one alone does better on the held-out examples; "tree" alone
-        where C is not "auto" or not to be chosen, with a kernel, another solver, inner nodes as labels, or documents
-        that are known in part.
+        taxonomy, of the sorted classes). "auto": of standardised columns "log" and "tree", each with a C of its own,
+        and both models' log-odds are added (`structsvm.tasks.common.losses`); else, and where C is not "auto" or not to
+        be chosen, with another solver, inner nodes as labels, or documents that are known in part, "tree".
     attributes : {"ancestors", "normalized", "flat"} or matrix (n_labels, n_attributes), default="ancestors"
         L(y): see `structsvm.oracles.taxonomy.TaxonomyOracle`; rows of a matrix are in the order as for `loss`. "flat"
         leaves the taxonomy to the loss.

@@ -18,9 +18,9 @@ from structsvm.tasks.common.calibration import one_hot
 from structsvm.tasks.common.inspection.weights import Contribution, Explanation, WeightTable
 from structsvm.tasks.common.intercept import with_intercept
 from structsvm.tasks.common.labels import summed
+from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.reordered import ReorderedModel
 from structsvm.tasks.common.selection import total_variance
-from structsvm.tasks.common.losses import MOST_MOMENTS, AddedModel
 from structsvm.tasks.common.solver import Settings, is_auto, is_log, make_solver
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.taxonomy.known import known_labels
@@ -140,7 +140,7 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
     def possible_losses(self, data: Any) -> Any:
         params = self.params
         adds = is_auto(params.get("loss")) and self.leaf_only and params.get("solver") == "larank"
-        if not adds or self.is_trained or len(data[1]) * len(self.labels) > MOST_MOMENTS:
+        if not adds or self.units is None or self.is_trained or len(data[1]) * len(self.labels) > MOST_MOMENTS:
             return (self.loss,)
         return ("log", USUAL_LOSS)
 

@@ -69,6 +69,11 @@ class TaxonomyModel(Calibrated, ChoosingModel):
         self.aim_at(loss)
         self.vectorizer = None
 
+    @property
+    def results(self) -> dict[str, Any]:
+        """The outcome of the training, by its loss."""
+        return {self.loss if isinstance(self.loss, str) else "matrix": self.result}
+
     def aim_at(self, loss: Any) -> None:
         """Set the loss that is trained on."""
         part = self.taxonomy.restricted(self.labels)

@@ -16,6 +16,7 @@ from structsvm.datasets import make_alignment, make_dependency_trees, make_seque
 from structsvm.solvers import ConditionalLikelihood
 from structsvm.solvers.base import DualRun
 from structsvm.tasks.common import selection
+from structsvm.tasks.common.losses import SumSearch
 from structsvm.tasks.common.selection import (
     Choice,
     Held,
@@ -26,7 +27,6 @@ from structsvm.tasks.common.selection import (
     round_values,
     total_variance,
 )
-from structsvm.tasks.common.losses import SumSearch
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(400, 6))
@@ -345,7 +345,7 @@ def test_the_metric_is_that_of_the_task():
         model = tasks.TaxonomyClassifier(**tree | params, random_state=0).fit(*data)
         metric[name] = model.validation_["metric"]
         if name == "matrix":
-            accuracy = 1.0 - tasks.TaxonomyClassifier(random_state=0).fit(*data).validation_["score"]
+            accuracy = 1.0 - tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(*data).validation_["score"]
             np.testing.assert_allclose(model.validation_["score"], accuracy)
     tags = tasks.SequenceLabeler(random_state=0).fit(WORDS, [[tag[0] for tag in tags] for tags in TAGS])
     assert tags.validation_["metric"] == "accuracy"
@@ -428,7 +428,7 @@ def test_a_choice_at_the_edge_is_a_warning(monkeypatch, rising):
     scores = iter(np.linspace(0.5, 0.9, 30) if rising else [0.5, 0.4, 0.3, *np.linspace(0.6, 0.9, 30)])
     monkeypatch.setattr(selection, "ratio", lambda a, b: (next(scores), 0.0))
     with pytest.warns(AdviceWarning, match="is at the edge of the values that were tried"):
-        model = tasks.TaxonomyClassifier(random_state=0).fit(ROWS, CLASSES)
+        model = tasks.TaxonomyClassifier(loss="tree", random_state=0).fit(ROWS, CLASSES)
     assert model.validation_["C"][-1 if rising else 0] == model.C_
 
 

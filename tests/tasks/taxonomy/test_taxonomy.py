@@ -158,7 +158,33 @@ def test_predictions_are_the_best_scores():
         np.testing.assert_allclose(scores[:, k + 1] - above, W[k], rtol=1e-4, atol=1e-4)
     assert model.predict_path(X[:9]) == [model.taxonomy_.path(name) for name in model.predict(X[:9])]
     assert model.score(X, y) > 0.85
-    assert model.result_.status == "settled" and 1 < model.n_iter_ < 20
+    assert model.results_["tree"].status == "settled" and 1 < model.results_["tree"].n_iter < 20
+
+
+def test_dense_columns_have_two_models_that_are_added(tmp_path):
+    model = fitted()
+    scales = model.validation_["scales"]
+    assert model.results_.keys() == {"log", "tree"} == scales.keys() and model.result_ is model.results_["log"]
+    C = {loss: float(found[0]) for loss, found in model.validation_["losses"].items()}
+    parts = {loss: fitted(loss=loss, C=C[loss]) for loss in scales}
+    added = sum(scale * parts[loss].node_scores(X) for loss, scale in scales.items())
+    np.testing.assert_allclose(model.node_scores(X), added, rtol=1e-4, atol=1e-4)
+    assert model.temperature_ == 1.0
+    model.save(tmp_path / "sum.model")
+    again = structsvm.load(tmp_path / "sum.model")
+    assert again.results_.keys() == scales.keys()
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    n_iter = {loss: result.n_iter for loss, result in model.results_.items()}
+    again.set_params(warm_start=True).fit(X, y)
+    assert all(again.results_[loss].n_iter > n for loss, n in n_iter.items())
+
+
+@pytest.mark.parametrize(
+    "params", [{"loss": "path"}, {"C": 1.0}, {"leaf_only": False}, {"solver": "perceptron", "C": None}]
+)
+def test_a_margin_alone(params):
+    assert len(fitted(**params).results_) == 1
+    assert list(TaxonomyClassifier(random_state=0).fit(sp.csr_array(X > 1.0, dtype=float), y).results_) == ["tree"]
 
 
 def test_scores_of_classes_and_of_nodes():
@@ -400,7 +426,7 @@ def test_matrices_for_loss_and_attributes():
     model = fitted(loss=delta, attributes=L)
     np.testing.assert_allclose(
         model.node_scores(X),
-        fitted().node_scores(X)[:, [fitted().nodes_.tolist().index(z) for z in model.nodes_]],
+        fitted(loss="tree").node_scores(X)[:, [fitted().nodes_.tolist().index(z) for z in model.nodes_]],
         rtol=1e-4,
         atol=1e-4,
     )
@@ -849,7 +875,7 @@ def test_damaged_files(tmp_path):
         ({"taxonomy": [("a", "b"), ("c", "d")]}, y, "the taxonomy has 2 roots"),
         ({"taxonomy": [("a", "b"), ("a", "b")]}, y, "is repeated"),
         ({"taxonomy": None, "leaf_only": False}, y, "leaf_only=False needs a taxonomy"),
-        ({"loss": "hamming"}, y, "The 'loss' parameter of TaxonomyClassifier must be 'tree' or 'path' or 'zero_one'"),
+        ({"loss": "hamming"}, y, "The 'loss' parameter of TaxonomyClassifier must be 'auto' or 'tree' or 'path'"),
         ({"loss": np.ones((5, 5))}, y, "must be 0 on the diagonal"),
         ({"loss": np.full((5, 5), np.nan)}, y, "'loss' parameter must hold finite numbers"),
         ({"loss": 1.0 - np.eye(9) - 2.0 * (np.arange(9) == 0), "leaf_only": False}, y, "that are not negative"),
