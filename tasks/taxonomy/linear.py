@@ -124,13 +124,16 @@ class LinearTaxonomyModel(AddedModel, TaxonomyModel, ReorderedModel):
 
     def train(self, data: Any, solver: Any, **options: Any) -> Any:
         """As `TaxonomyModel.train`, in no less than `LEAST_PASSES` where columns are standardised."""
+        return super().train(data, self._patient(solver), **options)
+
+    def _patient(self, solver: Any) -> Any:
         if self.units is not None and isinstance(solver, LaRank):
             solver = copy.copy(solver)
             solver.least_passes = LEAST_PASSES
-        return super().train(data, solver, **options)
+        return solver
 
     def solver_of_loss(self, loss: Any) -> Any:
-        return make_solver(Settings(**self.params | {"loss": loss}), default_C=1.0)
+        return self._patient(make_solver(Settings(**self.params | {"loss": loss}), default_C=1.0))
 
     def set_loss(self, loss: Any) -> None:
         if loss is not self.loss:

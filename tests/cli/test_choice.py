@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 )
 def test_a_line_says_what_was_chosen(folder, task, file, options):
     out, err = run(folder, "train", task, file, "-m", "m", *options)
-    adds = task == "sequence" and not options
+    adds = task in ("sequence", "taxonomy") and not options
     (found,) = re.finditer(SUM if adds else LINE, out)
     assert err == ""
     model = structsvm.load(folder / "m")

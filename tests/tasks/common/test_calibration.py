@@ -200,13 +200,13 @@ def test_bags_tell_a_temperature_too():
 def test_ctrl_c_while_it_is_fitted(monkeypatch):
     """The trained model is put in place, without a temperature."""
     X, y = noisy(100)
-    weights = TaxonomyClassifier(random_state=0).fit(X, y).coef_
+    weights = TaxonomyClassifier(loss="tree", random_state=0).fit(X, y).coef_
 
     def interrupted(*args):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Calibrated, "without", interrupted)
-    model = TaxonomyClassifier(random_state=0)
+    model = TaxonomyClassifier(loss="tree", random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.temperature_ is None

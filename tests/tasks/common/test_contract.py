@@ -277,7 +277,7 @@ def test_data_are_bound_once(case, monkeypatch):
             monkeypatch.setattr(kind, "bind", counted(kind.bind))
     for n, data in enumerate([(case.X, case.y), case.part(len(case.X) // 2, None), case.part(0, 6)], 1):
         model.fit(*data)
-        assert len(calls) == n
+        assert len(calls) == n * len(getattr(model, "results_", (None,)))  # a sum has two trainings
 
 
 @each(STREAMS)
