@@ -431,6 +431,10 @@ class TaxonomyClassifier(ClassifierMixin, TaskEstimator):
         return array
 
     @property
+    def results_(self) -> dict[str, Any]:
+        return self._fitted().results
+
+    @property
     def gamma_(self) -> float:
         """That of the kernel: the one given, or the one chosen."""
         return self._machine.kernel.gamma
