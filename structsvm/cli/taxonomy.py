@@ -204,7 +204,7 @@ def command(job: Training, path: str, params: dict[str, Any]) -> int:
                 raise
             interrupted = f"{model.n_iter_:.1f} passes"
     model.model_.params |= {"warm_start": False, "verbose": False}
-    return job.end(model.model_, interrupted)
+    return job.end(model.model_, interrupted, describe=out.certificates)
 
 
 TASK = Task(command, TaxonomyClassifier.load, predict, evaluate, inspect, demo, lambda model: out.history(model.model_))

@@ -275,9 +275,10 @@ def test_data_are_bound_once(case, monkeypatch):
     for kind in all_subclasses(TaskModel):
         if "bind" in vars(kind):
             monkeypatch.setattr(kind, "bind", counted(kind.bind))
-    for n, data in enumerate([(case.X, case.y), case.part(len(case.X) // 2, None), case.part(0, 6)], 1):
+    for data in [(case.X, case.y), case.part(len(case.X) // 2, None), case.part(0, 6)]:
+        calls.clear()
         model.fit(*data)
-        assert len(calls) == n * len(getattr(model, "results_", (None,)))  # a sum has two trainings
+        assert len(calls) == len(getattr(model, "results_", (None,)))  # a sum has two trainings
 
 
 @each(STREAMS)
