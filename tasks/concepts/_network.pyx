@@ -486,6 +486,12 @@ cdef class ConceptState(State):
         self.n_visits += 1
         return 0
 
+    def visit(self, Py_ssize_t i):
+        """`subgradient_step`, for tests."""
+        if not 0 <= i < self.n_samples:
+            raise IndexError(f"no sentence {i}")
+        self.subgradient_step(i)
+
     # ---- stored state ---------------------------------------------------------------------------
 
     def get_state(self):
