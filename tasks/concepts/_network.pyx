@@ -1,4 +1,4 @@
-"""The network that labels words with concepts of a world, its greedy search, and its training (Bordes 2010, section C.4).
+"""The network that labels words with concepts of a world, its search, and its training (Bordes 2010, section C.4).
 
 A labelling y of a sentence x in a world u is worth the sum over the words i that have a label of
 
@@ -10,13 +10,13 @@ given one by one, each time the one that raises the worth most (C.3). To label i
 
     <g_i, h(c)> + sum_l <Wg[i - l] C(c), h(y_l)> = <Wh' g_i + r_i, C(c)> + <g_i, bh>,    r_i = sum_l Wg[i - l]' h(y_l),
 
-where l are the words labelled so far that have i in their windows, and Wg[k] is the part of Wg for the label at distance
-k. So g, Wh' g and r are kept up to date, and all concepts are scored by products with the table of names.
+where l are the words labelled so far that have i in their windows, and Wg[k] is the part of Wg for the label at
+distance k. So g, Wh' g and r are kept up to date, and all concepts are scored by products with the table of names.
 
 Training: once the best label is a wrong one, all right labels of words that it competed with should be worth more
 (C.6); a step against the sum of these differences follows, and the sentence ends there (early update). Sentences may
-come with their labels in any order (section C.7): then any label of the bag is right for any word, and leaves the bag
-once it is given; of those that are left, the one that is worth most for a word stands for it in the step. (Steps for all
+come with their labels in any order (section C.7): then any label of the bag is right for any word, and leaves the
+bag once it is given; of those that are left, the one that is worth most for a word stands for it in the step. (Steps for all
 pairs of a word and a label that is left, as (C.7) has them, teach every word every label.)
 """
 
@@ -193,7 +193,7 @@ cdef class Network:
         return 0
 
     def find(self, Scenes scenes not None):
-        """Return ``(labels, order)``: int32 arrays (n_words,) of the label id of each word, and of when it was given."""
+        """Return ``(labels, order)``: int32 arrays (n_words,), the label id of each word, and when it was given."""
         cdef Py_ssize_t s
         cdef int32_t[::1] labels, order
         found = np.zeros((2, max(len(scenes.words), 1)), dtype=np.int32)
@@ -236,7 +236,7 @@ cdef class Network:
 
     cdef int begin(self, Py_ssize_t s) except -1 nogil:
         """Fill g and what follows from it for a sentence without labels."""
-        cdef Py_ssize_t i, k, p, first = self.scenes.offsets[s]
+        cdef Py_ssize_t i, k, first = self.scenes.offsets[s]
         self.T = self.scenes.offsets[s + 1] - first
         self.x = &self.scenes.words[0] + first
         self.world = &self.scenes.worlds[self.scenes.world_of[s], 0, 0]
@@ -373,7 +373,7 @@ cdef class Network:
 
     cdef void step(self, Py_ssize_t n, float step) noexcept nogil:
         """Move along the gradient of the sum over pairs of coef times the worth of their label for their word."""
-        cdef Py_ssize_t z, i, k, s, a, b, p, l, S = self.S, e = self.e, v = self.v, T = self.T, wide = e + 1
+        cdef Py_ssize_t z, i, k, s, a, b, p, o, S = self.S, e = self.e, v = self.v, T = self.T, wide = e + 1
         cdef float c
         cdef float* row
         for z in range(n):
@@ -398,12 +398,12 @@ cdef class Network:
                 KERNELS.layer_back(self.g_words + k * self.d * S, S, self.d_g + i * S, self.d,
                                    self.d_word + (i + k) * self.D)
             if self.strategy != INDEPENDENT:
-                for l in range(max(0, i - v), min(T, i + v + 1)):
-                    if self.label[l] >= 0:
-                        s = self.slot[self.label[l]]
-                        KERNELS.layer_back(self.g_names + (l - i + v) * e * S, S, self.d_g + i * S, e,
+                for o in range(max(0, i - v), min(T, i + v + 1)):
+                    if self.label[o] >= 0:
+                        s = self.slot[self.label[o]]
+                        KERNELS.layer_back(self.g_names + (o - i + v) * e * S, S, self.d_g + i * S, e,
                                            self.d_full + s * wide)
-                        KERNELS.layer_add(self.g_names + (i - l + v) * e * S, S, self.total + i * e, e,
+                        KERNELS.layer_add(self.g_names + (i - o + v) * e * S, S, self.total + i * e, e,
                                           self.d_h + s * S)
         for s in range(self.n_slots):
             KERNELS.layer_back(self.h_layer, S, self.d_h + s * S, e, self.d_full + s * wide)
@@ -416,12 +416,12 @@ cdef class Network:
                 KERNELS.layer_move(self.g_words + k * self.d * S, S, self.word(i + k - v), self.d, self.d_g + i * S,
                                    step)
             if self.strategy != INDEPENDENT:
-                for l in range(max(0, i - v), min(T, i + v + 1)):
-                    if self.label[l] >= 0:
-                        s = self.slot[self.label[l]]
-                        KERNELS.layer_move(self.g_names + (l - i + v) * e * S, S, self.full + s * wide, e,
+                for o in range(max(0, i - v), min(T, i + v + 1)):
+                    if self.label[o] >= 0:
+                        s = self.slot[self.label[o]]
+                        KERNELS.layer_move(self.g_names + (o - i + v) * e * S, S, self.full + s * wide, e,
                                            self.d_g + i * S, step)
-                        KERNELS.layer_move(self.g_names + (i - l + v) * e * S, S, self.total + i * e, e,
+                        KERNELS.layer_move(self.g_names + (i - o + v) * e * S, S, self.total + i * e, e,
                                            self.h + s * S, step)
         for s in range(self.n_slots):
             KERNELS.layer_move(self.h_layer, S, self.full + s * wide, wide, self.d_h + s * S, step)
@@ -468,8 +468,8 @@ cdef class ConceptState(State):
     cdef const double[::1] weight
     cdef double rate
 
-    def __init__(self, scenes, layers, const double[::1] weight, *, Py_ssize_t dimension, strategy, double learning_rate,
-                 uint64_t seed=0):
+    def __init__(self, scenes, layers, const double[::1] weight, *, Py_ssize_t dimension, strategy,
+                 double learning_rate, uint64_t seed=0):
         self.n_samples, self.weight, self.rate = scenes.n_sentences, weight, learning_rate
         self.layers = {name: np.array(array) for name, array in layers.items()}
         self.network = Network(self.layers, dimension, strategy=strategy)

@@ -24,9 +24,9 @@ from structsvm.tasks.concepts.worlds import CONCEPTS, read_labels
 class ConceptLabeler(StructureEstimator):
     """Labels each word of a sentence with the concept of a world that it refers to, or ``"-"``.
 
-    A network (thesis, appendix C) learns vectors of words and of concepts. A concept is its name together with what the
-    world's relations say of it now, such as where it is; so "he" in "he cooks the rice" can be found to be whoever is
-    where the rice is. Words are labelled greedily, the surest first, and each label helps with the next ones.
+    A network (thesis, appendix C) learns vectors of words and of concepts. A concept is its name together with what
+    the world's relations say of it now, such as where it is; so "he" in "he cooks the rice" can be found to be whoever
+    is where the rice is. Words are labelled greedily, the surest first, and each label helps with the next ones.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ class ConceptLabeler(StructureEstimator):
 
         {"location": {"john": "kitchen", "rice": "kitchen"}, "containedby": {"rice": "fridge"}}
 
-    All labels that were learnt may be predicted, or only those in the collection ``"concepts"`` of a world that has one.
-    None is a world of which nothing is known. One object may be the world of many sentences, and is read once.
+    All labels that were learnt may be predicted, or only those in the collection ``"concepts"`` of a world that has
+    one. None is a world of which nothing is known. One object may be the world of many sentences, and is read once.
 
     y has of each sentence a list with the label of each word, or a set (with repetitions: a `collections.Counter`) of
     labels, nobody knows of which words; the other words are ``"-"`` then.

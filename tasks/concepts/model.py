@@ -240,4 +240,3 @@ def first_layers(settings: Any, n_relations: int, own: float, seed: int) -> dict
         "g_bias": np.zeros(rounded(settings.hidden), dtype=np.float32),
         "h": h,
     }
-

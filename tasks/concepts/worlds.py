@@ -110,7 +110,9 @@ def tables_of(world: Any, i: int) -> dict[str, Any]:
         return {}
     tables = world if isinstance(world, Mapping) else getattr(world, "__dict__", None)
     if tables is None:
-        raise TypeError(f"sentence {i}: a world must be a dict of relations, or an object that has them, got {world!r:.80}")
+        raise TypeError(
+            f"sentence {i}: a world must be a dict of relations, or an object that has them, got {world!r:.80}"
+        )
     found = {name: table for name, table in tables.items() if table is not None}
     for name, table in found.items():
         if name == CONCEPTS:

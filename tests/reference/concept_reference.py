@@ -1,4 +1,4 @@
-"""Equations (C.3) to (C.7) of the thesis written out: the worth of a labelling, greedy search, and what a step raises."""
+"""Equations (C.3) to (C.7) of the thesis written out: worth of labellings, greedy search, what a step raises."""
 
 from collections import Counter
 

@@ -26,7 +26,21 @@ SHARE = [TINY, 1.0 - 2**-53], [0.0, 1.0]
 # What is accepted and what is not, by the name of the parameter.
 NUMBERS = {
     **dict.fromkeys(
-        ["C", "C_max", "C_min", "alpha", "cache_size", "delta_max", "gamma", "learning_rate", "qp_tol", "t0", "tau", "tol"], POSITIVE
+        [
+            "C",
+            "C_max",
+            "C_min",
+            "alpha",
+            "cache_size",
+            "delta_max",
+            "gamma",
+            "learning_rate",
+            "qp_tol",
+            "t0",
+            "tau",
+            "tol",
+        ],
+        POSITIVE,
     ),
     **dict.fromkeys(["epsilon", "smoothing"], NOT_NEGATIVE),
     "n_reprocess": ([0.0, 1, 1e6], [-TINY, math.nextafter(1e6, 2e6), math.inf]),

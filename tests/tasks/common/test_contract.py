@@ -17,7 +17,13 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, StructuredSVM, tasks
 from structsvm._adapter import as_objects
-from structsvm.datasets import make_alignment, make_ambig_house, make_concept_world, make_dependency_trees, make_treebank
+from structsvm.datasets import (
+    make_alignment,
+    make_ambig_house,
+    make_concept_world,
+    make_dependency_trees,
+    make_treebank,
+)
 from structsvm.dual import parallel
 from structsvm.model_file import read_model
 from structsvm.solvers.base import Run, Solver

@@ -43,7 +43,9 @@ def test_the_world_says_who_is_meant():
     # What is said of the world counts: the cake is moved to another one's room.
     world = dict(zip(NAMES, ROOMS, strict=True))
     for name, room in world.items():
-        assert model.predict([("Someone eats the cake", {"location": world | {"cake": room}})]) == [[name, "eat", "-", "cake"]]
+        assert model.predict([("Someone eats the cake", {"location": world | {"cake": room}})]) == [
+            [name, "eat", "-", "cake"]
+        ]
     # The cake is found before who eats it: with an order, that is what order-free is for.
     orders = model.predict_order([x for x in T if x[0].startswith("someone")])
     assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
@@ -53,9 +55,9 @@ def test_the_world_says_who_is_meant():
 def test_bags_of_labels():
     """Nobody says which word means what; bags of some sentences, labels of others."""
     bags = [Counter(labels) if k % 2 else set(labels) for k, labels in enumerate(Y)]
-    model = ConceptLabeler([], learning_rate=0.1, **FEW).fit([x for x in X if "someone" not in x[0]], [
-        bag for x, bag in zip(X, bags, strict=True) if "someone" not in x[0]
-    ])
+    model = ConceptLabeler([], learning_rate=0.1, **FEW).fit(
+        [x for x in X if "someone" not in x[0]], [bag for x, bag in zip(X, bags, strict=True) if "someone" not in x[0]]
+    )
     named = [k for k, x in enumerate(T) if "someone" not in x[0]]
     assert model.score([T[k] for k in named], [Counter(WANTED[k]) for k in named]) > 0.9
     assert model.score([T[k] for k in named], [set(WANTED[k]) for k in named]) > 0.9
@@ -84,7 +86,9 @@ def test_worlds_may_be_objects_shared_or_unknown():
         "state",
     ]
     # A sentence with its own copy of a world, and in threads.
-    assert said == one.set_params(n_jobs=2).predict([(" ".join(w), u.copy()) for w, u in zip(words, worlds, strict=True)])
+    assert said == one.set_params(n_jobs=2).predict(
+        [(" ".join(w), u.copy()) for w, u in zip(words, worlds, strict=True)]
+    )
     assert [len(labels) for labels in one.predict([("zz", None), ("", None)])] == [1, 0]
     assert one.predict([]) == []
 
@@ -152,7 +156,7 @@ def test_wrong_parameters():
             copy.deepcopy(model).set_params(**changed).fit(X[:9], Y[:9])
     with pytest.raises(ValueError, match="the network has overflowed: set a smaller learning_rate"):
         ConceptLabeler(learning_rate=1e6, **FEW).fit(X[:50], Y[:50])
-    with pytest.raises(ValueError, match="classes=.* has no meaning here: y tells the labels"):
+    with pytest.raises(ValueError, match="has no meaning here: y tells the labels"):
         model.partial_fit(X[:2], Y[:2], classes=["-"])
     with pytest.raises(ValueError, match="'zz' is not known"):
         model.similar_concepts("zz")

@@ -76,7 +76,12 @@ def test_steps_follow_the_gradient(strategy, ordered, seed):
     """The layers move by the length of a step times the gradient of what it raises; a right labelling moves nothing."""
     one, rate = Example(seed, strategy), 1e-3
     state = ConceptState(
-        one.scenes(ordered), one.layers, np.array([0.5, 1.0, 2.0]), dimension=one.d, strategy=strategy, learning_rate=rate
+        one.scenes(ordered),
+        one.layers,
+        np.array([0.5, 1.0, 2.0]),
+        dimension=one.d,
+        strategy=strategy,
+        learning_rate=rate,
     )
     plain, rng = one.plain(), np.random.default_rng(seed)
     for s, weight in enumerate((0.5, 1.0, 2.0)):
@@ -115,7 +120,9 @@ def slope(one, x, world, error, name, place, step=1e-5):
 def test_steps_of_single_words():
     """Where each word is by itself, each wrong one is a step, and the search goes on."""
     one = Example(1, "independent")
-    state = ConceptState(one.scenes(True), one.layers, np.ones(3), dimension=one.d, strategy="independent", learning_rate=1e-6)
+    state = ConceptState(
+        one.scenes(True), one.layers, np.ones(3), dimension=one.d, strategy="independent", learning_rate=1e-6
+    )
     for s in range(3):
         state.visit(s)
     assert state.n_argmax == len(one.words)
