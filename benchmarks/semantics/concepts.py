@@ -88,7 +88,9 @@ def run(options):
         row = {"row": name, "train": error(model, *(part[:n_test] for part in train)), "test": found}
         table.rows.append(row | {"of_train": of_train, "of_test": of_test, "cpu": cpu, "ms": ms})
         yield table
-    if not options.only:
+    if options.only:
+        yield table
+    else:
         yield similar(model)
         yield curve(train, test)
         yield from weak(train, test, 1 if options.quick else WEAK_SEEDS)

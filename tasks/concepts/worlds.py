@@ -37,7 +37,9 @@ class ConceptProblem(BoundProblem):
     formulation = {"rescaling": "margin", "penalty": "linear"}
 
     def __init__(self, scenes: Scenes, model: Any) -> None:
-        super().__init__(scenes.n_sentences, sum(layer.size for layer in model.layers.values()), is_exact=False)
+        super().__init__(
+            scenes.n_sentences, sum(layer.size for layer in model.layers.values()), inference="approximate"
+        )
         self.scenes, self.layers, self.settings = scenes, model.layers, model.settings
         self.about = repr((model.relations, model.labels, sorted(vars(model.settings).items())))
 
