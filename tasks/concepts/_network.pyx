@@ -16,8 +16,8 @@ distance k. So g, Wh' g and r are kept up to date, and all concepts are scored b
 Training: once the best label is a wrong one, all right labels of words that it competed with should be worth more
 (C.6); a step against the sum of these differences follows, and the sentence ends there (early update). Sentences may
 come with their labels in any order (section C.7): then any label of the bag is right for any word, and leaves the
-bag once it is given; of those that are left, the one that is worth most for a word stands for it in the step. (Steps for all
-pairs of a word and a label that is left, as (C.7) has them, teach every word every label.)
+bag once it is given; of those that are left, the one that is worth most for a word stands for it in the step. (Steps
+for all pairs of a word and a label that is left, as (C.7) has them, teach every word every label.)
 """
 
 from libc.math cimport INFINITY, isfinite
