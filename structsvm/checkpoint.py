@@ -357,6 +357,7 @@ STATES: dict[str, Table] = {
         "numbers": Array("f8", (4,), within=POSITIVE),
         **optional(_counters(3) | {"descent": Array("f8", (2,), within=POSITIVE)}),  # 0.1.0 had none after a batch
     },
+    "concepts": _counters(3),
     "tracking": {
         "random": Array("u8", (4,)),
         "numbers": Array("f8", (3, "n_seen"), within=POSITIVE),

@@ -228,6 +228,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "alignment": "SequenceAligner",
         "ambiguous": "AmbiguousClassifier",
         "binary": file.meta.get("estimator"),
+        "concepts": "ConceptLabeler",
         "dependency": "DependencyParser",
         "grammar": "GrammarParser",
         "multiclass": file.meta.get("estimator"),

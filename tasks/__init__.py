@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 _HOMES = {
+    "ConceptLabeler": "structsvm.tasks.concepts.estimator",
     "CrammerSingerClassifier": "structsvm.tasks.kernel.crammer_singer",
     "DependencyParser": "structsvm.tasks.dependency.estimator",
     "GrammarParser": "structsvm.tasks.grammar.estimator",
@@ -35,6 +36,7 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:
     from structsvm.tasks.alignment.estimator import SequenceAligner as SequenceAligner
     from structsvm.tasks.ambiguous.estimator import AmbiguousClassifier as AmbiguousClassifier
+    from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler
     from structsvm.tasks.dependency.estimator import DependencyParser as DependencyParser
     from structsvm.tasks.grammar.estimator import GrammarParser as GrammarParser
     from structsvm.tasks.kernel.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier

@@ -34,6 +34,9 @@ const kernels NAMED(KERNELS) = {
 #ifdef KERNELS_FOR_hybrid
     .hybrid_fill = hybrid_fill, .hybrid_spread = hybrid_spread,
 #endif
+#ifdef KERNELS_FOR_layers
+    .layer_add = layer_add, .layer_back = layer_back, .layer_move = layer_move,
+#endif
 #ifdef KERNELS_FOR_rows
     .dense_products = dense_products, .dense_dot = dense_dot, .dense_add = dense_add,
     .dense_accumulate = dense_accumulate, .dense_positions = dense_positions, .dense_violator = dense_violator,

@@ -20,6 +20,7 @@
 #include "eisner.h"
 #include "greedy.h"
 #include "hybrid.h"
+#include "layers.h"
 #include "stop.h"
 
 typedef struct {
@@ -87,6 +88,9 @@ typedef struct {
     int (*arborescence_sums)(int64_t n, const double *scores, double *memory, double *log_sum, double *arcs);
     int (*hybrid_fill)(hybrid_chart *h, int best);
     int (*hybrid_spread)(hybrid_chart *h);
+    void (*layer_add)(const float *W, int64_t stride, const float *x, int64_t m, float *out);
+    void (*layer_back)(const float *W, int64_t stride, const float *y, int64_t m, float *out);
+    void (*layer_move)(float *W, int64_t stride, const float *x, int64_t m, const float *y, float step);
 } kernels;
 
 /* The kernels of a set (0 baseline, 1 avx2, 2 avx512), which will call `poll`. */

@@ -129,9 +129,9 @@ def execute(world: Universe, verb: str, arguments: tuple[str, ...]) -> None:
 
 # The sentence of each verb, written as in the house.
 PATTERNS = {
-    "move": "{0} *goes from {1} to {2}",
-    "get": "{0} *gets {1} from {2}",
-    "give": "{0} *gives {1} to {2}",
+    "move": "{0} *goes|*walks from {1} to {2}",
+    "get": "{0} *gets|*takes {1} from {2}",
+    "give": "{0} *gives|*hands {1} to {2}",
     "put": "{0} *puts {1} on {2}",
     "sleep": "{0} *sleeps on {1}",
     "wake_up": "{0} *wakes up",
@@ -171,8 +171,7 @@ def resolvable(world: Universe, verb: str, arguments: tuple[str, ...], hidden: C
 
 def describe(world: Universe, verb: str, arguments: tuple[str, ...], rng: np.random.Generator, rate: float) -> Words:
     """Return the words of an event."""
-    wanted = [k for k, name in enumerate(arguments) if name not in ROOMS and name not in FURNITURE]
-    hidden = {k for k in wanted if rng.random() < rate}
+    hidden = {k for k in range(len(arguments)) if rng.random() < rate}
     while hidden and not resolvable(world, verb, arguments, hidden):
         hidden.remove(pick(rng, sorted(hidden)))
 
@@ -186,7 +185,7 @@ def describe(world: Universe, verb: str, arguments: tuple[str, ...], rng: np.ran
 
 
 def make_concept_world(
-    n: int = 1000, ambiguity: float = 0.6, random_state: RandomState = None
+    n: int = 1000, ambiguity: float = 0.4, random_state: RandomState = None
 ) -> tuple[list[list[str]], list[list[str]], list[Universe]]:
     """Draw sentences about events in a house, with the concept of each word and the world at that moment.
 

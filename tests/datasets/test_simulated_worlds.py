@@ -71,6 +71,7 @@ def test_seeds(make):
 
 def test_the_concept_world_goes_on():
     words, concepts, universes = make_concept_world(1500, random_state=0)
+    assert len({word for sentence in words for word in sentence}) == 75
     seen = {c for of_one in concepts for c in of_one}
     assert seen >= set(PATTERNS)
     for seed in (1, 2):  # each world has furniture of its own

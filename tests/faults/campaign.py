@@ -35,9 +35,10 @@ from pathlib import Path
 import numpy as np
 
 from structsvm import CuttingPlane, LaRank, LatentSVM, PathSearch, new_file
-from structsvm.datasets import make_ambig_house, make_dependency_trees
+from structsvm.datasets import make_ambig_house, make_concept_world, make_dependency_trees
 from structsvm.model_file import read_model
 from structsvm.tasks import (
+    ConceptLabeler,
     CrammerSingerClassifier,
     DependencyParser,
     HullerClassifier,
@@ -60,6 +61,8 @@ CHAINS = [rng.normal(size=(t, 10)) for t in LENGTHS], [rng.integers(0, 4, t) for
 Y = np.arange(400) % 4
 X = rng.normal(size=(400, 8)) + np.eye(8)[Y]
 HOUSE = make_ambig_house(150, level=2, random_state=0)
+WORDS, CONCEPTS, WORLDS = make_concept_world(300, random_state=0)
+SCENES = list(zip(WORDS, WORLDS, strict=True))
 PARTLY = [[None if k % 3 == 0 else int(v) for k, v in enumerate(labels)] for labels in CHAINS[1]]
 FEW = [part[:30] for part in CHAINS]
 TREES = make_dependency_trees(60, max_length=10, random_state=0)
@@ -99,6 +102,7 @@ TRAINEES = {
     "ospas": lambda c: SemanticParser(method="ospas", max_iter=6, refine=1, random_state=0, checkpoint=c).fit(
         HOUSE.sentences, HOUSE.bags
     ),
+    "concepts": lambda c: ConceptLabeler(max_iter=6, random_state=0, checkpoint=c).fit(SCENES, CONCEPTS),
     "path": path,
     "latent": lambda c: SequenceLabeler(
         solver=LatentSVM(LaRank(C=1.0, tol=1e-2, random_state=0, checkpoint=c), rounds=6)

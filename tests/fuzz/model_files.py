@@ -23,13 +23,14 @@ from stored_data import decoded
 
 import structsvm
 from structsvm import LaRank, LatentSVM
-from structsvm.datasets import make_dependency_trees, make_sequences, make_treebank
+from structsvm.datasets import make_concept_world, make_dependency_trees, make_sequences, make_treebank
 from structsvm.model_file import ALIGN, MAGIC, ModelFileError, read_model
 from structsvm.oracles.viterbi import ViterbiOracle
 from structsvm.protocol import OracleError
 from structsvm.structures.trees import Tree
 from structsvm.tasks import (
     AmbiguousClassifier,
+    ConceptLabeler,
     DependencyParser,
     GrammarParser,
     LaRankClassifier,
@@ -135,6 +136,8 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield LaRankClassifier(kernel="rbf", probability=True, random_state=0), points, labels
     yield AmbiguousClassifier(random_state=0), points, sets
     yield MultilabelClassifier(C=0.1, interactions="tree", **once), points, sets
+    words, concepts, worlds = make_concept_world(10, random_state=0)
+    yield ConceptLabeler(dimension=3, hidden=4, window=1, **once), list(zip(words, worlds, strict=True)), concepts
 
 
 def unlabelled(node: Tree, children: Any) -> Tree:

@@ -26,7 +26,21 @@ SHARE = [TINY, 1.0 - 2**-53], [0.0, 1.0]
 # What is accepted and what is not, by the name of the parameter.
 NUMBERS = {
     **dict.fromkeys(
-        ["C", "C_max", "C_min", "alpha", "cache_size", "delta_max", "gamma", "qp_tol", "t0", "tau", "tol"], POSITIVE
+        [
+            "C",
+            "C_max",
+            "C_min",
+            "alpha",
+            "cache_size",
+            "delta_max",
+            "gamma",
+            "learning_rate",
+            "qp_tol",
+            "t0",
+            "tau",
+            "tol",
+        ],
+        POSITIVE,
     ),
     **dict.fromkeys(["epsilon", "smoothing"], NOT_NEGATIVE),
     "n_reprocess": ([0.0, 1, 1e6], [-TINY, math.nextafter(1e6, 2e6), math.inf]),
@@ -40,6 +54,8 @@ NUMBERS = {
     **dict.fromkeys(["arc_bits", "row_bits"], whole(1, 28)),
     "span_bits": whole(1, 24),
     "hash_bits": whole(1, 30),
+    "dimension": whole(1, 2**12),
+    "hidden": whole(1, 2**14),
     "random_state": whole(0, 2**32 - 1),
     "validation_fraction": SHARE,
     "abstain_below": ([0.0, 0.5, 1.0], [-TINY, math.nextafter(1.0, 2.0)]),
@@ -48,6 +64,7 @@ OF_ONE = {"PathSearch.tol": SHARE, "LatentSVM.tol": NOT_NEGATIVE}
 OF_ONE |= {"SemanticParser.ngrams": whole(1, 1000)} | dict.fromkeys(
     ["SemanticParser.role_window", "SemanticParser.window"], whole(0, 1000)
 )
+OF_ONE |= {"ConceptLabeler.window": whole(0, 2**10)}
 OF_ONE |= dict.fromkeys(["Tracking.n_reprocess", "TrackingClassifier.n_reprocess"], whole(1, 2**31 - 1))
 
 KINDS = [

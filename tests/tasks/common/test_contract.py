@@ -4,6 +4,7 @@ import copy
 import inspect
 import pickle
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,13 @@ from sklearn.base import clone
 import structsvm
 from structsvm import LaRank, StructuredSVM, tasks
 from structsvm._adapter import as_objects
-from structsvm.datasets import make_alignment, make_ambig_house, make_dependency_trees, make_treebank
+from structsvm.datasets import (
+    make_alignment,
+    make_ambig_house,
+    make_concept_world,
+    make_dependency_trees,
+    make_treebank,
+)
 from structsvm.dual import parallel
 from structsvm.model_file import read_model
 from structsvm.solvers.base import Run, Solver
@@ -39,6 +46,7 @@ TREES = [str(tree) for tree in make_treebank(8, max_length=7, random_state=0)] *
 SENTENCES = make_dependency_trees(12, max_length=7, crossing=0.2, random_state=0)
 ARCS = [tree.arcs for tree in SENTENCES]
 HOUSE = make_ambig_house(40, 1, random_state=0)
+SCENES, CONCEPTS, WORLDS = make_concept_world(30, random_state=0)
 PAIRS = make_alignment(8, random_state=0)
 ORACLE = Multiclass(3, 4)
 
@@ -115,6 +123,15 @@ CASES = {
     },
     "semantics": Case(tasks.SemanticParser, {"max_iter": 3, "random_state": 0}, HOUSE.sentences[:20], HOUSE.bags[:20]),
     "ospas": Case(tasks.SemanticParser, {"method": "ospas", "random_state": 0}, HOUSE.sentences, HOUSE.bags),
+    **{
+        name: Case(
+            tasks.ConceptLabeler,
+            {"dimension": 4, "hidden": 8, "max_iter": 3, "random_state": 0},
+            list(zip(SCENES, WORLDS, strict=True)),
+            y,
+        )
+        for name, y in (("concepts", CONCEPTS), ("bags of concepts", list(map(Counter, CONCEPTS))))
+    },
     "larank": kernel(tasks.LaRankClassifier, CLASSES, random_state=0),
     "crammer singer": kernel(tasks.CrammerSingerClassifier, CLASSES, random_state=0),
     "weston watkins": kernel(tasks.WestonWatkinsClassifier, CLASSES, rounding=1e-12),

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from structsvm import tasks
-from structsvm.datasets import make_alignment, make_ambig_house, make_dependency_trees, make_sequences, make_treebank
+from structsvm.datasets import (
+    make_alignment,
+    make_ambig_house,
+    make_concept_world,
+    make_dependency_trees,
+    make_sequences,
+    make_treebank,
+)
 from structsvm.execution._stop import look_every, looks
 
 pytestmark = pytest.mark.filterwarnings("ignore::structsvm.ConvergenceWarning")
@@ -21,6 +28,8 @@ TREES = make_treebank(30, max_length=8, random_state=0)
 SENTENCES = make_dependency_trees(12, max_length=12, random_state=0)
 PAIRS = make_alignment(10, random_state=0)
 HOUSE = make_ambig_house(30, 1, random_state=0)
+SPOKEN, CONCEPTS, WORLDS = make_concept_world(40, random_state=0)
+SCENES = list(zip(SPOKEN, WORLDS, strict=True))
 
 # The estimator, its data, what it predicts for, and whether it returns the k best outputs, too.
 CASES = {
@@ -54,6 +63,7 @@ CASES = {
         False,
     ),
     "semantics": (tasks.SemanticParser, {"random_state": 0}, HOUSE.sentences, HOUSE.bags, HOUSE.sentences, False),
+    "concepts": (tasks.ConceptLabeler, {"random_state": 0}, SCENES, CONCEPTS, SCENES, False),
     "larank": (tasks.LaRankClassifier, {"gamma": 0.1, "random_state": 0}, ROWS, CLASSES, ROWS, False),
     "lasvm": (tasks.LaSVMClassifier, {"gamma": 0.1, "random_state": 0}, ROWS, CLASSES > 1, ROWS, False),
     "huller": (tasks.HullerClassifier, {"gamma": 0.1, "random_state": 0}, ROWS, CLASSES > 1, ROWS, False),

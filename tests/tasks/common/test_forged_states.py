@@ -8,10 +8,11 @@ import pytest
 import structsvm
 from structsvm import CuttingPlane
 from structsvm.checkpoint import RUN, STATES, check_state, kind_of
-from structsvm.datasets import make_sequences
+from structsvm.datasets import make_concept_world, make_sequences
 from structsvm.model_file import ModelFileError, read_model, write_model
 from structsvm.tasks import (
     AmbiguousClassifier,
+    ConceptLabeler,
     CrammerSingerClassifier,
     HullerClassifier,
     KernelPerceptronClassifier,
@@ -32,6 +33,8 @@ POINTS = np.random.default_rng(0).normal(size=(20, 3))
 LABELS = np.arange(20) % 3
 NAMES = np.array(["a", "b", "c"])[LABELS]
 BAGS = [{int(k), int(k + 1) % 3} for k in LABELS]
+WORDS, CONCEPTS, WORLDS = make_concept_world(8, random_state=0)
+SCENES = list(zip(WORDS, WORLDS, strict=True))
 SEEDED = {"max_iter": 2, "random_state": 0}
 
 # Of every kind of training state: what trains, and on what.
@@ -53,6 +56,7 @@ TRAINED = {
     "lasvm": (LaSVMClassifier(**SEEDED), POINTS, LABELS > 0),
     "huller": (HullerClassifier(**SEEDED), POINTS, LABELS > 0),
     "descent": (SGDQNClassifier(**SEEDED), POINTS, LABELS),
+    "concepts": (ConceptLabeler(**SEEDED), SCENES, CONCEPTS),
     "tracking": (TrackingClassifier(**SEEDED), POINTS, LABELS > 0),
 }
 

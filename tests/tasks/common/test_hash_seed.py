@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from structsvm import StructuredSVM, Taxonomy
 from structsvm.datasets import make_ambig_house, make_alignment, make_dependency_trees, make_sequences, make_treebank
+from structsvm.datasets import make_concept_world
 from structsvm.tasks import *
 
 X, y = make_sequences(30, n_labels=5, n_words=80, mean_length=6.0, random_state=0)
@@ -28,6 +29,9 @@ edges = {("insect", "ant"), ("insect", "bee"), ("animal", "insect"), ("animal", 
 leaves = [["ant", "bee", "cat"][k % 3] for k in range(30)]
 house = make_ambig_house(40, level=2, random_state=0)
 pairs = make_alignment(8, random_state=0)
+spoken, concepts, worlds = make_concept_world(20, random_state=0)
+scenes = [(words, {"concepts": set(sum(concepts, [])), **vars(world)}) for words, world in zip(spoken, worlds)]
+concepts[0] = set(concepts[0])
 strings = [f"{w} {t}" for s in X for w, t in s]
 
 def parts(token):
@@ -49,6 +53,7 @@ FITS = {
     "arcs": lambda: DependencyParser(C=0.1, random_state=0).fit(make_dependency_trees(20, random_state=0)),
     "pairs": lambda: SequenceAligner(random_state=0, max_iter=2).fit(pairs.X, pairs.y),
     "bags": lambda: SemanticParser(random_state=0).fit(house.sentences, [set(bag) for bag in house.bags]),
+    "concepts": lambda: ConceptLabeler(max_iter=2, random_state=0).fit(scenes, concepts),
     "texts": lambda: TaxonomyClassifier(
         Taxonomy(edges), vectorizer=TfidfVectorizer(), random_state=0).fit(texts, leaves),
     "inner": lambda: TaxonomyClassifier(

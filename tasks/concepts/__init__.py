@@ -1,0 +1,1 @@
+"""Words of sentences labelled with the concepts of a world that they refer to: network, model, `ConceptLabeler`."""

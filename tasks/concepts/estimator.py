@@ -1,0 +1,231 @@
+"""Words labelled with the concepts of a world that they refer to (Bordes 2010, appendix C)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.callbacks import with_callbacks
+from structsvm.parameters import FLAG, POSITIVE, Interval, Kind, Options
+from structsvm.tasks.common.estimator import StructureEstimator, checked_sample_weight
+from structsvm.tasks.common.labels import check_no_classes
+from structsvm.tasks.common.parameters import TRAINING
+from structsvm.tasks.concepts._network import STRATEGIES
+from structsvm.tasks.concepts.model import SIZES, ConceptModel
+from structsvm.tasks.concepts.solver import ConceptTraining
+from structsvm.tasks.concepts.worlds import CONCEPTS, read_labels
+
+
+class ConceptLabeler(StructureEstimator):
+    """Labels each word of a sentence with the concept of a world that it refers to, or ``"-"``.
+
+    A network (thesis, appendix C) learns vectors of words and of concepts. A concept is its name together with what
+    the world's relations say of it now, such as where it is; so "he" in "he cooks the rice" can be found to be whoever
+    is where the rice is. Words are labelled greedily, the surest first, and each label helps with the next ones.
+
+    Parameters
+    ----------
+    relations : list of str, optional
+        The relations of worlds to look at; by default all that the worlds of the first training have. An empty list: no
+        knowledge of the world.
+    strategy : {"order_free", "left_right", "independent"}, default="order_free"
+        Which word is labelled next: the one whose best label is worth most, the next one, or each by itself, from words
+        alone.
+    dimension : int, default=20
+        Size of the vectors of words and names.
+    hidden : int, default=200
+        Size of the space in which words in their sentence meet concepts.
+    window : int, default=6
+        Words, and their labels, to the left and to the right that a label may depend on.
+    learning_rate : float, default=0.02
+        Length of a step of gradient descent.
+    max_iter : int, optional
+        Passes over the data, by default 10; a pass without a wrong label ends training.
+    lowercase : bool, default=True
+    random_state : int, RandomState or None
+        Seeds the vectors and layers at the start, and the order of sentences.
+    warm_start : bool, default=False
+        Whether `fit` resumes from what was learnt before, on the same sentences or others.
+    n_jobs : int, optional
+        Threads for `predict`; -1: one per processor.
+    checkpoint : path-like, optional
+        File that stores the state of training every `checkpoint_every` passes; if it exists, `fit` resumes from it.
+    checkpoint_every : int, default=1
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of str
+        The labels.
+    relations_ : list of str
+    result_ : Result
+        Passes, labels given (`n_argmax`), seconds; no objective is claimed.
+    n_iter_ : int
+
+    Notes
+    -----
+    X is a list of pairs ``(sentence, world)``. A sentence is text, cut at its blanks, or a list of words. A world is a
+    dict of relations, or an object with such attributes, and a relation a dict from concepts to concepts (or to any
+    other text: a property)::
+
+        {"location": {"john": "kitchen", "rice": "kitchen"}, "containedby": {"rice": "fridge"}}
+
+    All labels that were learnt may be predicted, or only those in the collection ``"concepts"`` of a world that has
+    one. None is a world of which nothing is known. One object may be the world of many sentences, and is read once.
+
+    y has of each sentence a list with the label of each word, or a set (with repetitions: a `collections.Counter`) of
+    labels, nobody knows of which words; the other words are ``"-"`` then.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_concept_world
+    >>> from structsvm.tasks import ConceptLabeler
+    >>> words, concepts, worlds = make_concept_world(2000, random_state=0)
+    >>> X = list(zip(words, worlds))
+    >>> model = ConceptLabeler(relations=["location", "containedby"], random_state=0).fit(X[:1500], concepts[:1500])
+    >>> model.score(X[1500:], concepts[1500:]) > 0.7
+    True
+    """
+
+    _model_class = ConceptModel
+    _constraints = {name: allowed for name, allowed in TRAINING.items() if name != "tol"} | {
+        "relations": (Kind((list, tuple), "a list of str"), Options(None)),
+        "strategy": Options(*STRATEGIES),
+        **{name: Interval(Integral, *bounds, closed="both") for name, bounds in SIZES.items()},
+        "learning_rate": POSITIVE,
+        "lowercase": FLAG,
+    }
+
+    def __init__(
+        self,
+        relations: list[str] | None = None,
+        *,
+        strategy: str = "order_free",
+        dimension: int = 20,
+        hidden: int = 200,
+        window: int = 6,
+        learning_rate: float = 0.02,
+        max_iter: int | None = None,
+        lowercase: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.relations = relations
+        self.strategy = strategy
+        self.dimension = dimension
+        self.hidden = hidden
+        self.window = window
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.lowercase = lowercase
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
+        self.verbose = verbose
+
+    # ---- training -------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on sentences in their worlds, and their labels.
+
+        Parameters
+        ----------
+        X : list of (sentence, world)
+        y : list of labels
+            See the notes of the class.
+        sample_weight : array-like of shape (n_sentences,), optional
+            Factor on the steps of each sentence.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a parameter out of range, a sentence, world or label that is none; the message names parameter or
+            sentence. Or if the network overflows.
+        KeyboardInterrupt
+            On Ctrl-C, after the partial model has been put in place.
+        """
+        return self._train(X, y, sample_weight)
+
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """One pass over more sentences, whatever words, concepts and labels are new in them.
+
+        The relations are those of the first call. `classes` must be None: y tells the labels.
+        """
+        check_no_classes(classes, "y tells the labels")
+        return self._train(X, y, sample_weight, passes=1)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        names = self.relations or []
+        if not all(isinstance(name, str) and name != CONCEPTS for name in names) or len(set(names)) != len(names):
+            raise ValueError(
+                f"The 'relations' parameter of {type(self).__name__} must be a list of distinct str, {CONCEPTS!r} not "
+                f"among them. Got {names!r:.80} instead."
+            )
+
+    def _make_solver(self, before: Any = None) -> Any:
+        given = {name: getattr(self, name) for name in ConceptTraining().get_params()}
+        return ConceptTraining(**{name: value for name, value in given.items() if value is not None})
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, before: Any) -> tuple[Any, Any, Any]:
+        model = ConceptModel(self) if before is None else before
+        model.follow(self)
+        data = model.read(X, y, allow_empty=False)
+        if not data[0]:
+            raise ValueError("there are no sentences to train on")
+        return model, data, checked_sample_weight(sample_weight, len(data[0]))
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> list[list[str]]:
+        """Return the label of each word of each sentence: a list of lists."""
+        return list(self._fitted().predict(X, self._threads)[0])
+
+    def predict_order(self, X: Any) -> list[list[int]]:
+        """Return when each word was labelled, 0 for the first of its sentence: a list of lists."""
+        return list(self._fitted().predict(X, self._threads)[1])
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of sentences in which all labels are right; in any order, where y has a set or Counter."""
+        X = list(X)
+        found = self.predict(X)
+        wanted = read_labels(y, found)
+        right = [
+            labels == said if isinstance(labels, list) else labels == Counter(said)
+            for labels, said in zip(wanted, found, strict=True)
+        ]
+        return float(np.average(right, weights=checked_sample_weight(sample_weight, len(right)))) if right else np.nan
+
+    # ---- views ----------------------------------------------------------------------------------
+
+    def similar_concepts(self, concept: str, k: int = 3) -> list[str]:
+        """Return the k labels whose vectors are nearest to a concept's (table C.3 of the thesis)."""
+        if not Interval(Integral, 1).accepts(k):
+            raise ValueError(f"k must be an integer of at least 1, got {k!r:.80}")
+        return list(self._fitted().similar(concept, k))
+
+    @property
+    def relations_(self) -> list[str]:
+        return list(self._fitted().relations)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return np.array(sorted(self._fitted().labels))

@@ -1,0 +1,242 @@
+"""A concept labeller without scikit-learn: the words, names and labels that it knows, its network, its file."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.dual.parallel import parallel_parts
+from structsvm.parameters import seed_from
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_names, stored_positive
+from structsvm.tasks.common.model import TaskModel
+from structsvm.tasks.common.parameters import check_settled
+from structsvm.tasks.concepts._network import STRATEGIES, UNKNOWN, Network, rounded
+from structsvm.tasks.concepts.worlds import (
+    EMPTY,
+    ConceptProblem,
+    Worlds,
+    read_inputs,
+    read_labels,
+    scenes_of,
+)
+
+LAYERS = {
+    "words": Array("f4", ("n_words", "whole_dimension")),
+    "names": Array("f4", ("n_names", "whole_dimension")),
+    "g_words": Array("f4", ("width", "dimension", "whole_hidden")),
+    "g_names": Array("f4", ("width", "n_relations dimension", "whole_hidden")),
+    "g_bias": Array("f4", ("whole_hidden",)),
+    "h": Array("f4", ("n_relations dimension+1", "whole_hidden")),
+}
+# Parameters that the layers depend on, and the most that a file may ask for.
+SIZES = {"dimension": (1, 2**12), "hidden": (1, 2**14), "window": (0, 2**10)}
+# Before training: the size of the vectors of words and names, and by how much more the word itself counts than those
+# around it. Where labels come in bags it must: nothing else says which of the words means which of the labels.
+START, START_OF_BAGS = (0.1, 1.0), (0.3, 30.0)
+
+
+class ConceptModel(TaskModel):
+    """Tables and layers, and what their rows stand for.
+
+    Parameters
+    ----------
+    params : object with the attributes of `ConceptLabeler`
+
+    Attributes
+    ----------
+    settings : SimpleNamespace
+        ``dimension``, ``hidden``, ``window``, ``strategy``, ``lowercase``.
+    relations : list of str or None
+        Those that the layers have parts for; None before training.
+    words, names : dict
+        From a word, and from the name of a concept or of what a relation says of one, to a row.
+    labels : list of str
+        In the order of their ids.
+    layers : dict of ndarray
+        See `Network`.
+    spread : float
+        The size of the vectors of what is new.
+    """
+
+    kind = "concepts"
+    estimator = "ConceptLabeler"
+
+    def __init__(self, params: Any) -> None:
+        super().__init__()
+        names = (*SIZES, "strategy", "lowercase")
+        self.settings = SimpleNamespace(**{name: getattr(params, name) for name in names})
+        self.relations: Any = None if params.relations is None else list(params.relations)
+        self.words: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+        self.labels: list[str] = []
+        self.layers: dict[str, np.ndarray] = {}
+        self.seed, self.spread = 0, START[0]
+
+    def follow(self, params: Any) -> None:
+        """Raise ValueError if parameters ask for another network than this one."""
+        settings = vars(self.settings)
+        check_settled((name, getattr(params, name), value) for name, value in settings.items())
+        if params.relations is not None:
+            check_settled([("relations", list(params.relations), self.relations)])
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def read(self, X: Any, y: Any = None, *, allow_empty: bool = True) -> tuple[Any, ...]:
+        """Sentences, worlds and labels, checked."""
+        sentences, worlds = read_inputs(X, lowercase=self.settings.lowercase, allow_empty=allow_empty)
+        found = sentences, Worlds(worlds)
+        return found if y is None else (*found, read_labels(y, sentences))
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        """The problem of what `read` returned, with whatever words, names and labels are new in it."""
+        sentences, worlds, y = data
+        if not self.layers:
+            self.seed = seed_from(solver.random_state)
+            self.relations = worlds.relations() if self.relations is None else self.relations
+            start = START if all(isinstance(labels, list) for labels in y) else START_OF_BAGS
+            self.spread, own = start
+            self.layers = first_layers(self.settings, len(self.relations), own, self.seed)
+            self.layers |= {"words": self.vectors(2, 0), "names": self.vectors(1, 0)}
+            self.layers["words"][UNKNOWN] = 0.0
+        labels = {EMPTY, *(label for of_one in y for label in of_one)}
+        self.labels += sorted(labels.difference(self.labels))
+        self.register(self.words, 2, "words", sorted({word for words in sentences for word in words}))
+        self.register(self.names, 1, "names", [*self.labels, *worlds.values(self.relations)])
+        return ConceptProblem(scenes_of(self, sentences, worlds, y), self), sample_weight
+
+    def register(self, rows: dict[str, int], first: int, name: str, texts: Any) -> None:
+        """Give rows to texts that are new, the first of all the row `first`, and vectors to these."""
+        before = first + len(rows)
+        for text in texts:
+            rows.setdefault(text, first + len(rows))
+        self.layers[name] = np.concatenate([self.layers[name], self.vectors(first + len(rows) - before, before)])
+
+    def vectors(self, n: int, first: int) -> NDArray[np.float32]:
+        """Vectors of n rows of a table before training, from the row `first` on."""
+        d = self.settings.dimension
+        found = np.zeros((n, rounded(d)), dtype=np.float32)
+        found[:, :d] = self.spread * np.random.default_rng([self.seed, 1, first]).normal(size=(n, d))
+        return found
+
+    def around(self, problem: Any, sample_weight: Any, solver: Any) -> tuple[Any, Any, Any]:
+        return problem, sample_weight, self.state
+
+    def again(self) -> Any:
+        model = copy.copy(self)
+        model.words, model.names, model.labels = dict(self.words), dict(self.names), list(self.labels)
+        model.layers = dict(self.layers)
+        return model
+
+    def learn(self, run: Any) -> None:
+        self.layers = {name: layer.copy() for name, layer in run.state.layers.items()}
+
+    def state_for(self, problem: Any) -> Any:
+        """The training state with the layers, which the model keeps itself."""
+        return None if self.state is None else self.state | {f"layers.{k}": v for k, v in self.layers.items()}
+
+    def state_after(self, run: Any, passes: int | None) -> Any:
+        arrays = run.get_state() if passes is None else run.state.get_state()
+        return {name: array for name, array in arrays.items() if not name.startswith("layers.")}
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def predict(self, X: Any, n_jobs: int = 1) -> tuple[list[list[str]], list[list[int]]]:
+        """The label of each word of each sentence, and when it was given."""
+        sentences, worlds = self.read(X)
+
+        def part(a: int, b: int) -> Any:
+            scenes = scenes_of(self, sentences[a:b], worlds.part(a, b))
+            network = Network(self.layers, self.settings.dimension, strategy=self.settings.strategy)
+            return [found.tolist() for found in network.find(scenes)]
+
+        parts = parallel_parts(part, len(sentences), n_jobs) if sentences else []
+        ids, order = ([item for found in parts for item in found[k]] for k in range(2))
+        bounds = list(pairwise(np.cumsum([0, *map(len, sentences)]).tolist()))
+        return [[self.labels[k] for k in ids[a:b]] for a, b in bounds], [order[a:b] for a, b in bounds]
+
+    def similar(self, concept: str, k: int) -> list[str]:
+        """The k labels whose vectors are nearest to that of a concept."""
+        if concept not in self.names:
+            raise ValueError(f"{concept!r:.80} is not known")
+        others = [label for label in self.labels if label != concept]
+        table = self.layers["names"]
+        away = ((table[[self.names[label] for label in others]] - table[self.names[concept]]) ** 2).sum(axis=1)
+        return [others[i] for i in np.argsort(away, kind="stable")[:k]]
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header = {
+            "settings": vars(self.settings),
+            "relations": self.relations,
+            "words": list(self.words),
+            "names": list(self.names),
+            "labels": self.labels,
+            "seed": self.seed,
+            "spread": self.spread,
+        }
+        return header, self.layers
+
+    def restored_params(self, params: Any) -> Any:
+        relations = params.get("relations")
+        return params if relations is None else params | {"relations": list(relations)}
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        stored = header["settings"]
+        settings: dict[str, Any] = {name: stored_count(stored, name, *bounds) for name, bounds in SIZES.items()}
+        settings |= {"strategy": stored["strategy"], "lowercase": stored_flag(stored, "lowercase")}
+        if settings["strategy"] not in STRATEGIES:
+            raise ValueError(f"a strategy {settings['strategy']!r:.80}")
+        model = cls(SimpleNamespace(**settings, relations=stored_names(header, "relations")))
+        words, names, model.labels = (stored_names(header, name) for name in ("words", "names", "labels"))
+        model.words = {word: 2 + k for k, word in enumerate(words)}
+        model.names = {name: 1 + k for k, name in enumerate(names)}
+        model.seed = stored_count(header, "seed", 0, 2**64 - 1)
+        model.spread = stored_positive(header, "spread", float) or START[0]
+        if EMPTY not in model.labels or not model.names.keys() >= set(model.labels):
+            raise ValueError("labels without a name, or none for words that refer to nothing")
+        d = settings["dimension"]
+        model.layers = checked_arrays(
+            arrays,
+            LAYERS,
+            **{
+                "n_words": 2 + len(words),
+                "n_names": 1 + len(names),
+                "dimension": d,
+                "whole_dimension": rounded(d),
+                "whole_hidden": rounded(settings["hidden"]),
+                "width": 2 * settings["window"] + 1,
+                "n_relations dimension": (1 + len(model.relations)) * d,
+            },
+        )
+        return model
+
+
+def first_layers(settings: Any, n_relations: int, own: float, seed: int) -> dict[str, NDArray[np.float32]]:
+    """Layers before training: normal numbers, by the number of inputs; those of a word's own vector times `own`."""
+    d, width = settings.dimension, 2 * settings.window + 1
+    m = 1 + n_relations
+    rng = np.random.default_rng([seed, 0])
+
+    def layer(*shape: int, inputs: int) -> Any:
+        found = np.zeros((*shape, rounded(settings.hidden)), dtype=np.float32)
+        found[..., : settings.hidden] = rng.normal(size=(*shape, settings.hidden)) / np.sqrt(inputs)
+        return found
+
+    of_window = width * (1 + m) * d
+    h = layer(m * d + 1, inputs=m * d)
+    h[m * d] = 0.0
+    g_words = layer(width, d, inputs=of_window)
+    g_words[settings.window] *= own
+    return {
+        "g_words": g_words,
+        "g_names": layer(width, m * d, inputs=of_window),
+        "g_bias": np.zeros(rounded(settings.hidden), dtype=np.float32),
+        "h": h,
+    }
