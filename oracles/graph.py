@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +25,21 @@ WEAKEST = ("exact", "relaxed", "approximate")
 
 # Larger graphs that are no forests are not tried to be eliminated unless the method asks for it.
 MANY_NODES = 20_000
+
+WIDEST = 60  # nodes of a separator that the kernels have room for
+
+
+class Marginals(NamedTuple):
+    """A point of the local marginal polytope: an output that may be fractional.
+
+    Attributes
+    ----------
+    nodes : float64 array of shape (n_nodes, n_labels)
+    pairs : float64 array of shape (n_edges, n_labels, n_labels)
+    """
+
+    nodes: NDArray[np.float64]
+    pairs: NDArray[np.float64]
 
 
 class GraphOracle(Oracle):
@@ -56,7 +72,7 @@ class GraphOracle(Oracle):
 
         "auto": for each graph the first that applies of trees, "cut" with `nonnegative`, "junction", and "relaxed".
     nonnegative : bool, optional
-        Whether V is to stay >= 0, for "potts" and "associative"; solvers see `nonnegative_mask`. Edge features must be
+        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge features must be
         >= 0 then. Default: for ``method="cut"``.
     loss : {"hamming", "log"}, default="hamming"
         The sum of the wrong nodes' weights. "log": as "hamming" where a loss is asked for, but for solvers of the log
@@ -68,6 +84,8 @@ class GraphOracle(Oracle):
 
     Attributes
     ----------
+    nonnegative : int64 array, optional
+        Indices of the weights that are to stay >= 0.
     n_features : int
         Length of w: W as (n_node_features, K), then V as (n_edge_features, n_pairs), pairs of "symmetric" with the
         lower label first, in the order of the upper triangle.
@@ -113,7 +131,7 @@ class GraphOracle(Oracle):
             )
         if nonnegative and not associates:
             raise ValueError(f"nonnegative=True needs interactions 'potts' or 'associative'. Got {interactions!r}")
-        self.nonnegative = associates and (method == "cut" if nonnegative is None else bool(nonnegative))
+        self.keeps_sign = associates and (method == "cut" if nonnegative is None else bool(nonnegative))
         self.label_costs = None
         if label_costs is not None:
             self.label_costs = np.array(label_costs, dtype=np.float64)
@@ -132,6 +150,8 @@ class GraphOracle(Oracle):
             )
         if loss == "log":
             self.rescalings = ()
+        if self.keeps_sign:
+            self.nonnegative = np.arange(self.first_edge_weight, self.n_features)
         # Of a pair of labels, the weight that it has among those of an edge feature; -1: none.
         a, b = np.mgrid[:K, :K]
         pair = {
@@ -148,13 +168,6 @@ class GraphOracle(Oracle):
     def _refuse(name: str, wanted: str, value: Any) -> None:
         raise ValueError(f"The {name!r} parameter of GraphOracle must be {wanted}. Got {value!r} instead.")
 
-    @property
-    def nonnegative_mask(self) -> NDArray[np.bool_] | None:
-        """Which weights are to be >= 0; None: none."""
-        if not self.nonnegative:
-            return None
-        return np.arange(self.n_features) >= self.first_edge_weight
-
     def split(self, w: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``(W, V)`` of shapes (n_node_features, K) and (n_edge_features, K, K)."""
         weights = checked_weights(w, self.n_features, np.float64)
@@ -168,21 +181,22 @@ class GraphOracle(Oracle):
 
     def plan(self, graphs: Graphs, method: str | None = None) -> list[Elimination | str]:
         """For each graph its junction tree, or the name of another method; ValueError where there is none."""
-        method = method or self.method
-        if method in ("relaxed", "expansion", "cut") or self.interactions == "none":
-            name = method if method in ("relaxed", "expansion") and self.interactions != "none" else "cut"
-            if self.interactions != "none":
-                return [name] * len(graphs)
+        method = method or ("junction" if self.loss_name == "log" and self.method == "auto" else self.method)
+        if self.interactions == "none":
+            method = "auto"
+        elif method in ("cut", "relaxed", "expansion"):
+            return [method] * len(graphs)
+        plans: dict[Any, Elimination | str | None] = {}
         found = []
         for i in range(len(graphs)):
             n = int(graphs.node_bounds[i + 1] - graphs.node_bounds[i])
             edges = graphs.edges[graphs.edge_bounds[i] : graphs.edge_bounds[i + 1]]
             if self.interactions == "none":
                 edges = edges[:0]
-            key = (method, n, edges.tobytes())
-            if key not in self._eliminations:
-                self._eliminations[key] = self._plan_of(n, edges, method)
-            plan = self._eliminations[key]
+            key = n, blake2b(np.ascontiguousarray(edges)).digest()
+            if key not in plans:
+                plans[key] = self._plan_of(n, edges, method)
+            plan = plans[key]
             if plan is None:
                 raise ValueError(
                     f"graph {i} of {n} nodes and {len(edges)} edges has no junction tree whose tables have at most "
@@ -192,15 +206,12 @@ class GraphOracle(Oracle):
         return found
 
     def _plan_of(self, n: int, edges: NDArray[np.int32], method: str) -> Elimination | str | None:
-        K = self.n_labels
-        forest = is_forest(n, edges)
-        cuts = K == 2 and self.nonnegative
+        K, forest = self.n_labels, is_forest(n, edges)
+        cuts = K == 2 and self.keeps_sign
         if method == "auto" and not forest and (cuts or n > MANY_NODES):
             return "cut" if cuts else "relaxed"
-        widest = n
-        if K > 1:
-            widest = 1 if forest else int(np.log(self.max_table) / np.log(K) + 1e-9) - 1
-        plan = eliminate(n, edges, max(widest, 0))
+        fits = int(np.log(self.max_table) / np.log(K) + 1e-9) - 1 if K > 1 else WIDEST
+        plan = eliminate(n, edges, 1 if forest else min(max(fits, 0), WIDEST))
         return "relaxed" if plan is None and method == "auto" else plan
 
     def methods(self, graphs: Any) -> list[str]:
@@ -210,7 +221,7 @@ class GraphOracle(Oracle):
     def as_graphs(self, X: Any) -> Graphs:
         """`as_graphs` with the oracle's numbers of features; ValueError for edge features < 0 where V is >= 0."""
         graphs = as_graphs(X, self.n_node_features, self.n_edge_features)
-        if self.nonnegative:
+        if self.keeps_sign:
             for edge in np.flatnonzero((graphs.edge_features < 0.0).any(axis=1))[:1].tolist():
                 graph, e = graphs.place_of_edge(edge)
                 raise ValueError(
@@ -277,21 +288,19 @@ class GraphOracle(Oracle):
 
     # ---- the protocol on single objects -----------------------------------------------------------------
 
-    def joint_feature(self, x: Any, y: ArrayLike) -> NDArray[np.float64]:
+    def joint_feature(self, x: Any, y: Any) -> NDArray[np.float64]:
         graphs = self._single(x)
-        return self._feature(graphs, np.eye(self.n_labels)[np.asarray(y)], None)
-
-    def _feature(self, graphs: Graphs, nodes: Any, pairs: Any) -> NDArray[np.float64]:
-        """Joint feature of node marginals (n, K) and pair marginals (n_edges, K, K), or of a labelling's."""
-        rows = dense_rows(graphs.nodes)
-        if pairs is None:
-            pairs = np.einsum("ek,el->ekl", nodes[graphs.edges[:, 0]], nodes[graphs.edges[:, 1]])
-        edges = np.zeros((self.n_edge_features, self.n_pairs))
-        sums = np.einsum("ef,ekl->fkl", graphs.edge_features, pairs)
+        ends = graphs.edges
+        if isinstance(y, Marginals):
+            nodes, pairs = y
+        else:
+            nodes = np.eye(self.n_labels)[np.asarray(y, dtype=np.int64)]
+            pairs = nodes[ends[:, 0], :, None] * nodes[ends[:, 1], None, :]
+        by_pair = np.tensordot(graphs.edge_features, pairs, axes=(0, 0))
         has = self.pair_index >= 0
-        for f in range(self.n_edge_features):
-            np.add.at(edges[f], self.pair_index[has], sums[f][has])
-        return np.concatenate([(rows.T @ nodes).ravel(), edges.ravel()])
+        edges = np.zeros((self.n_pairs, self.n_edge_features))
+        np.add.at(edges, self.pair_index[has], by_pair[:, has].T)
+        return np.concatenate([(dense_rows(graphs.nodes).T @ nodes).ravel(), edges.T.ravel()])
 
     def _single(self, x: Any) -> Graphs:
         graphs = self.as_graphs(x if isinstance(x, Graphs) else [x])
@@ -299,19 +308,19 @@ class GraphOracle(Oracle):
             raise ValueError(f"expected one graph, got {len(graphs)}")
         return graphs
 
-    def argmax(
-        self, x: Any, w: ArrayLike, y_true: ArrayLike | None = None, rescaling: Rescaling | None = None
-    ) -> NDArray[np.int32]:
+    def argmax(self, x: Any, w: ArrayLike, y_true: Any = None, rescaling: Rescaling | None = None) -> Any:
+        """See `Oracle.argmax`. What a relaxation finds is `Marginals` where it is fractional."""
         graphs = self._single(x)
-        if y_true is None:
-            return self.decoder(graphs).decode(w)
-        return self.bind(graphs, [np.asarray(y_true)], rescaling=rescaling).most_violated(0, w)
+        y = np.zeros(graphs.n_nodes, dtype=np.int32) if y_true is None else np.asarray(y_true)
+        return self.bind(graphs, [y], rescaling=None if y_true is None else rescaling).most_violated(0, w)
 
-    def loss(self, y_true: ArrayLike, y: ArrayLike) -> float:
+    def loss(self, y_true: ArrayLike, y: Any) -> float:
         """The sum of the costs of wrong labels; weights of nodes belong to graphs, and are not known here."""
-        true, other = np.asarray(y_true), np.asarray(y)
-        costs = np.ones(self.n_labels) if self.label_costs is None else self.label_costs
-        return float(costs[true][true != other].sum())
+        true = np.asarray(y_true, dtype=np.int64)
+        costs = (np.ones(self.n_labels) if self.label_costs is None else self.label_costs)[true]
+        if isinstance(y, Marginals):
+            return float(costs @ (1.0 - y.nodes[np.arange(len(true)), true]))
+        return float(costs[true != np.asarray(y)].sum())
 
     def complete(self, x: Any, known: Any, w: ArrayLike) -> NDArray[np.int32]:
         graphs = self._single(x)
@@ -320,14 +329,16 @@ class GraphOracle(Oracle):
 
     def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
         graphs = self._single(x)
-        return GraphProblem(self, graphs, None, None, rescaling=None).moments(0, w)
+        plans = self.plan(graphs, "junction")
+        return GraphProblem(self, graphs, None, None, plans, rescaling=None).moments(0, w)
 
     def expect_known(self, x: Any, known: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
         graphs = self._single(x)
         labels, allowed = self.known(graphs, [known])
         if allowed is None:
             allowed = np.eye(self.n_labels, dtype=bool)[labels]
-        return GraphProblem(self, graphs, None, allowed, rescaling=None).moments(0, w, known=True)
+        plans = self.plan(graphs, "junction")
+        return GraphProblem(self, graphs, None, allowed, plans, rescaling=None).moments(0, w, known=True)
 
 
 def names_of(plans: list[Elimination | str]) -> list[str]:
