@@ -69,7 +69,6 @@ class CKYOracle(Oracle):
     the sum of these.
     """
 
-    is_exact = True
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 

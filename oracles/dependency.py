@@ -57,7 +57,6 @@ class DependencyOracle(Oracle):
     Exact, as the loss is a sum over words: for the margin with linear slacks. Weights are float32.
     """
 
-    is_exact = True
     rescalings = ("margin",)
     penalties = ("linear",)
     projective: ClassVar[bool]

@@ -17,7 +17,7 @@ class GreedyOracle(LabelChain):
 
     Training follows equation (5.12) of the thesis: every token is an example of its own with the true
     history. That multiclass problem is solved exactly, and its duality gap can be certified; the
-    search for a whole labelling is not exact, and `is_exact` says so.
+    search for a whole labelling is not exact, and `inference` says so.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class GreedyOracle(LabelChain):
     one per label at that distance (the last: before the first token); then those of bigrams.
     """
 
-    is_exact = False
+    inference = "approximate"
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 

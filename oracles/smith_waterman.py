@@ -75,7 +75,6 @@ class SmithWatermanOracle(Oracle):
     constraints have right-hand side 0; with slack rescaling they have none.
     """
 
-    is_exact = True
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 

@@ -164,7 +164,6 @@ class TaxonomyOracle(Oracle):
     below. The inner product of two constraints of a document is ``|x|^2 <L - L', L - L''>``.
     """
 
-    is_exact = True
     rescalings = ("margin", "slack")
     penalties = ("linear", "quadratic", None)
 

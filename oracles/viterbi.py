@@ -52,7 +52,6 @@ class ViterbiOracle(LabelChain):
     quadratic penalties count errors in one more dimension and cost T times as much.
     """
 
-    is_exact = True
     rescalings: tuple[Rescaling, ...] = ("margin", "slack")
     penalties: tuple[Penalty | None, ...] = ("linear", "quadratic", None)
 

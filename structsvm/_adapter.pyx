@@ -153,8 +153,10 @@ cdef class PythonProblem(Problem):
         if not isinstance(n_features, (int, np.integer)) or not 0 < n_features < 2**31:
             raise OracleError(
                 f"{type(oracle).__name__}.n_features must be an integer in 1 .. 2**31 - 1, got {n_features!r}")
-        super().__init__(len(X), n_features, rescaling=rescaling, penalty=penalty, is_exact=bool(oracle.is_exact))
-        self.oracle, self.X, self.Y, self.known, self.opened = oracle, X, Y, known, is_open
+        self.oracle = oracle    # whose class errors name
+        super().__init__(len(X), n_features, rescaling=rescaling, penalty=penalty, inference=oracle.inference,
+                         nonnegative=oracle.nonnegative)
+        self.X, self.Y, self.known, self.opened = X, Y, known, is_open
         self.completed = []
         self.true_features = [None] * len(X)
         self.lent = WeakValueDictionary()
@@ -320,11 +322,12 @@ cdef class PythonProblem(Problem):
         violation[0] = cut.b - score
         if not isfinite(violation[0]):
             raise OracleError(f"{self._where('argmax', i)}: the score of the returned output is {score}")
-        if (self.is_exact and self.rescaling != RESCALE_NONE and self.penalty != PENALTY_HARD
+        if (self.has_primal and self.rescaling != RESCALE_NONE and self.penalty != PENALTY_HARD
                 and violation[0] < -SLACK * (1.0 + abs(score))):
             raise OracleError(
                 f"{self._where('argmax', i)} returned an output that scores {-violation[0]:.6g} worse than the "
-                "true one in the loss-augmented problem; an exact oracle cannot (set is_exact = False if it searches)")
+                f"true one in the loss-augmented problem; {'an exact' if self.is_exact else 'a relaxed'} oracle cannot "
+                "(set inference = 'approximate' if it searches)")
         return 0
 
     @property
@@ -397,13 +400,14 @@ cdef class PythonProblem(Problem):
         known = self.Y if self.known is None else self.known
         y = deepcopy(self.oracle.complete(self.X[i], known[i], self.view))
         score = self._score(i, y, partial(self._where, "complete", i))
-        if self.known is not None and self.is_exact:
+        if self.known is not None and self.has_primal:
             before = self._score(i, self.Y[i], partial(self._where, "joint_feature", i))
             if before - score > SLACK * (1.0 + abs(before) + abs(score)):
                 raise OracleError(
                     f"{self._where('complete', i)} returned an output with the score {score:.6g}, but one that it "
-                    f"found under other weights has {before:.6g}; an exact oracle cannot (set is_exact = False if it "
-                    "searches)")
+                    f"found under other weights has {before:.6g}; "
+                    f"{'an exact' if self.is_exact else 'a relaxed'} oracle cannot (set inference = 'approximate' if "
+                    "it searches)")
         self.word = <int32_t>len(self.completed)
         self.completed.append(y)
         target.words = &self.word

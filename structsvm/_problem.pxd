@@ -43,7 +43,9 @@ cdef void cut_terms(Rescaling rescaling, Penalty penalty, double loss, Cut* cut)
 cdef class BoundProblem:
     cdef readonly Py_ssize_t n_samples
     cdef readonly Py_ssize_t n_features     # length of w, padding included
-    cdef readonly bint is_exact             # separate() finds the most violated constraint, always
+    cdef readonly object inference          # "exact", "relaxed" or "approximate"
+    cdef readonly bint has_primal           # it is not "approximate"
+    cdef readonly object nonnegative        # None, or ascending int64 indices of the weights that must be >= 0
 
 
 cdef class Problem(BoundProblem):

@@ -15,6 +15,7 @@ from structsvm._typedefs cimport float32_t, float64_t, int32_t, int64_t
 from structsvm.execution._stop cimport poll
 
 from structsvm.checksum import checksum
+from structsvm.protocol import INFERENCES, OracleError, sign_constrained
 
 cdef fused real:
     float
@@ -84,8 +85,16 @@ cdef class BoundProblem:
         Number of examples.
     n_features : int
         Length of the weight vector.
+    inference : {"exact", "relaxed", "approximate"}
+        Whether `Problem.separate` returns the most violated constraint, that of a larger set of outputs whose
+        constraints are the problem's own, or one that a search has found. See `structsvm.Oracle`.
     is_exact : bool
-        Whether the primal objective can be computed. Certificates need it.
+        Whether `inference` is ``"exact"``.
+    has_primal : bool
+        Whether the primal objective can be computed, of the relaxed problem where inference is relaxed: whether
+        `inference` is not ``"approximate"``. Certificates need it.
+    nonnegative : ndarray of int64 or None
+        Ascending indices of the weights that must be >= 0. A solver that does not `keeps_signs` refuses the problem.
     formulation : dict
         The ``rescaling`` and the ``penalty`` of the constraints.
     offers : frozenset of str
@@ -102,11 +111,20 @@ cdef class BoundProblem:
     offers = frozenset()
     n_before = 0
 
-    def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, is_exact=True):
-        self.n_samples, self.n_features, self.is_exact = n_samples, n_features, is_exact
+    def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, inference="exact", nonnegative=None):
+        if inference not in INFERENCES:
+            raise OracleError(f"{self.owner}.inference must be one of {', '.join(INFERENCES)}, got {inference!r:.80}")
+        self.n_samples, self.n_features, self.inference = n_samples, n_features, inference
+        self.has_primal = inference != "approximate"
+        self.nonnegative = sign_constrained(nonnegative, n_features, self.owner)
 
     def __reduce__(self):
-        return restored, (type(self), self.n_samples, self.n_features, self.is_exact), vars(self)
+        arguments = type(self), self.n_samples, self.n_features, self.inference, self.nonnegative
+        return restored, arguments, vars(self)
+
+    @property
+    def is_exact(self):
+        return self.inference == "exact"
 
     @property
     def owner(self):
@@ -123,8 +141,6 @@ cdef class Problem(BoundProblem):
 
     Attributes
     ----------
-    is_exact : bool
-        Whether `separate` always returns the most violated constraint.
     weight_dtype : numpy.dtype
         Type of the weights.
     """
@@ -132,8 +148,9 @@ cdef class Problem(BoundProblem):
     offers = frozenset({"constraints"})
 
     def __init__(self, Py_ssize_t n_samples, Py_ssize_t n_features, *, rescaling="margin",
-                 penalty="linear", weight_dtype=np.float64, is_exact=True, groups=None):
-        super().__init__(n_samples, n_features, is_exact=is_exact)
+                 penalty="linear", weight_dtype=np.float64, inference="exact", groups=None,
+                 nonnegative=None):
+        super().__init__(n_samples, n_features, inference=inference, nonnegative=nonnegative)
         self.weight_dtype = np.dtype(weight_dtype)
         self.single = self.weight_dtype == np.float32
         self.groups = groups
@@ -417,10 +434,10 @@ cdef class Problem(BoundProblem):
         return weights
 
 
-def restored(kind, n_samples, n_features, is_exact):
+def restored(kind, n_samples, n_features, inference, nonnegative):
     """The inverse of `BoundProblem.__reduce__`, but for the attributes of a class in Python."""
     problem = kind.__new__(kind)
-    BoundProblem.__init__(problem, n_samples, n_features, is_exact=is_exact)
+    BoundProblem.__init__(problem, n_samples, n_features, inference=inference, nonnegative=nonnegative)
     return problem
 
 

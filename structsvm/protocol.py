@@ -5,17 +5,23 @@ The order of the words here is the whole contract; `structsvm.testing.check_orac
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm._warnings import warn
 
 if TYPE_CHECKING:
     from structsvm._problem import Problem
 
 Rescaling = Literal["margin", "slack"]
 Penalty = Literal["linear", "quadratic"]
+Inference = Literal["exact", "relaxed", "approximate"]
+
+INFERENCES: tuple[Inference, ...] = ("exact", "relaxed", "approximate")
 
 
 class UnsupportedFormulation(ValueError):
@@ -37,19 +43,40 @@ class Oracle(ABC):
     ----------
     n_features : int
         Length of the weight vector w and of every joint feature.
-    is_exact : bool, default=True
-        Whether `argmax` always finds a maximiser. Without it no duality gap is claimed.
+    inference : {"exact", "relaxed", "approximate"}, default="exact"
+        What `argmax` returns: a maximiser over all outputs; a maximiser over a larger set of outputs, fractional ones
+        among them, which `joint_feature` and `loss` take as well; or an output that a search has found. Certificates
+        say what they bound: the problem itself, the relaxed problem, or no more than a dual value.
     rescalings : tuple of {"margin", "slack"}, default=("margin",)
         Loss-augmented problems that `argmax` can solve.
     penalties : tuple of {"linear", "quadratic", None}, default=("linear",)
         Slack penalties for which it can. ``"quadratic"`` asks `argmax` for the square root of the
         loss, which equals the loss only where that is 0 or 1; declare it only then.
+    nonnegative : None, bool mask of shape (n_features,), or indices of features, default=None
+        Weights that must be >= 0: `argmax` sees no others. The solvers keep them so, exactly in the dual.
     """
 
     n_features: int
-    is_exact: bool = True
+    inference: Inference = "exact"
+    nonnegative: ArrayLike | None = None
     rescalings: tuple[Rescaling, ...] = ("margin",)
     penalties: tuple[Penalty | None, ...] = ("linear",)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        flag = inspect.getattr_static(cls, "is_exact")
+        if flag is not Oracle.__dict__["is_exact"]:  # as version 0.1 had it
+            cls.inference = _inference_of_flag(cls.__name__, flag)
+            cls.is_exact = Oracle.__dict__["is_exact"]  # type: ignore[method-assign]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `inference` is ``"exact"``."""
+        return self.inference == "exact"
+
+    @is_exact.setter
+    def is_exact(self, flag: bool) -> None:
+        self.inference = _inference_of_flag(type(self).__name__, flag)
 
     @abstractmethod
     def joint_feature(self, x: Any, y: Any) -> Any:
@@ -163,6 +190,39 @@ class Oracle(ABC):
                 f"penalty={penalty!r} needs inference that {name} does not declare "
                 f"(its 'penalties' are {self.penalties})"
             )
+
+
+def _inference_of_flag(name: str, flag: Any) -> Inference:
+    """What `is_exact = flag` stands for. Raises TypeError for what is no bool."""
+    if not isinstance(flag, (bool, np.bool_)):
+        raise TypeError(f"{name}.is_exact is {flag!r:.80}: set inference to one of {', '.join(INFERENCES)} instead")
+    inference: Inference = "exact" if flag else "approximate"
+    warn(f"{name}.is_exact = {flag} is deprecated: set inference = {inference!r}", DeprecationWarning)
+    return inference
+
+
+def sign_constrained(nonnegative: ArrayLike | None, n_features: int, owner: str) -> NDArray[np.int64] | None:
+    """Return the ascending indices of the weights that must be >= 0, or None if there are none.
+
+    Raises `OracleError` that names the class `owner` unless `nonnegative` is None, a mask or indices in range.
+    """
+    if nonnegative is None:
+        return None
+    array = np.asarray(nonnegative)
+    if array.dtype == np.bool_ and array.shape == (n_features,):
+        array = np.flatnonzero(array)
+    elif array.ndim == 1 and array.dtype.kind in "iu":
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < n_features:
+            raise OracleError(
+                f"{owner}.nonnegative has indices in {array.min()}..{array.max()}, expected 0..{n_features - 1} "
+                f"(n_features is {n_features})"
+            )
+    elif array.size:
+        raise OracleError(
+            f"{owner}.nonnegative must be None, a bool mask of shape ({n_features},), or integer indices of features; "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    return np.unique(array).astype(np.int64) if array.size else None
 
 
 def checked_weights(w: Any, n_features: int, dtype: Any, *, finite: bool = False) -> NDArray[Any]:

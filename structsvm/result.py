@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from structsvm.protocol import INFERENCES
+
 if TYPE_CHECKING:
     from structsvm.model_file import ModelFile
 
@@ -30,9 +32,10 @@ class Result:
     Attributes
     ----------
     primal, dual, gap : float
-        Objectives and their difference, recomputed at the end by one exact pass of the oracle. NaN where
-        nothing is claimed: no dual for a perceptron, no primal and gap with an inexact oracle or after Ctrl-C, where
-        the dual is the sum of the steps' gains so far.
+        Objectives and their difference, recomputed at the end by one pass of the oracle. NaN where
+        nothing is claimed: no dual for a perceptron, no primal and gap with approximate inference or after Ctrl-C,
+        where the dual is the sum of the steps' gains so far. With relaxed inference they are those of the relaxed
+        problem: its primal is not below that of the problem itself (Finley and Joachims 2008).
     n_iter : int
         Complete passes over the data.
     n_argmax : int
@@ -42,14 +45,19 @@ class Result:
     seconds : float
         Wall time of training, including certificates.
     status : {"max_iter", "converged", "settled", "interrupted", "stopped"}
-        Why training ended: all passes done, tolerance reached, a pass that gained next to nothing, Ctrl-C, or a
-        callback.
+        Why training ended: all passes done, tolerance reached, a pass that gained next to nothing (with approximate
+        inference: whose constraints promise no more than the tolerance), Ctrl-C, or a callback.
     primal_norm, dual_norm : float
         1/2 |w|^2 at the weights returned and at the dual point, which differ with `average`. The rest of the
         primal is C times the slacks; the dual is linear in alpha except for its norm (and a quadratic penalty).
     n_rounds : int
         Of completion, where outputs are known in part (`LatentSVM`): primal, dual and gap are those of the convex
         problem whose true outputs are the completions of the last one. 0: there are none.
+    inference : {"exact", "relaxed", "approximate"}
+        What the oracle says of its inference, and so what is claimed; see `structsvm.Oracle`.
+    primal_found : float
+        With approximate inference, the primal objective of the constraints found: not above the primal objective at
+        the weights returned, and not below the dual. Else NaN.
     history : dict of str to ndarray of float64
         Rows over time: seconds, n_iter (fractional), primal, dual, gap (NaN where not computed),
         n_support, n_argmax.
@@ -66,6 +74,8 @@ class Result:
     primal_norm: float = np.nan
     dual_norm: float = np.nan
     n_rounds: int = 0
+    inference: str = "exact"
+    primal_found: float = np.nan
     history: dict[str, NDArray[np.float64]] = field(repr=False, default_factory=dict)
 
     @property
@@ -80,6 +90,11 @@ class Result:
         counts += [f"{self.n_argmax} argmax calls"] * (self.n_argmax > 0) + [f"{self.seconds:.2f} s"]
         if np.isinf(self.primal):
             claim = f"dual {self.dual:.6g}; no weights that keep every margin were found"
+        elif not np.isnan(self.primal_found):
+            claim = (
+                f"dual {self.dual:.6g}, primal at least {self.primal_found:.6g}, no duality gap claimed: inference is "
+                "approximate"
+            )
         elif np.isnan(self.gap):
             claim = "no duality gap claimed" if np.isnan(self.dual) else f"dual {self.dual:.6g}, no duality gap claimed"
         else:
@@ -87,6 +102,8 @@ class Result:
                 f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g} "
                 f"({100.0 * self.relative_gap:.3g} %)"
             )
+        if self.inference == "relaxed" and not np.isnan(self.dual):
+            claim += ", of the relaxed problem, whose primal is not below the true one"
         if self.n_rounds and not np.isnan(self.dual):
             rounds = f"{self.n_rounds} {'round' if self.n_rounds == 1 else 'rounds'}"
             claim += f", of the problem as completed in {rounds}"
@@ -101,18 +118,21 @@ class Result:
     def from_dict(cls, numbers: Mapping[str, Any], history: dict[str, NDArray[np.float64]]) -> Result:
         """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for anything else."""
         values: dict[str, Any] = {name: np.nan if value is None else value for name, value in numbers.items()}
-        for name in ("primal", "dual", "gap", "seconds", "primal_norm", "dual_norm"):
+        for name in ("primal", "dual", "gap", "seconds", "primal_norm", "dual_norm", "primal_found"):
             values.setdefault(name, np.nan)  # absent from files of earlier versions
             if type(values[name]) not in (int, float):
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
             values[name] = float(values[name])
         values.setdefault("n_rounds", 0)
+        values.setdefault("inference", "exact")
         for name in ("n_iter", "n_argmax", "n_support", "n_rounds"):
             if type(values[name]) is not int or values[name] < 0:
                 raise TypeError(f"a result whose {name} is {values[name]!r:.80}")
         result = cls(**values, history=history)
         if result.status not in STATUSES:
             raise ValueError(f"a result whose status is {result.status!r:.80}")
+        if result.inference not in INFERENCES:
+            raise ValueError(f"a result whose inference is {result.inference!r:.80}")
         History.from_arrays(history)
         return result
 

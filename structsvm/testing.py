@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from structsvm._adapter import checked_expect, sparse_feature
 from structsvm._problem import Problem
 from structsvm._warnings import warn
-from structsvm.protocol import Oracle, OracleError, Penalty, Rescaling
+from structsvm.protocol import INFERENCES, Oracle, OracleError, Penalty, Rescaling, sign_constrained
 
 # Allowed rounding error, as a fraction of the sum of the terms' absolute values: enough for float32.
 ROUNDING = 1e-5
@@ -38,13 +38,14 @@ def check_oracle(
     under all the others. That finds most mistakes in inference but proves nothing: on small structures,
     enumerate all outputs in a test of your own.
 
-    - `n_features`, `rescalings` and `penalties` have values that the solvers support;
+    - `n_features`, `inference`, `nonnegative`, `rescalings` and `penalties` have values that the solvers support; weights
+      that are `nonnegative` are tried as such;
     - `joint_feature` returns finite values for indices in range, the same each time, in arrays that no later call
       changes; nor does a later `argmax` change an output that was returned (threads would overwrite each other's);
     - `loss` is finite, 0 for the true output and positive for outputs with another joint feature;
-    - `argmax` does not modify the weights, is deterministic, and, unless ``is_exact = False``,
+    - `argmax` does not modify the weights, is deterministic, and, unless its inference is ``"approximate"``,
       no other output found has a higher score: in plain inference, and in the loss-augmented problem of every
-      rescaling and penalty that the oracle declares;
+      rescaling and penalty that the oracle declares. With ``"relaxed"`` inference fractional outputs are among them;
     - `expect`, if the class implements it, returns the same each time, a log-sum that is not below that of the outputs
       found, and an expectation that lies between the log-sum's finite differences in random directions;
     - `complete`, if the class implements it, returns the same each time, a true output that is known whole as it is,
@@ -99,6 +100,8 @@ def check_oracle(
         size = len(range(k, n_trials, len(chosen)))
         trial = _Trial(oracle, X, Y, int(i))
         all_weights = [_weights(oracle.n_features, rng) for _ in range(size)]
+        for w in all_weights:
+            w[trial.signs] = np.abs(w[trial.signs])
         trial.run(all_weights)
         if oracle.has_complete:
             trial.complete_whole(all_weights)
@@ -131,6 +134,8 @@ def _check_declarations(oracle: Oracle) -> None:
     n = getattr(oracle, "n_features", None)
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 0 < n < 2**31:
         raise OracleError(f"{name}.n_features must be an integer in 1 .. 2**31 - 1, got {n!r}: set it in __init__")
+    if oracle.inference not in INFERENCES:
+        raise OracleError(f"{name}.inference must be one of {', '.join(INFERENCES)}, got {oracle.inference!r:.80}")
     declared: tuple[tuple[str, tuple[str | None, ...]], ...] = (
         ("rescalings", ("margin", "slack")),
         ("penalties", ("linear", "quadratic", None)),
@@ -147,6 +152,8 @@ class _Trial:
     def __init__(self, oracle: Oracle, X: Sequence[Any], Y: Sequence[Any], i: int) -> None:
         self.oracle, self.x, self.y, self.i = oracle, X[i], Y[i], i
         self.X, self.Y = X, Y
+        signs = sign_constrained(oracle.nonnegative, oracle.n_features, type(oracle).__name__)
+        self.signs = np.empty(0, np.int64) if signs is None else signs
         self.outputs: list[Output] = []  # the true output, then all that were found
         self.found_ys: list[Any] = []
         self.true_returned: Any = None  # the true output's joint feature as the oracle returned it
@@ -173,7 +180,7 @@ class _Trial:
         if self.oracle.has_expect:
             for k, w in enumerate(all_weights):
                 self.compare_expectation("expect", self.distinct(), w, all_weights[k - 1])
-        if not self.oracle.is_exact:
+        if self.oracle.inference == "approximate":
             return
         for w, mode, answer in answers:
             if answer is not None:
@@ -231,7 +238,7 @@ class _Trial:
                     else self.oracle.argmax(self.x, given, y_true=self.y, rescaling=mode)
                 )
             except NotImplementedError as error:
-                if mode is None or self.oracle.is_exact:
+                if mode is None or self.oracle.inference != "approximate":
                     raise OracleError(
                         f"{where} is not implemented: write it, or take {mode!r} out of 'rescalings'"
                     ) from error
@@ -258,7 +265,7 @@ class _Trial:
         """Each completion against the true output and those found under the other weights, which agree as well."""
         answers = [(w, self.feature(self.complete(known, w))) for w in all_weights]
         agreeing = [self.outputs[0][1], *(feature for _, feature in answers)]
-        for w, feature in answers if self.oracle.is_exact else ():
+        for w, feature in answers if self.oracle.inference != "approximate" else ():
             score, size = _score(feature, w)
             for k, other in enumerate(agreeing):
                 better, other_size = _score(other, w)
@@ -340,6 +347,7 @@ class _Trial:
             )
         step = np.sqrt(ROUNDING * (1.0 + size)) / (1.0 + np.abs(other).max())
         for d in (step * other, -step * other):
+            d[self.signs] = np.maximum(w + d, 0.0)[self.signs] - w[self.signs]
             rise, slope = self.sum_of(verb, w + d, *known)[0] - log_sum, _score(expectation, d)[0]
             if slope - rise > ROUNDING * (1.0 + size):
                 raise OracleError(
@@ -372,7 +380,7 @@ class _Trial:
                 raise OracleError(
                     f"{self.where('argmax')} returned an output with the {what} {value:.6g}, "
                     f"but {which} has {other:.6g}: "
-                    "correct the inference, or set is_exact = False if it is a search that may miss the best"
+                    "correct the inference, or set inference = 'approximate' if it is a search that may miss the best"
                 )
 
     def compare_constraints(self, all_weights: list[NDArray[np.float64]]) -> None:

@@ -12,7 +12,8 @@ is d_c = b_c - <w, psi_c>, that of ORIGIN r_i t_i; moving lambda from o to c gai
 
     lambda (d_c - d_o) - lambda^2 / 2 |psi_c - psi_o|^2   (+ r_i in the curvature if ORIGIN takes part).
 
-This is SmoStep (thesis, algorithm 17) in the coordinates of DESIGN section 1.
+This is SmoStep (thesis, algorithm 17) in the coordinates of DESIGN section 1. Where weights must be >= 0, w = sum alpha
+psi + mu, and each step on alpha is followed by one on mu: see `structsvm.dual._weights`.
 """
 
 from libc.math cimport INFINITY, isfinite
@@ -21,6 +22,7 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
+from structsvm._arrays cimport array_data, ndarray
 from structsvm._prefetch cimport prefetch
 from structsvm._problem cimport PENALTY_HARD, PENALTY_QUADRATIC, Cut, Problem, Target
 from structsvm._random cimport Random, random_below
@@ -74,6 +76,7 @@ cdef class DualState(WeightState):
 
     steps = frozenset({"process_new", "process_old", "optimize", "solve_example", "solve_old", "corner_step",
                        "known_corner_step"})
+    has_multipliers = True
 
     def __cinit__(self, Problem problem not None, *args, **kwargs):
         self.sets = <WorkingSet*>calloc(max(problem.n_samples, 1), sizeof(WorkingSet))
@@ -338,6 +341,7 @@ cdef class DualState(WeightState):
         for k in range(s.n - 1, -1, -1):
             self.update(i, &s.cuts[k], -s.cuts[k].alpha)
             self.remove(i, k)
+        self.project()
         return 0
 
     # ---- working sets ---------------------------------------------------------------------------
@@ -505,6 +509,7 @@ cdef class DualState(WeightState):
             self.update(i, &s.cuts[origin], -amount)
             if s.cuts[origin].alpha == 0.0:
                 self.remove(i, origin)
+        self.project()
         return 0
 
     cdef int solve_set(self, Py_ssize_t i) except -1 nogil:
@@ -541,6 +546,7 @@ cdef class DualState(WeightState):
                 self.remove(i, k)
             else:
                 s.cuts[k].idle += 1
+        self.project()
         if amount == INFINITY:
             return unbounded(i)
         return 0
@@ -575,6 +581,7 @@ cdef class DualState(WeightState):
                     self.update(i, &s.cuts[k], -s.cuts[k].alpha)
                     s.total -= s.cuts[k].alpha
                 self.remove(i, k)
+        self.project()
         return 0
 
     cdef int offer(self, Py_ssize_t i, const Cut* cut, double epsilon) except -1 nogil:
@@ -595,7 +602,7 @@ cdef class DualState(WeightState):
     cdef double restricted_gap(self, Py_ssize_t i) noexcept nogil:
         """What example i adds to the gap of the dual over the working sets alone, given its slopes d.
 
-        With |w|^2 = sum alpha <w, psi>, primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
+        With |w|^2 = sum alpha <w, psi> (mu_j w_j = 0), primal minus dual is a sum over examples of, for xi = max(0, max_k d_k),
             linear       C xi - sum_k alpha_k d_k,
             quadratic    xi^2 / (2 r) + r t^2 / 2 - sum_k alpha_k d_k.
         For a hard margin, where no bound exists, xi + sum_k alpha_k (xi - d_k): 0 at the optimum alone.
@@ -658,7 +665,8 @@ cdef class DualState(WeightState):
         """
         cdef Py_ssize_t i, k, n_patterns = 0
         cdef WorkingSet* s
-        cdef double linear = 0.0, ridge = 0.0
+        cdef double linear = 0.0, ridge = 0.0, origin
+        cdef const float64_t[::1] base = self.base
         cdef float64_t[::1] exact = np.zeros(self.problem.n_features)
         for i in range(self.problem.n_samples):     # before anything that Ctrl-C may leave half done
             self.position[i] = -1
@@ -681,6 +689,11 @@ cdef class DualState(WeightState):
             ridge += self.ridge[i] * s.total * s.total
             poll(<int64_t>self.problem.c_cost(i))
         sums = np.asarray(exact)
+        for k in range(self.n_signs):
+            origin = 0.0 if base is None else base[self.signs[k]]
+            self.mu[k] = max(-(exact[self.signs[k]] + origin), 0.0)
+            exact[self.signs[k]] = max(exact[self.signs[k]], 0.0 - origin)
+        self.n_projected = self.n_updates
         dual = linear - 0.5 * sum_of_products(exact, exact) - 0.5 * ridge
         if self.base is not None:
             dual -= sum_of_products(self.base, exact)
@@ -688,6 +701,22 @@ cdef class DualState(WeightState):
         self.weights[:] = sums      # at once: Ctrl-C leaves no half of them
         self.dual = dual
         return self.dual
+
+    def known_violations(self, w):
+        """How much the most violated of each example's kept constraints is violated at `w`, or 0: array (n_samples,)."""
+        cdef ndarray weights = self.problem._check_weights(w)
+        cdef float64_t[::1] worst = np.zeros(self.problem.n_samples)
+        cdef Py_ssize_t i, k
+        cdef WorkingSet* s
+        self.problem.lend(weights)
+        for i in range(self.problem.n_samples):
+            s = &self.sets[i]
+            if s.n > 0:
+                self.problem.c_dots(i, s.cuts, s.n, array_data(weights), False, self.slope)
+                for k in range(s.n):
+                    worst[i] = max(worst[i], s.cuts[k].b - self.slope[k])
+                poll(<int64_t>self.problem.c_cost(i))
+        return np.asarray(worst)
 
     def primal(self, w=None, violation=None):
         """Return the primal objective at `w` (default: the state's weights).

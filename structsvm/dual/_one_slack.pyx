@@ -29,8 +29,8 @@ cdef class OneSlackProblem(Problem):
     cdef float64_t[::1] dense       # (n_features,) zero between two calls
 
     def __init__(self, Problem problem not None):
-        super().__init__(1, problem.n_features, weight_dtype=problem.weight_dtype, is_exact=problem.is_exact,
-                         **problem.formulation)
+        super().__init__(1, problem.n_features, weight_dtype=problem.weight_dtype, inference=problem.inference,
+                         nonnegative=problem.nonnegative, **problem.formulation)
         self.dense = np.zeros(problem.n_features)
 
     cdef int c_inners(self, Py_ssize_t i, const Cut* cuts, Py_ssize_t n, const Cut* cut, double* out) except -1 nogil:

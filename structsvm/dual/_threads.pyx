@@ -212,6 +212,7 @@ cdef class Part(DualState):
         free(self.sets)
         self.sets, self.n_sets = whole.sets, 0
         self.whole, self.exchange, self.member = whole, exchange, member
+        self.counts_mu = member == 0    # each thread projects what it knows of all alphas
         self.start, self.stop = start, stop
         if problem.groups is None:
             self.groups = np.arange(start, stop + 1, dtype=np.int64)
@@ -233,6 +234,8 @@ cdef class Part(DualState):
 
     cdef int decode(self, Py_ssize_t i, Cut* cut, double* violation) except -1 nogil:
         self.exchange.read(self.member, self.problem, self.w)
+        self.n_projected = -1
+        self.project()
         DualState.decode(self, i, cut, violation)
         tally_set(&self.exchange.tallies[self.member], self.n_visits)
         return 0
@@ -241,6 +244,8 @@ cdef class Part(DualState):
         """Take the whole's weights and this part's working sets as they are: a pass begins."""
         cdef Py_ssize_t i
         self.weights[:] = self.whole.weights
+        if self.n_signs > 0:
+            self.mu[:] = self.whole.mu
         tally_set(&self.exchange.tallies[self.member], 0)
         self.n_visits = self.counted = self.n_cuts = self.n_patterns = 0
         for i in range(self.start, self.stop):
@@ -261,6 +266,8 @@ def count(DualState whole not None, parts):
     for part in parts:
         exchange = part.exchange
         exchange.read(part.member, part.problem, part.w)
+        part.n_projected = -1
+        part.project()
         whole.n_cuts += part.n_cuts
         whole.n_patterns += part.n_patterns
         whole.dual += part.dual

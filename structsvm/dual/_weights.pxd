@@ -25,6 +25,13 @@ cdef class WeightState(State):
     cdef void* u
     cdef Averaging averaging
     cdef int64_t average_from               # visits before the average begins
+    cdef const int64_t[::1] signs           # features whose weights must be >= 0
+    cdef Py_ssize_t n_signs
+    cdef double[::1] mu                     # (n_signs,) what a dual state adds to these weights; else 0
+    cdef bint has_mu
+    cdef bint counts_mu                     # whether dual and average follow; of threads, one's do
+    cdef int64_t n_projected                # updates before the last projection
 
     cdef int update(self, Py_ssize_t i, Cut* cut, double coef) except -1 nogil
     cdef double tick(self) noexcept nogil
+    cdef void project(self) noexcept nogil

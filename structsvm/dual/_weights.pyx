@@ -1,13 +1,26 @@
-"""Weights of a problem, the running average of them, and the perceptron's step."""
+"""Weights of a problem, the running average of them, and the perceptron's step.
+
+Weights that must be >= 0 (`BoundProblem.nonnegative`) have multipliers mu_j >= 0 in the dual,
+
+    max_{alpha, mu >= 0} sum alpha b - 1/2 |w|^2,     w = sum alpha psi + mu,
+
+whose optimum given alpha is mu_j = max(0, -v_j), v = sum alpha psi: then w_j = max(0, v_j). Between two such steps
+the dual is the quadratic that it is without them, and after each the rest of the formulas hold as they are: mu_j w_j = 0,
+so that |w|^2 = sum alpha <w, psi>.
+"""
 
 import numpy as np
 
 from structsvm._problem cimport Cut, Problem
 from structsvm._random cimport random_seed
 from structsvm._arrays cimport array_data
-from structsvm._typedefs cimport int64_t, uint64_t
+from structsvm._typedefs cimport float32_t, float64_t, int64_t, uint64_t
 from structsvm.dual._state cimport State
 from structsvm.execution._stop cimport poll
+
+cdef fused real:
+    float32_t
+    float64_t
 
 cdef Py_ssize_t PIECE = 1 << 16     # weights that stay in the cache
 
@@ -61,6 +74,28 @@ cdef int overflow(Py_ssize_t i) except -1 nogil:
         raise ValueError(f"example {i}: its scores overflow; scale the features down")
 
 
+cdef double lift(real* w, real* u, const int64_t* signs, Py_ssize_t n, double* mu, bint has_mu,
+                 double tick) noexcept nogil:
+    """w_j = max(0, v_j) for the n signs j; u (unless NULL) += tick times the change. Returns by how much 1/2 |w|^2 falls.
+
+    v = w - mu. With `has_mu`, mu_j becomes max(0, -v_j); else it is 0 and stays so.
+    """
+    cdef Py_ssize_t k
+    cdef double old, v, new, fall = 0.0
+    for k in range(n):
+        old = w[signs[k]]
+        v = old - mu[k]
+        new = 0.0 if v < 0.0 else v     # not a number stays that
+        if has_mu:
+            mu[k] = -v if v < 0.0 else 0.0
+        if new != old:
+            w[signs[k]] = <real>new
+            fall += 0.5 * (old * old - new * new)
+            if u != NULL:
+                u[signs[k]] += <real>(tick * (new - old))
+    return fall
+
+
 cdef class WeightState(State):
     """Weights of a bound problem, their running average, and the counters.
 
@@ -78,6 +113,7 @@ cdef class WeightState(State):
 
     kind = "weights"
     steps = frozenset({"subgradient_step"})
+    has_multipliers = False     # whether a projection of the weights is a step of a dual
 
     def __init__(self, Problem problem not None, *, uint64_t seed=0, averaging=None, base=None):
         self.problem, self.n_samples, self.groups = problem, problem.n_samples, problem.groups
@@ -95,7 +131,30 @@ cdef class WeightState(State):
         if self.averaging != AVERAGE_NONE:
             self.average_sum = np.zeros_like(self.weights)
             self.u = array_data(self.average_sum)
+        if problem.nonnegative is not None:
+            self.signs = problem.nonnegative
+            self.n_signs = self.signs.shape[0]
+            self.mu = np.zeros(self.n_signs)
+            self.has_mu, self.counts_mu, self.n_projected = self.has_multipliers, True, -1
+            self.project()
         random_seed(&self.random, seed)
+
+    cdef void project(self) noexcept nogil:
+        """Best multipliers of the weights that must be >= 0, which then are, if w has changed since the last time."""
+        cdef double fall, tick = 0.0
+        cdef void* u = NULL
+        if self.n_signs == 0 or self.n_projected == self.n_updates:
+            return
+        if self.averaging != AVERAGE_NONE and self.n_visits > self.average_from and self.counts_mu:
+            u = self.u
+            tick = self.tick()
+        if self.problem.single:
+            fall = lift(<float32_t*>self.w, <float32_t*>u, &self.signs[0], self.n_signs, &self.mu[0], self.has_mu, tick)
+        else:
+            fall = lift(<float64_t*>self.w, <float64_t*>u, &self.signs[0], self.n_signs, &self.mu[0], self.has_mu, tick)
+        if self.has_mu and self.counts_mu:
+            self.dual += fall
+        self.n_projected = self.n_updates
 
     cdef double tick(self) noexcept nogil:
         """What an update made now is multiplied by in the sum from which the average is taken.
@@ -124,6 +183,7 @@ cdef class WeightState(State):
         self.n_visits += 1
         if cut.n_words > 0:
             self.update(i, &cut, 1.0)
+            self.project()
         return 0
 
     def count_argmax(self, int64_t n):
@@ -149,6 +209,8 @@ cdef class WeightState(State):
             np.divide(self.average_sum[piece], -t, out=average[piece])
             average[piece] += self.weights[piece]
             poll(4 * PIECE)
+        if self.n_signs > 0:    # but for rounding they are
+            average[self.problem.nonnegative] = np.maximum(average[self.problem.nonnegative], 0.0)
         return average
 
     def renew(self):
@@ -200,6 +262,8 @@ cdef class WeightState(State):
         self._set_vectors(state, adapt)
         self.set_random(words)
         self.n_argmax, self.n_updates, self.n_visits, self.average_from = counters
+        self.n_projected = -1
+        self.project()
         if adapt and "average_sum" not in state:
             self.average_from = self.n_visits
 

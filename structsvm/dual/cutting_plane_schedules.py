@@ -74,16 +74,20 @@ class RoundSchedule(ABC):
         """Do a round; returns how many constraints joined."""
 
     def ask(self) -> None:
-        """Put a round's question, once: afterwards `primal` and `gap` are known, if the oracle is exact."""
+        """Put a round's question, once: afterwards `primal` and `gap` are known.
+
+        With approximate inference, of the constraints found: those of earlier rounds may be violated more.
+        """
         if self.answers is not None:
             return
         violation, self.answers = self.question()
         if not self.asked:
             self.state.count_argmax(self.n_samples)
         self.asked = True
-        if self.rounds.problem.is_exact:
-            self.primal = self.state.primal(violation=violation)
-            self.gap = max(self.primal - self.state.dual, 0.0) if np.isfinite(self.primal) else 0.0
+        if not self.rounds.problem.has_primal:
+            violation = np.maximum(violation, self.state.known_violations(self.state.weights))
+        self.primal = self.state.primal(violation=violation)
+        self.gap = max(self.primal - self.state.dual, 0.0) if np.isfinite(self.primal) else 0.0
 
     def optimize(self) -> None:
         gap, dual = self.gap if self.solver.tol is not None else 0.0, self.state.dual

@@ -69,11 +69,12 @@ class Run:
     """
 
     causes = (
-        "argmax misses the most violated output (then set is_exact = False), the loss of the true output itself is "
+        "argmax misses the most violated output (then set inference = 'approximate'), the loss of the true output itself is "
         "not 0, or loss or joint_feature return something else for the same input and output at another time"
     )
     has_dual = False
     dual_before = 0.0
+    primal_found = np.nan  # with approximate inference: the primal objective of the constraints found alone
     least_passes = 0  # over each C on the path to one
     carries = True  # whether a run with another C starts from this one on that path
 
@@ -135,6 +136,11 @@ class Run:
         )
 
     @property
+    def remaining(self) -> float:
+        """The relative duality gap, after `certify`; with approximate inference, that of the constraints found."""
+        return relative_gap(self.primal if self.problem.has_primal else self.primal_found, self.dual)
+
+    @property
     def is_solved(self) -> bool:
         """Whether the solver has nothing more to do, whatever the gap."""
         return False
@@ -150,7 +156,7 @@ class Run:
 
     def interrupt(self) -> None:
         """End the run where Ctrl-C came: no primal is claimed, and the dual is the sum of the steps' gains."""
-        self.status, self.primal = "interrupted", np.nan
+        self.status, self.primal, self.primal_found = "interrupted", np.nan, np.nan
         if self.has_dual:
             self.dual = self.state.dual
         self.record()
@@ -192,6 +198,8 @@ class Run:
             status=self.status,
             primal_norm=primal_norm,
             dual_norm=dual_norm,
+            inference=self.problem.inference,
+            primal_found=self.primal_found,
             history=self.history.arrays(),
         )
 
@@ -301,12 +309,15 @@ class DualRun(WeightRun):
         self.state.restart_average()
 
     def certify(self) -> None:
-        """After a pass: compute the primal objective by an exact pass of the oracle.
+        """After a pass: compute the primal objective by a pass of the oracle.
 
-        Of the last weights and their average, the run returns those with the lower primal objective.
+        Of the last weights and their average, the run returns those with the lower primal objective. With approximate
+        inference it is not known; that of the constraints found is.
         """
         begin = time.perf_counter()
-        if self.problem.is_exact:
+        if not self.problem.has_primal:
+            self.primal_found = self.primal_found_at(self.weights)
+        else:
             self.primal = self.primal_at(self.state.weights)
             self.use_average = False
             if self.solver.average:
@@ -319,6 +330,14 @@ class DualRun(WeightRun):
         """The primal objective at weights `w`, by one round of the oracle."""
         self.state.count_argmax(self.problem.n_samples)
         return self.state.primal(w, self.rounds.violations(w))
+
+    def primal_found_at(self, w: Any) -> Any:
+        """The primal objective at weights `w` of the constraints that are known, those of one more round among them.
+
+        It bounds the primal objective from below, and is itself not below the dual.
+        """
+        self.state.count_argmax(self.problem.n_samples)
+        return self.state.primal(w, np.maximum(self.rounds.violations(w), self.state.known_violations(w)))
 
     def interrupt(self) -> None:
         super().interrupt()
@@ -341,9 +360,15 @@ class Solver(Parameters, ABC):
     ----------
     needs : frozenset of str
         What a problem has to offer (see `BoundProblem`), beside the solver's formulation.
+    keeps_signs : bool
+        Whether it keeps the weights >= 0 that a problem declares `nonnegative`.
+    takes_approximate : bool
+        Whether `tol` ends training with approximate inference too, when the constraints found promise no more.
     """
 
     needs: frozenset[str] = frozenset()
+    keeps_signs = False
+    takes_approximate = False
     usual_passes: int  # without `max_iter` and `tol`, where these may be left open
 
     _constraints = {
@@ -396,9 +421,10 @@ class Solver(Parameters, ABC):
 
     def check(self, problem: BoundProblem) -> None:
         """Raise TypeError or ValueError, naming what is missing, unless the problem offers what the solver needs."""
-        solver, name = type(self).__name__, type(problem).__name__
+        solver = type(self).__name__
         if not isinstance(problem, BoundProblem):
-            raise TypeError(f"{solver} solves a bound problem, got {name}; see Oracle.bind")
+            raise TypeError(f"{solver} solves a bound problem, got {type(problem).__name__}; see Oracle.bind")
+        name = problem.owner
         missing = self.needs - problem.offers
         if missing:
             raise ValueError(
@@ -414,9 +440,15 @@ class Solver(Parameters, ABC):
                 f"{solver} solves {wanted}, but {name} was bound with {problem.formulation}; "
                 "bind with **solver.formulation()"
             )
-        if self.gap_tol is not None and not problem.is_exact:
+        if problem.nonnegative is not None and not self.keeps_signs:
             raise ValueError(
-                f"{solver} with tol={self.gap_tol} needs a duality gap, and {name}'s inference is not exact; "
+                f"{solver} cannot keep weights >= 0, and {name} declares {len(problem.nonnegative)} of "
+                f"{problem.n_features} nonnegative; LaRank, CuttingPlane, FrankWolfe, PassiveAggressive and Perceptron "
+                "can"
+            )
+        if self.gap_tol is not None and not problem.has_primal and not self.takes_approximate:
+            raise ValueError(
+                f"{solver} with tol={self.gap_tol} needs a duality gap, and the inference of {name} is approximate; "
                 "set tol=None and choose max_iter"
             )
 
@@ -476,10 +508,10 @@ class Solver(Parameters, ABC):
         finally:
             monitor.close()
         if run.status == "max_iter" and self.gap_tol is not None:
-            gap = relative_gap(run.primal, run.dual)
+            of_found = "" if run.problem.has_primal else " of the constraints found"
             warn(
-                f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap of {gap:.3g}, above "
-                f"tol={self.gap_tol:g}: raise max_iter, or loosen tol",
+                f"{type(self).__name__} stopped after {run.n_iter} passes at a relative gap{of_found} of "
+                f"{run.remaining:.3g}, above tol={self.gap_tol:g}: raise max_iter, or loosen tol",
                 ConvergenceWarning,
             )
         return run
@@ -487,14 +519,14 @@ class Solver(Parameters, ABC):
     def _one_pass(self, run: Run, monitor: Monitor, *, may_settle: bool) -> None:
         """A pass, or the rest of one that was left; with `tol`, its certificate."""
         done = False
-        run.primal = np.nan
+        run.primal = run.primal_found = np.nan
         monitor.begin_pass(run)
         while not done:
             done = run.advance()
             if done and self.gap_tol is not None:
                 run.checked_certify()
-                if relative_gap(run.primal, run.dual) <= self.gap_tol:
-                    run.status = "converged"
+                if run.remaining <= self.gap_tol:
+                    run.status = "converged" if run.problem.has_primal else "settled"
             if done and run.is_solved:
                 run.status = "converged"
             elif done and may_settle and run.status == "running" and self.is_settled(run):
@@ -524,6 +556,8 @@ class DualSolver(Solver):
     deterministic: bool = True
 
     needs = frozenset({"constraints"})
+    keeps_signs = True
+    takes_approximate = True
     state_kind = "dual"  # of `state_on`
     run_type: type[DualRun] = DualRun
 

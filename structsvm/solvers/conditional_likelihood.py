@@ -24,6 +24,10 @@ class LikelihoodRun(DualRun):
     causes = "expect returns a sum over some of the outputs only, or an expectation that is not the log-sum's gradient"
     n_support = 0  # every output has a part in the weights
 
+    def primal_found_at(self, w: Any) -> float:
+        """Nothing: no constraints are found."""
+        return np.nan
+
     def primal_at(self, w: Any) -> Any:
         """The primal objective at weights `w`, by one round of the oracle."""
         self.state.count_argmax(self.problem.n_samples)
@@ -99,6 +103,8 @@ class ConditionalLikelihood(DualSolver):
     rescaling = None
     penalty = "linear"
     needs = frozenset({"expectations"})
+    keeps_signs = False
+    takes_approximate = False
     state_kind = "expectations"
     run_type = LikelihoodRun
     marginal_type: type[DualRun] = MarginalRun

@@ -37,9 +37,11 @@ class CuttingPlaneRun(DualRun):
 
     def certify(self) -> None:
         begin = time.perf_counter()
-        if self.problem.is_exact:
-            self.schedule.ask()
+        self.schedule.ask()
+        if self.problem.has_primal:
             self.primal = self.schedule.primal
+        else:
+            self.primal_found = self.schedule.primal
         self.seconds += time.perf_counter() - begin
 
     def primal_at(self, w: Any) -> Any:
@@ -193,7 +195,11 @@ def refuse_inseparable(state: Any) -> None:
         ),
         shape=(len(rows), state.problem.n_features),
     )
-    outcome = linprog(np.zeros(psi.shape[1]), A_ub=-psi, b_ub=-b, bounds=(None, None), method="highs")
+    lowest = np.full(psi.shape[1], -np.inf)
+    if state.problem.nonnegative is not None:
+        lowest[state.problem.nonnegative] = 0.0
+    bounds = np.column_stack([lowest, np.full(psi.shape[1], np.inf)])
+    outcome = linprog(np.zeros(psi.shape[1]), A_ub=-psi, b_ub=-b, bounds=bounds, method="highs")
     if outcome.status == INFEASIBLE:
         raise ValueError(
             f"the data cannot be separated: no weights keep the {len(b)} constraints of "

@@ -30,7 +30,7 @@ from structsvm.checkpoint import kind_of
 from structsvm.checksum import checksum
 from structsvm.dual.parallel import Rounds
 from structsvm.parameters import FLAG, Interval, Kind, Options, seed_from, validate
-from structsvm.result import Result, relative_gap
+from structsvm.result import Result
 from structsvm.solvers.base import SLICE_SECONDS, DualRun, DualSolver, Solver
 from structsvm.solvers.conditional_likelihood import ConditionalLikelihood
 from structsvm.solvers.frank_wolfe import FrankWolfe
@@ -92,6 +92,7 @@ class LatentRun(DualRun):
     n_iter: Any = of_inner("n_iter")
     seconds: Any = of_inner("seconds")
     primal: Any = of_inner("primal")
+    primal_found: Any = of_inner("primal_found")
     dual: Any = of_inner("dual")
     dual_before: Any = of_inner("dual_before")
     use_average: Any = of_inner("use_average")
@@ -130,9 +131,13 @@ class LatentRun(DualRun):
         best, worst = list[Targets](), list[Targets]()
         for turn in range(min(n_draws, self.known.n_samples)):
             w = rng.standard_normal(self.known.n_features, dtype=np.float32).astype(self.known.weight_dtype)
+            opposite = -w
+            if self.known.nonnegative is not None:
+                w[self.known.nonnegative] = np.abs(w[self.known.nonnegative])
+                opposite[self.known.nonnegative] = 0.0
             best.append(rounds.completions(w, turn, n_draws))
             if n_draws > 1:
-                worst.append(rounds.completions(-w, turn, n_draws))
+                worst.append(rounds.completions(opposite, turn, n_draws))
         problem = self.known.with_targets(interleaved(best))
         if n_draws == 1:
             return problem, None
@@ -201,7 +206,7 @@ class LatentRun(DualRun):
         solver = self.inner.solver
         if solver.tol is not None:
             self.checked_certify()
-            if relative_gap(self.primal, self.dual) <= solver.tol:
+            if self.remaining <= solver.tol:
                 return True
         return self.inner.is_solved or solver.is_settled(self.inner) or self.n_iter - self.first >= solver.n_passes
 
@@ -244,7 +249,7 @@ class LatentRun(DualRun):
             self.chosen = None if self.is_soft else self._grown(self.chosen, self._order(problem, w))
             self.joined = self.round
         inner = self._inner(problem)
-        is_comparable = problem.is_exact and not (is_online and self.online)
+        is_comparable = problem.has_primal and not (is_online and self.online)
         objective = inner.primal_at(w) if is_comparable else np.nan
         if not is_growing:
             fall = self.objective - objective
@@ -424,6 +429,7 @@ class LatentSVM(Solver):
 
     needs = frozenset({"completions"})
     gap_tol = None
+    keeps_signs = True
 
     _constraints = {
         "solver": (Kind(DualSolver, "a solver of the dual"), Options(None)),

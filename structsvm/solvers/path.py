@@ -197,6 +197,8 @@ class PathSearch(MetaEstimatorMixin, BaseEstimator):
             self._train(model, self.path_[-1].C, self.tol / 2, X, y, file)
         while (C := self._next_value()) is not None:
             result = self._train(model, C, self.tol / 2, X, y, file).result_
+            if result.inference == "approximate":
+                raise ValueError("PathSearch needs a duality gap, and with approximate inference there is none")
             reach = reach_of(result, C, self.tol, float(self.C_max))
             self.path_.append(PathPoint(C, reach, float(scorer(model, X_test, y_test)), result))
             if file is not None:

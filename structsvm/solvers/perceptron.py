@@ -33,6 +33,7 @@ class Perceptron(Solver):
     """
 
     needs = frozenset({"constraints"})
+    keeps_signs = True  # by projection
 
     _constraints = Solver._constraints | {"average": FLAG}
 

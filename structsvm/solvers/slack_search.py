@@ -37,7 +37,7 @@ class SlackSearch(Oracle):
     Parameters
     ----------
     oracle : Oracle
-        Whose ``rescalings`` have "margin"; its `is_exact` must be true for the bound of `search` to hold.
+        Whose ``rescalings`` have "margin"; its `inference` must not be ``"approximate"`` for the bound of `search` to hold.
     max_calls : int, default=30
         Calls of its `argmax` for one slack-rescaled one, at most (at least 2).
 
@@ -46,7 +46,7 @@ class SlackSearch(Oracle):
     >>> svm = StructuredSVM(SlackSearch(MyOracle()), CuttingPlane(C=1.0, rescaling="slack", tol=None, epsilon=0.01))
     """
 
-    is_exact = False
+    inference = "approximate"
     rescalings = ("margin", "slack")
 
     def __init__(self, oracle: Any, *, max_calls: int = 30) -> None:
@@ -55,7 +55,7 @@ class SlackSearch(Oracle):
         if max_calls < 2:
             raise ValueError(f"max_calls must be at least 2, got {max_calls}")
         self.oracle, self.max_calls = oracle, max_calls
-        self.n_features = oracle.n_features
+        self.n_features, self.nonnegative = oracle.n_features, oracle.nonnegative
 
     def joint_feature(self, x: Any, y: Any) -> Any:
         return self.oracle.joint_feature(x, y)

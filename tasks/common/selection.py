@@ -28,7 +28,6 @@ from structsvm.checkpoint import Checkpoint
 from structsvm.features.dense import DenseRows, column_moments
 from structsvm.model_file import read_model, unsound
 from structsvm.parameters import seed_from
-from structsvm.result import relative_gap
 from structsvm.solvers.base import DualSolver
 from structsvm.solvers.larank import LaRank
 
@@ -280,7 +279,7 @@ class Part:
             return self.run.is_solved
         if solver.tol is not None:  # of a batch solver, whose passes look at few examples
             self.run.certify()
-            return relative_gap(self.run.primal, self.run.dual) <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
+            return self.run.remaining <= LEAST_GAIN or n_passes >= MOST_OF_BATCH
         # The dual of a log loss holds the entropy of all outputs, beside which all gains are small.
         is_settled = solver.rescaling is not None and self.run.gain <= LEAST_GAIN
         return is_settled or n_passes >= most

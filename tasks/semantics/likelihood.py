@@ -182,7 +182,7 @@ class HybridProblem(BoundProblem):
     formulation = {"rescaling": None, "penalty": "linear"}
 
     def __init__(self, hybrid: HybridTrees, tokens: Any, bags: Any) -> None:
-        super().__init__(len(tokens), hybrid.n_features, is_exact=False)
+        super().__init__(len(tokens), hybrid.n_features, inference="approximate")
         self.hybrid, self.tokens, self.bags = hybrid, tokens, bags
         units = hybrid.units
         leaves = {u for u, unit in enumerate(units.units) if unit.n_slots == 0}

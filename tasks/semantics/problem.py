@@ -46,7 +46,7 @@ class SemanticProblem(BoundProblem):
         self.encoded = model.encode(tokens, grow=True) if encoded is None else encoded
         rows, offsets = self.encoded
         # The weights of roles, whose features grow while training, are not counted.
-        super().__init__(len(tokens), rows.n_features * len(model.symbols.labels), is_exact=False)
+        super().__init__(len(tokens), rows.n_features * len(model.symbols.labels), inference="approximate")
         self.relations = [relations_in(trees) for trees in bags]
         counted = [self._symbol_bag(sentence, trees) for sentence, trees in zip(tokens, bags, strict=True)]
         bag_of = np.repeat(np.arange(len(bags)), np.diff(offsets))

@@ -353,7 +353,7 @@ class Counting(Oracle):
 
     def __init__(self, oracle):
         self.oracle, self.n_argmax = oracle, 0
-        self.n_features, self.is_exact = oracle.n_features, oracle.is_exact
+        self.n_features, self.inference = oracle.n_features, oracle.inference
         self.rescalings, self.penalties = oracle.rescalings, ("linear",)
 
     def joint_feature(self, x, y):

@@ -200,14 +200,21 @@ def test_parameters_that_do_not_go_together():
         CuttingPlane(n_jobs=0).solve(data.bind())
 
 
-def test_an_inexact_oracle_trains_without_a_claim():
+def test_approximate_inference_trains_without_a_claim():
     data = Data(1, n=8, n_inputs=6)
-    data.oracle.is_exact = False
-    run = CuttingPlane(tol=None, max_iter=3, random_state=0).solve(data.bind())
-    assert run.dual > 0.0
-    assert np.isnan(run.primal)
-    with pytest.raises(ValueError, match="needs a duality gap"):
-        CuttingPlane().solve(data.bind())
+    data.oracle.inference = "approximate"
+    for solver, status in [
+        (CuttingPlane(tol=None, max_iter=1, random_state=0), "max_iter"),
+        (CuttingPlane(random_state=0), "settled"),
+        (CuttingPlane(form="one_slack", random_state=0), "settled"),
+    ]:
+        run = solver.solve(data.bind())
+        assert run.status == status
+        assert run.dual > 0.0 and np.isnan(run.primal)
+        assert run.primal_found >= run.dual
+        if status == "settled":
+            assert run.remaining == pytest.approx((run.primal_found - run.dual) / run.primal_found)
+            assert run.remaining <= 1e-3
 
 
 def test_not_converged_is_said():

@@ -201,7 +201,7 @@ def test_what_it_needs_is_asked_for_before_the_run():
         ValueError, match="ConditionalLikelihood needs a problem with expectations; this GreedyProblem does not offer"
     ):
         ConditionalLikelihood().solve(bound((GreedyOracle(3, 4), X, Y)))
-    with pytest.raises(ValueError, match="this PythonProblem does not offer expectations"):
+    with pytest.raises(ValueError, match="this Multiclass does not offer expectations"):
         StructuredSVM(Multiclass(3, 4), ConditionalLikelihood()).fit(*logistic_data()[1:])
     with pytest.raises(ValueError, match=r"solves .*'rescaling': None.*bound with"):
         ConditionalLikelihood().solve(oracle.bind(X, Y))

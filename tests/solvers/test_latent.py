@@ -526,7 +526,7 @@ def test_the_adapter_checks_what_complete_returns():
     oracle.is_tired = True
     with pytest.raises(OracleError, match=r"Tired.complete \(example \d+\) .*found under other weights"):
         completions(problem, w)
-    oracle.is_exact = False  # that searches, and may
+    oracle.inference = "approximate"  # that searches, and may
     problem = oracle.bind(X, known)
     problem = problem.with_targets(completions(problem, -w))
     assert problem.differ(completions(problem, w)).any()

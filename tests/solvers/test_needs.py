@@ -133,7 +133,7 @@ class Untouched(Monitor):
 )
 def test_what_is_missing_is_named_before_the_run(solver, problem, missing):
     found = problems(problem)
-    message = rf"^{solver} needs a problem with .*{missing}.*; this {type(found).__name__} does not offer .*{missing}"
+    message = rf"^{solver} needs a problem with .*{missing}.*; this {found.owner} does not offer .*{missing}"
     with pytest.raises(ValueError, match=message):
         SOLVERS[solver]().solve(found, monitor=Untouched())
 
@@ -172,7 +172,7 @@ def test_every_problem_declares():
 def test_a_problem_is_copied_with_what_it_offers():
     problem = problems("two, loss")
     again = copy.copy(problem)
-    assert (again.n_samples, again.n_features, again.is_exact) == (12, 3, True)
+    assert (again.n_samples, again.n_features, again.inference) == (12, 3, "exact")
     assert again.gram is problem.gram and again.offers == problem.offers
 
 

@@ -100,16 +100,16 @@ def test_worse_than_the_true_output():
         return int(np.argmin(w.reshape(3, 4) @ x))
 
     data = Data(0, n=9, costs=False)
-    for exact in (True, False):
+    for inference, a in (("exact", "an exact"), ("relaxed", "a relaxed"), ("approximate", None)):
         oracle = Trouble(3, 4, method="argmax", answer=wrong, after=1)
-        oracle.is_exact = exact
+        oracle.inference = inference
         solver = LaRank(C=5.0, max_iter=20, random_state=0)
-        if exact:
+        if a is not None:
             with pytest.raises(
                 OracleError,
                 match=(
                     r"^Trouble.argmax \(example \d\) returned an output that scores .* worse than the true "
-                    r"one in the loss-augmented problem; an exact oracle cannot \(set is_exact = False"
+                    rf"one in the loss-augmented problem; {a} oracle cannot \(set inference = 'approximate'"
                 ),
             ):
                 solver.solve(oracle.bind(data.X, data.Y))
@@ -311,7 +311,7 @@ def test_a_dual_above_its_primal_is_an_error(solver):
     with pytest.raises(OracleError, match=r"Tired: the dual objective \S+ is above .* causes: argmax"):
         solver(**options).solve(oracle.bind(data.X, data.Y))
     oracle = Tired(3, 4, costs=data.oracle.costs)
-    oracle.is_exact = False
+    oracle.inference = "approximate"
     assert np.isnan(solver(**options).solve(oracle.bind(data.X, data.Y)).result().gap)
 
 

@@ -44,10 +44,10 @@ class SignOracle(structsvm.Oracle):
 
 
 class PlainOracle(structsvm.Oracle):
-    """One label of two, with plain types and an inexact argmax."""
+    """One label of two, with plain types and an approximate argmax."""
 
     n_features = 2
-    is_exact = False
+    inference = "approximate"
 
     def joint_feature(self, x: float, y: int) -> tuple[list[int], list[float]]:
         return [y], [x]
