@@ -230,6 +230,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "binary": file.meta.get("estimator"),
         "dependency": "DependencyParser",
         "grammar": "GrammarParser",
+        "graph": "GraphLabeler",
         "multiclass": file.meta.get("estimator"),
         "multivariate": "MultivariateClassifier",
         "ranking": "Ranker",
