@@ -141,7 +141,7 @@ cdef class GraphDecoder:
     cdef object kept                        # arrays behind pointers
     cdef const int64_t* indptr              # rows of nodes: CSR, or NULL and `width` numbers a row
     cdef const int32_t* indices
-    cdef const double* values
+    cdef const double* entries
     cdef Py_ssize_t width
     cdef bint has_intercept
     cdef bint no_pairs                      # edges have no scores
@@ -192,7 +192,7 @@ cdef class GraphDecoder:
             self.kept = (edges, features, rows.indptr, rows.indices, values)
             self.indptr = <const int64_t*>array_data(rows.indptr)
             self.indices = <const int32_t*>array_data(rows.indices)
-        self.values = <const double*>array_data(values)
+        self.entries = <const double*>array_data(values)
         self.edges = <const int32_t*>array_data(edges)
         self.edge_features = <const double*>array_data(features)
 
@@ -309,7 +309,7 @@ cdef class GraphDecoder:
         for v in range(self.g.n):
             u = self.unary + v * K
             if self.indptr == NULL:
-                row = self.values + (first + v) * self.width
+                row = self.entries + (first + v) * self.width
                 for f in range(self.width):
                     x = row[f]
                     for k in range(K):
@@ -321,7 +321,7 @@ cdef class GraphDecoder:
             else:
                 n = self.indptr[first + v + 1] - self.indptr[first + v]
                 for e in range(self.indptr[first + v], self.indptr[first + v + 1]):
-                    x, row = self.values[e], w + self.indices[e] * K
+                    x, row = self.entries[e], w + self.indices[e] * K
                     for k in range(K):
                         u[k] += x * row[k]
             for k in range(K):
@@ -713,10 +713,9 @@ cdef class GraphProblem(Problem):
         return [np.array([self.n_features, self.oracle.n_labels]), np.asarray(self.oracle.pair_index), costs]
 
     cdef double c_cost(self, Py_ssize_t i) noexcept nogil:
-        cdef GraphDecoder d = self.decoder
-        cdef int64_t first = d.node_bounds[i], end = d.node_bounds[i + 1], n = end - first
-        cdef int64_t entries = n * d.width if d.indptr == NULL else d.indptr[end] - d.indptr[first]
-        return entries + 16.0 * (n + d.edge_bounds[i + 1] - d.edge_bounds[i]) * d.K
+        cdef int64_t first = self.decoder.node_bounds[i], end = self.decoder.node_bounds[i + 1], n = end - first
+        cdef int64_t entries = n * self.decoder.width if self.decoder.indptr == NULL else self.decoder.indptr[end] - self.decoder.indptr[first]
+        return entries + 16.0 * (n + self.decoder.edge_bounds[i + 1] - self.decoder.edge_bounds[i]) * self.decoder.K
 
     # ---- cuts -------------------------------------------------------------------------------------------
 
@@ -725,13 +724,13 @@ cdef class GraphProblem(Problem):
             raise ValueError(f"the labels of graph {self.first + i} are known in part: train with LatentSVM")
 
     cdef int add_losses(self, Py_ssize_t i) noexcept nogil:
-        cdef GraphDecoder d = self.decoder
-        cdef int64_t v, first = d.node_bounds[i]
-        cdef Py_ssize_t k
-        for v in range(d.g.n):
-            for k in range(d.K):
-                if not self.may[first + v, k] if self.has_sets else self.gold[first + v] != k:
-                    d.unary[v * d.K + k] += self.node_cost[first + v]
+        cdef int64_t v, first = self.decoder.node_bounds[i]
+        cdef Py_ssize_t k, K = self.decoder.K
+        cdef double* unary = self.decoder.unary
+        for v in range(self.decoder.g.n):
+            for k in range(K):
+                if self.is_wrong(first + v, k):
+                    unary[v * K + k] += self.node_cost[first + v]
         return 0
 
     cdef inline bint is_wrong(self, int64_t v, Py_ssize_t k) noexcept nogil:
@@ -739,34 +738,32 @@ cdef class GraphProblem(Problem):
 
     cdef void add_node(self, int64_t v, Py_ssize_t k, double amount) noexcept nogil:
         """vector += amount of the features of node v of all with label k."""
-        cdef GraphDecoder d = self.decoder
         cdef int64_t e
         cdef Py_ssize_t f
         cdef const double* row
-        if d.indptr == NULL:
-            row = d.values + v * d.width
-            for f in range(d.width):
-                self.vector[f * d.K + k] += amount * row[f]
-            if d.has_intercept:
-                self.vector[d.width * d.K + k] += amount
+        if self.decoder.indptr == NULL:
+            row = self.decoder.entries + v * self.decoder.width
+            for f in range(self.decoder.width):
+                self.vector[f * self.decoder.K + k] += amount * row[f]
+            if self.decoder.has_intercept:
+                self.vector[self.decoder.width * self.decoder.K + k] += amount
             return
-        for e in range(d.indptr[v], d.indptr[v + 1]):
-            self.vector[d.indices[e] * d.K + k] += amount * d.values[e]
-            self.is_touched[d.indices[e]] = 1
+        for e in range(self.decoder.indptr[v], self.decoder.indptr[v + 1]):
+            self.vector[self.decoder.indices[e] * self.decoder.K + k] += amount * self.decoder.entries[e]
+            self.is_touched[self.decoder.indices[e]] = 1
 
     cdef Py_ssize_t touch(self, Py_ssize_t i, int64_t* work) noexcept nogil:
         """The features that nodes of graph i may have added to, ascending."""
-        cdef GraphDecoder d = self.decoder
         cdef Py_ssize_t n = 0, f
         cdef int64_t e
-        if d.indptr == NULL:
-            for f in range(d.F):
+        if self.decoder.indptr == NULL:
+            for f in range(self.decoder.F):
                 self.touched[f] = <int32_t>f
-            return d.F
-        for e in range(d.indptr[d.node_bounds[i]], d.indptr[d.node_bounds[i + 1]]):
-            if self.is_touched[d.indices[e]]:
-                self.is_touched[d.indices[e]] = 0
-                self.touched[n] = d.indices[e]
+            return self.decoder.F
+        for e in range(self.decoder.indptr[self.decoder.node_bounds[i]], self.decoder.indptr[self.decoder.node_bounds[i + 1]]):
+            if self.is_touched[self.decoder.indices[e]]:
+                self.is_touched[self.decoder.indices[e]] = 0
+                self.touched[n] = self.decoder.indices[e]
                 n += 1
         work[0] += 64 * n
         qsort(self.touched, n, sizeof(int32_t), ascending)
@@ -774,19 +771,18 @@ cdef class GraphProblem(Problem):
 
     cdef int pack(self, Py_ssize_t i, Cut* cut) except -1 nogil:
         """The vector as the words of a cut; leaves zeros."""
-        cdef GraphDecoder d = self.decoder
         cdef int64_t work = 0
         cdef Py_ssize_t n = self.touch(i, &work), at = 0, t, k, p
         cdef double* x
         for t in range(n):
-            x = self.vector + <int64_t>self.touched[t] * d.K
-            for k in range(d.K):
+            x = self.vector + <int64_t>self.touched[t] * self.decoder.K
+            for k in range(self.decoder.K):
                 if x[k] != 0.0:
                     self.packed[at] = x[k]
-                    self.columns[at] = <int32_t>(self.touched[t] * d.K + k)
+                    self.columns[at] = <int32_t>(self.touched[t] * self.decoder.K + k)
                     at += 1
                     x[k] = 0.0
-        for p in range(d.first_edge_weight, self.n_features):
+        for p in range(self.decoder.first_edge_weight, self.n_features):
             if self.vector[p] != 0.0:
                 self.packed[at] = self.vector[p]
                 self.columns[at] = <int32_t>p
@@ -796,24 +792,23 @@ cdef class GraphProblem(Problem):
             self.packed[0], self.columns[0], at = 0.0, 0, 1
         memcpy(self.packed + at, self.columns, at * sizeof(int32_t))
         cut.words, cut.n_words = <int32_t*>self.packed, 3 * at
-        poll(work + 4 * (n * d.K + at))
+        poll(work + 4 * (n * self.decoder.K + at))
         return 0
 
     cdef bint difference(self, Py_ssize_t i, bint fractional, double* loss) except -1 nogil:
         """vector += Psi of the true labelling less that of what was found; whether the two differ."""
-        cdef GraphDecoder d = self.decoder
-        cdef int64_t v, e, first = d.node_bounds[i], a, b
-        cdef Py_ssize_t k, l, K = d.K
+        cdef int64_t v, e, first = self.decoder.node_bounds[i], a, b
+        cdef Py_ssize_t k, l, K = self.decoder.K
         cdef const int32_t* gold = &self.gold[first]
-        cdef const int32_t* y = d.labels
+        cdef const int32_t* y = self.decoder.labels
         cdef int32_t p, q
         cdef double amount
         cdef bint differs = False
         loss[0] = 0.0
-        for v in range(d.g.n):
+        for v in range(self.decoder.g.n):
             if fractional:
                 for k in range(K):
-                    amount = d.q.mu[v * K + k]
+                    amount = self.decoder.q.mu[v * K + k]
                     if self.is_wrong(first + v, k):
                         loss[0] += amount * self.node_cost[first + v]
                     amount = (gold[v] == k) - amount
@@ -826,33 +821,31 @@ cdef class GraphProblem(Problem):
                     loss[0] += self.node_cost[first + v]
                 self.add_node(first + v, gold[v], 1.0)
                 self.add_node(first + v, y[v], -1.0)
-        for e in range(d.g.n_edges):
-            a, b = d.g.edges[2 * e], d.g.edges[2 * e + 1]
-            p = d.g.pair[gold[a] * K + gold[b]]
+        for e in range(self.decoder.g.n_edges):
+            a, b = self.decoder.g.edges[2 * e], self.decoder.g.edges[2 * e + 1]
+            p = self.decoder.g.pair[gold[a] * K + gold[b]]
             if fractional:
                 self.add_edge(i, e, p, 1.0)
                 for k in range(K):
                     for l in range(K):
-                        self.add_edge(i, e, d.g.pair[k * K + l], -d.q.m[(e * K + k) * K + l])
+                        self.add_edge(i, e, self.decoder.g.pair[k * K + l], -self.decoder.q.m[(e * K + k) * K + l])
                 continue
-            q = d.g.pair[y[a] * K + y[b]]
+            q = self.decoder.g.pair[y[a] * K + y[b]]
             if p != q:
                 self.add_edge(i, e, p, 1.0)
                 self.add_edge(i, e, q, -1.0)
         return differs
 
     cdef inline void add_edge(self, Py_ssize_t i, int64_t e, int32_t pair, double amount) noexcept nogil:
-        cdef GraphDecoder d = self.decoder
-        cdef const double* z = d.edge_features + (d.edge_bounds[i] + e) * d.Fe
-        cdef double* v = self.vector + d.first_edge_weight
+        cdef const double* z = self.decoder.edge_features + (self.decoder.edge_bounds[i] + e) * self.decoder.Fe
+        cdef double* v = self.vector + self.decoder.first_edge_weight
         cdef Py_ssize_t f
         if pair >= 0 and amount != 0.0:
-            for f in range(d.Fe):
-                v[f * d.P + pair] += amount * z[f]
+            for f in range(self.decoder.Fe):
+                v[f * self.decoder.P + pair] += amount * z[f]
 
     cdef int c_separate(self, Py_ssize_t i, const void* weights, Cut* cut, double* violation) except -1 nogil:
         cdef const double* w = <const double*>weights
-        cdef GraphDecoder d = self.decoder
         cdef bint fractional = False, differs
         cdef double loss = 0.0, excess = 0.0, margin = 0.0
         cdef Py_ssize_t c
@@ -863,12 +856,12 @@ cdef class GraphProblem(Problem):
         cut.words = <int32_t*>self.packed
         if self.is_open[i]:
             self.unknown(i)
-        if not d.fill(i, w):            # the solver says it
+        if not self.decoder.fill(i, w):            # the solver says it
             violation[0] = INFINITY - INFINITY
             return 0
         if self.rescaling != RESCALE_NONE:
             self.add_losses(i)
-        d.best(i, False, &fractional, &excess)
+        self.decoder.best(i, False, &fractional, &excess)
         differs = self.difference(i, fractional, &loss)
         self.pack(i, cut)
         if not differs:
@@ -895,16 +888,15 @@ cdef class GraphProblem(Problem):
     def most_violated(self, Py_ssize_t i, w):
         """The labelling behind ``separate(i, w)``, or its `Marginals`."""
         from structsvm.oracles.graph import Marginals
-        cdef GraphDecoder d = self.decoder
         cdef ndarray weights = self._check_weights(w)
         cdef bint fractional = False
         cdef double excess
         self._check_example(i)
-        d._filled(i, weights)
+        self.decoder._filled(i, weights)
         if self.rescaling != RESCALE_NONE:
             self.add_losses(i)
-        d.best(i, False, &fractional, &excess)
-        return Marginals(*d.marginals_at_hand()) if fractional else d.at_hand()
+        self.decoder.best(i, False, &fractional, &excess)
+        return Marginals(*self.decoder.marginals_at_hand()) if fractional else self.decoder.at_hand()
 
     cdef double c_inner(self, Py_ssize_t i, const Cut* a, const Cut* b) except? -1 nogil:
         """As the base class has it; of cuts with the same features without comparing them one by one."""
@@ -921,20 +913,19 @@ cdef class GraphProblem(Problem):
     # ---- completions ------------------------------------------------------------------------------------
 
     cdef int c_complete(self, Py_ssize_t i, const void* weights, Target* target) except -1 nogil:
-        cdef GraphDecoder d = self.decoder
-        cdef int64_t first = d.node_bounds[i], v
-        cdef Py_ssize_t k, n = d.node_bounds[i + 1] - first
+        cdef int64_t first = self.decoder.node_bounds[i], v
+        cdef Py_ssize_t k, n = self.decoder.node_bounds[i + 1] - first
         cdef bint fractional = False, whole = True
         cdef double excess = 0.0
         target.n_words, target.words = n, &self.gold[first]
         if not self.has_sets or n == 0:
             return 0
-        if not d.fill(i, <const double*>weights):
+        if not self.decoder.fill(i, <const double*>weights):
             with gil:
                 raise ValueError(f"graph {self.first + i}: the scores overflow, or w has values that are not finite")
-        d.forbid(i, &self.may[first, 0])
-        d.best(i, True, &fractional, &excess)
-        target.words = d.labels
+        self.decoder.forbid(i, &self.may[first, 0])
+        self.decoder.best(i, True, &fractional, &excess)
+        target.words = self.decoder.labels
         return 0
 
     cdef bint c_retarget(self, Py_ssize_t i, const Target* target, bint take) except -1 nogil:
@@ -978,56 +969,54 @@ cdef class GraphProblem(Problem):
 
     cdef int add_sums(self, Py_ssize_t i, double sign, double* log_sum, double* mean, bint want) except -1 nogil:
         """vector += sign E[Psi] under the scores at hand, and the mean of the scores."""
-        cdef GraphDecoder d = self.decoder
-        cdef int64_t v, k, first = d.node_bounds[i]
-        cdef Py_ssize_t p, size = d.Fe * d.P
+        cdef int64_t v, k, first = self.decoder.node_bounds[i]
+        cdef Py_ssize_t p, size = self.decoder.Fe * self.decoder.P
         cdef double* counts = self.packed
         mean[0] = 0.0
         memset(counts, 0, size * sizeof(double))
-        junction_sums(&d.g, &d.t, d.edge_features + d.edge_bounds[i] * d.Fe, d.Fe, log_sum,
+        junction_sums(&self.decoder.g, &self.decoder.t, self.decoder.edge_features + self.decoder.edge_bounds[i] * self.decoder.Fe, self.decoder.Fe, log_sum,
                       self.nodes if want else NULL, counts)
         if not want:
             return 0
-        for v in range(d.g.n):
-            for k in range(d.K):
-                if self.nodes[v * d.K + k] > 0.0:
-                    mean[0] += self.nodes[v * d.K + k] * d.unary[v * d.K + k]
-                    self.add_node(first + v, k, sign * self.nodes[v * d.K + k])
+        for v in range(self.decoder.g.n):
+            for k in range(self.decoder.K):
+                if self.nodes[v * self.decoder.K + k] > 0.0:
+                    mean[0] += self.nodes[v * self.decoder.K + k] * self.decoder.unary[v * self.decoder.K + k]
+                    self.add_node(first + v, k, sign * self.nodes[v * self.decoder.K + k])
         for p in range(size):
-            self.vector[d.first_edge_weight + p] += sign * counts[p]
+            self.vector[self.decoder.first_edge_weight + p] += sign * counts[p]
         return 0
 
     cdef int c_expect(self, Py_ssize_t i, const void* weights, float* m, double* loss, double* entropy) except -1 nogil:
         cdef const double* w = <const double*>weights
-        cdef GraphDecoder d = self.decoder
-        cdef int64_t first = d.node_bounds[i], v, e, work = 0
+        cdef int64_t first = self.decoder.node_bounds[i], v, e, work = 0
         cdef Py_ssize_t f, k, n, p
         cdef double log_sum = 0.0, mean = 0.0, known_sum = 0.0, known_mean = 0.0, edges = 0.0
         cdef bint fine
         self.need_sums()
-        fine = d.fill(i, w)
+        fine = self.decoder.fill(i, w)
         entropy[0] = 0.0
         if not fine:
             loss[0] = INFINITY - INFINITY
             return 0
         if not self.is_open[i]:
-            known_sum = graph_value(&d.g, &self.gold[first])
+            known_sum = graph_value(&self.decoder.g, &self.gold[first])
         self.add_sums(i, 1.0, &log_sum, &mean, m != NULL)
-        for p in range(d.first_edge_weight, self.n_features if m != NULL else 0):
+        for p in range(self.decoder.first_edge_weight, self.n_features if m != NULL else 0):
             mean += w[p] * self.vector[p]
             edges += w[p] * self.vector[p]
         if self.is_open[i]:
-            d.forbid(i, &self.may[first, 0])
+            self.decoder.forbid(i, &self.may[first, 0])
             self.add_sums(i, -1.0, &known_sum, &known_mean, m != NULL)
-            for p in range(d.first_edge_weight, self.n_features if m != NULL else 0):
+            for p in range(self.decoder.first_edge_weight, self.n_features if m != NULL else 0):
                 edges -= w[p] * self.vector[p]      # what is left is the mean of what is known
             known_mean += edges
         elif m != NULL:
-            for v in range(d.g.n):
+            for v in range(self.decoder.g.n):
                 self.add_node(first + v, self.gold[first + v], -1.0)
-            for e in range(d.g.n_edges):
-                self.add_edge(i, e, d.g.pair[self.gold[first + d.g.edges[2 * e]] * d.K
-                                             + self.gold[first + d.g.edges[2 * e + 1]]], -1.0)
+            for e in range(self.decoder.g.n_edges):
+                self.add_edge(i, e, self.decoder.g.pair[self.gold[first + self.decoder.g.edges[2 * e]] * self.decoder.K
+                                             + self.gold[first + self.decoder.g.edges[2 * e + 1]]], -1.0)
         loss[0] = max(log_sum - known_sum, 0.0)
         if m == NULL:
             return 0
@@ -1035,10 +1024,10 @@ cdef class GraphProblem(Problem):
         memset(m, 0, self.n_features * sizeof(float))
         n = self.touch(i, &work)
         for f in range(n):
-            for k in range(self.touched[f] * d.K, (self.touched[f] + 1) * d.K):
+            for k in range(self.touched[f] * self.decoder.K, (self.touched[f] + 1) * self.decoder.K):
                 m[k] = <float>self.vector[k]
                 self.vector[k] = 0.0
-        for p in range(d.first_edge_weight, self.n_features):
+        for p in range(self.decoder.first_edge_weight, self.n_features):
             m[p] = <float>self.vector[p]
             self.vector[p] = 0.0
         poll(work + self.n_features)
@@ -1046,16 +1035,15 @@ cdef class GraphProblem(Problem):
 
     def moments(self, Py_ssize_t i, w, bint known=False):
         """``(log_sum, expectation)`` of the joint feature of graph i, over all outputs or those that are known."""
-        cdef GraphDecoder d = self.decoder
         cdef ndarray weights = self._check_weights(w)
         cdef ndarray found = np.zeros(self.n_features)
         cdef double log_sum, mean
         cdef int64_t work = 0
         self._check_example(i)
         self.need_sums()
-        d._filled(i, weights)
-        if known and d.g.n:
-            d.forbid(i, &self.may[d.node_bounds[i], 0])
+        self.decoder._filled(i, weights)
+        if known and self.decoder.g.n:
+            self.decoder.forbid(i, &self.may[self.decoder.node_bounds[i], 0])
         self.add_sums(i, 1.0, &log_sum, &mean, True)
         memcpy(array_data(found), self.vector, self.n_features * sizeof(double))
         memset(self.vector, 0, self.n_features * sizeof(double))
