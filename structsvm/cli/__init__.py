@@ -20,7 +20,10 @@ from structsvm.cli.output import FILE, FILE_OR_STDIN, NEW, TEXT, check_files, dr
 from structsvm.cli.task import Task, Wanted
 from structsvm.model_file import read_model
 
-TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "ranking", "semantics", "sequence", "taxonomy")
+TASKS = (
+    *("alignment", "binary", "dependency", "grammar", "graph"),
+    *("multiclass", "ranking", "semantics", "sequence", "taxonomy"),
+)
 
 
 class Friendly(click.Group):

@@ -228,8 +228,8 @@ def _of_networkx(graph: Any, i: int, label: str) -> tuple[Any, Any, Any, Form]:
 def _of_grid(x: Any, i: int, neighbours: int) -> tuple[Any, Any, Any, Form]:
     if not isinstance(x, np.ndarray) or x.ndim not in (2, 3) or x.dtype.kind not in "biuf":
         raise TypeError(
-            f"graph {i} must be (nodes, edges), (nodes, edges, edge_features), a networkx graph, or a grid, which is an "
-            f"array (height, width, n_features); got {type(x).__name__}"
+            f"graph {i} must be (nodes, edges), (nodes, edges, edge_features), a networkx graph, or a grid, which is "
+            f"an array (height, width, n_features); got {type(x).__name__}"
             + (f" with {x.ndim} dimensions" if isinstance(x, np.ndarray) else f" {x!r:.60}")
         )
     height, width = x.shape[:2]

@@ -44,6 +44,8 @@ from structsvm.tasks.graph.units import EdgeUnits, distances
 SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
 # The attribute of networkx's nodes that is no feature where y does not name it.
 LABEL = "label"
+# Arguments of an oracle that a file stores as they are.
+ORACLE = ("n_node_features", "n_edge_features", "interactions", "method", "loss", "max_table")
 
 # Nodes that C is chosen on, roughly; parts that few graphs are divided into for that.
 MOST_NODES, BLOCKS = 100_000, 60
@@ -127,13 +129,12 @@ class GraphModel(CalibratedStructures):
         super().finish(solver, run, weight, before)
         if before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
             graphs = run.problem.graphs
-            some = graphs if graphs.n_nodes <= MOST_NODES else graphs[: max(len(graphs) * MOST_NODES // graphs.n_nodes, 1)]
-            share = self.fractional(some)
+            share = self.fractional(graphs[: max(len(graphs) * MOST_NODES // max(graphs.n_nodes, MOST_NODES), 1)])
             if share > MANY_FRACTIONAL:
                 warn(
-                    f"the relaxation has no whole label for {share:.0%} of the training nodes: pairs of labels weigh more "
-                    "than it can tell apart, and predictions are rounded. interactions='potts' with method='cut' (two "
-                    "labels), method='junction' (small graphs) and 'expansion' have whole labels",
+                    f"the relaxation has no whole label for {share:.0%} of the training nodes: pairs of labels weigh "
+                    "more than it can tell apart, and predictions are rounded. method='cut' (two labels), 'junction' "
+                    "(graphs near to trees) and 'expansion' have whole labels",
                     AdviceWarning,
                 )
 
@@ -149,7 +150,9 @@ class GraphModel(CalibratedStructures):
         graphs, label_ids = data
         if len(graphs) >= LEAST and not self.is_open(data):
             return data, sample_weight
-        graphs, label_ids, origin = fragments(graphs, label_ids, -(-BLOCKS // len(graphs)) if len(graphs) < LEAST else 1)
+        graphs, label_ids, origin = fragments(
+            graphs, label_ids, -(-BLOCKS // len(graphs)) if len(graphs) < LEAST else 1
+        )
         return (graphs, label_ids), None if sample_weight is None else sample_weight[origin]
 
     def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
@@ -210,8 +213,13 @@ class GraphModel(CalibratedStructures):
         if known is not None:
             allowed = np.ones((graphs.n_nodes, len(self.labels)), dtype=bool)
             allowed[known >= 0] = np.eye(len(self.labels), dtype=bool)[known[known >= 0]]
-        found: NDArray[np.int32] = self.oracle.decoder(graphs).decode(self.weights, allowed)
+        found: NDArray[np.int32] = self.decoding.decoder(graphs).decode(self.weights, allowed)
         return found
+
+    @property
+    def decoding(self) -> Any:
+        """The oracle that predicts: that of the log loss takes graphs near to trees alone."""
+        return make_oracle(self, loss="hamming") if self.loss == "log" and self.oracle.method == "auto" else self.oracle
 
     def predict(self, X: Any, *, known: Any = None, n_jobs: int = 1) -> Any:
         """The labels of each graph's nodes, in the form that its labels have."""
@@ -257,7 +265,7 @@ class GraphModel(CalibratedStructures):
         return found[0] if is_one else found
 
     def costs(self, X: Any) -> Any:
-        """Per graph an array (n_nodes, n_labels): by how much each label would change the score of what is predicted."""
+        """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""
         inputs, is_one = self.inputs(X)
         graphs = self.encode(inputs)
         found = shaped(self.costs_of(graphs, self.predict_ids(graphs)), graphs, inputs.forms)
@@ -295,8 +303,7 @@ class GraphModel(CalibratedStructures):
         header = {
             "labels": labels_to_json(self.labels),
             "encoder": encoder_header,
-            "oracle": described(oracle, "n_node_features", "n_edge_features", "interactions", "method", "loss", "max_table")
-            | {"nonnegative": bool(oracle.keeps_sign)},
+            "oracle": described(oracle, *ORACLE) | {"nonnegative": bool(oracle.keeps_sign)},
             **described(self, "grids", "contrast", "neighbours", "is_named", "label"),
         }
         arrays = {"weights": self.weights, **self.units.to_arrays(), **self.edge_units.to_arrays()}
@@ -354,6 +361,13 @@ class GraphModel(CalibratedStructures):
         )
 
 
+def make_oracle(model: GraphModel, **others: Any) -> GraphOracle:
+    """The oracle of a model with other arguments."""
+    oracle = model.oracle
+    own = described(oracle, *ORACLE) | {"nonnegative": oracle.keeps_sign, "label_costs": oracle.label_costs}
+    return GraphOracle(len(model.labels), **own | others)
+
+
 def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None) -> tuple[GraphModel, Any]:
     """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and graphs and labels encoded.
 
@@ -396,6 +410,10 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         contrast = float(squares.mean()) if len(squares) else 0.0
         contrast = contrast if contrast > 0.0 else 1.0
         graphs.edge_features[:, -1] = np.exp(-0.5 * squares / contrast)
+    if params.loss == "log" and params.class_weight is not None:
+        raise ValueError(
+            "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
+        )
     both = params.method == "cut"
     edge_units = EdgeUnits.of(graphs.edge_features, both)
     interactions = params.interactions
@@ -494,9 +512,7 @@ def between(graphs: Graphs) -> NDArray[np.float64]:
 def shaped(table: Any, graphs: Any, forms: Any) -> list[Any]:
     """Rows of nodes by graph, those of grids in their shape."""
     parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
-    return [
-        own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)
-    ]
+    return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]
 
 
 def fragments(graphs: Graphs, label_ids: Any, n_parts: int) -> tuple[Graphs, Any, Any]:
