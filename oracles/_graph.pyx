@@ -643,7 +643,7 @@ cdef class GraphProblem(Problem):
     cdef int32_t* columns
     cdef uint8_t* is_touched
     cdef double* nodes                      # marginals of sums
-    cdef double* known_nodes
+    cdef bint is_dirty                      # Ctrl-C may have left sums in the vector
 
     def __init__(self, oracle, graphs, labels, allowed=None, plans=None, *, rescaling="margin", penalty="linear"):
         from structsvm.oracles.graph import weakest
@@ -702,8 +702,8 @@ cdef class GraphProblem(Problem):
         return self.oracle, self.graphs[start:stop], labels, allowed, self.decoder.plans[start:stop]
 
     def fingerprint(self):
-        sets = np.zeros(0) if self.allowed is None else self.allowed
-        return checksum([*self.graphs.arrays, np.asarray(self.gold), sets, *self._about()])
+        known = self.labels if self.allowed is None else self.allowed
+        return checksum([*self.graphs.arrays, known, *self._about()])
 
     def structure_fingerprint(self):
         return checksum(self._about())
@@ -836,6 +836,12 @@ cdef class GraphProblem(Problem):
                 self.add_edge(i, e, q, -1.0)
         return differs
 
+    cdef void clean(self) noexcept nogil:
+        if self.is_dirty:
+            memset(self.vector, 0, self.n_features * sizeof(double))
+            memset(self.is_touched, 0, self.decoder.F * sizeof(uint8_t))
+            self.is_dirty = False
+
     cdef inline void add_edge(self, Py_ssize_t i, int64_t e, int32_t pair, double amount) noexcept nogil:
         cdef const double* z = self.decoder.edge_features + (self.decoder.edge_bounds[i] + e) * self.decoder.Fe
         cdef double* v = self.vector + self.decoder.first_edge_weight
@@ -862,6 +868,7 @@ cdef class GraphProblem(Problem):
         if self.rescaling != RESCALE_NONE:
             self.add_losses(i)
         self.decoder.best(i, False, &fractional, &excess)
+        self.clean()
         differs = self.difference(i, fractional, &loss)
         self.pack(i, cut)
         if not differs:
@@ -994,11 +1001,13 @@ cdef class GraphProblem(Problem):
         cdef double log_sum = 0.0, mean = 0.0, known_sum = 0.0, known_mean = 0.0, edges = 0.0
         cdef bint fine
         self.need_sums()
+        self.clean()
         fine = self.decoder.fill(i, w)
         entropy[0] = 0.0
         if not fine:
             loss[0] = INFINITY - INFINITY
             return 0
+        self.is_dirty = True
         if not self.is_open[i]:
             known_sum = graph_value(&self.decoder.g, &self.gold[first])
         self.add_sums(i, 1.0, &log_sum, &mean, m != NULL)
@@ -1019,6 +1028,7 @@ cdef class GraphProblem(Problem):
                                              + self.gold[first + self.decoder.g.edges[2 * e + 1]]], -1.0)
         loss[0] = max(log_sum - known_sum, 0.0)
         if m == NULL:
+            self.is_dirty = False
             return 0
         entropy[0] = log_sum - mean - (known_sum - known_mean if self.is_open[i] else 0.0)
         memset(m, 0, self.n_features * sizeof(float))
@@ -1030,6 +1040,7 @@ cdef class GraphProblem(Problem):
         for p in range(self.decoder.first_edge_weight, self.n_features):
             m[p] = <float>self.vector[p]
             self.vector[p] = 0.0
+        self.is_dirty = False
         poll(work + self.n_features)
         return 0
 

@@ -164,6 +164,11 @@ class GraphOracle(Oracle):
         self.pair_index = np.ascontiguousarray(pair, dtype=np.int32)
         self._eliminations: dict[Any, Elimination | str | None] = {}
 
+    @property
+    def has_expect(self) -> bool:
+        """Whether bound problems offer expectations, of graphs that have a junction tree."""
+        return self.method in ("auto", "junction") and not self.keeps_sign
+
     @staticmethod
     def _refuse(name: str, wanted: str, value: Any) -> None:
         raise ValueError(f"The {name!r} parameter of GraphOracle must be {wanted}. Got {value!r} instead.")
