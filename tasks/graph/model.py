@@ -419,16 +419,25 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
     interactions = params.interactions
     if interactions == "auto":
         interactions = "potts" if both else "full" if inputs.is_ordered else "symmetric"
-    oracle = GraphOracle(
-        len(names),
-        encoder.n_features + 1,
-        edge_units.n_columns,
-        interactions=interactions,
-        method=params.method,
-        loss=params.loss,
-        label_costs=label_costs(params.class_weight, names, label_ids[label_ids >= 0]),
-        max_table=params.max_table,
-    )
+    graphs = with_edges(graphs, edge_units.applied(graphs.edge_features))
+    costs = label_costs(params.class_weight, names, label_ids[label_ids >= 0])
+
+    def oracle_of(method: str) -> GraphOracle:
+        return GraphOracle(
+            len(names),
+            encoder.n_features + 1,
+            edge_units.n_columns,
+            interactions=interactions,
+            method=method,
+            loss=params.loss,
+            label_costs=costs,
+            max_table=params.max_table,
+        )
+
+    oracle = oracle_of(params.method)
+    # The relaxation is a maximum flow for two labels, and takes far longer for more.
+    if params.method == "auto" and len(names) > 2 and params.loss != "log" and "relaxed" in oracle.methods(graphs):
+        oracle = oracle_of("expansion")
     model = GraphModel(
         encoder,
         units,
@@ -441,7 +450,7 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
         is_named=is_named,
         label=label,
     )
-    return model, (with_edges(graphs, edge_units.applied(graphs.edge_features)), label_ids)
+    return model, (graphs, label_ids)
 
 
 def by_graph(encode: Any, rows: Any) -> Any:

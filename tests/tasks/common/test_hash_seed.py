@@ -47,6 +47,8 @@ FITS = {
     "trees": lambda: GrammarParser(random_state=0).fit(make_treebank(20, random_state=0)),
     "words": lambda: GrammarParser(terminals="words", random_state=0).fit(make_treebank(20, random_state=0)),
     "arcs": lambda: DependencyParser(C=0.1, random_state=0).fit(make_dependency_trees(20, random_state=0)),
+    "graphs": lambda: GraphLabeler(C=0.1, max_iter=2, random_state=0).fit(
+        [(d, [(k, k + 1) for k in range(len(d) - 1)]) for d in DICTS], [[*labels] for labels in y]),
     "pairs": lambda: SequenceAligner(random_state=0, max_iter=2).fit(pairs.X, pairs.y),
     "bags": lambda: SemanticParser(random_state=0).fit(house.sentences, [set(bag) for bag in house.bags]),
     "texts": lambda: TaxonomyClassifier(
@@ -93,5 +95,5 @@ def learnt(path):
 def test_model_files_do_not_depend_on_the_hash_seed(folders):
     one, other = folders
     names = sorted(path.name for path in one.iterdir())
-    assert len(names) == 21
+    assert len(names) == 22
     assert [name for name in names if learnt(one / name) != learnt(other / name)] == []
