@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from structsvm.features.ranges import pieces
 from structsvm.model_file import under
 from structsvm.oracles.ambiguous import SparseRows
 from structsvm.oracles.graph import GraphOracle
+from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
 from structsvm.structures.graphs.data import Graphs
 from structsvm.tasks.common.labels import (
@@ -35,6 +37,7 @@ from structsvm.tasks.common.labels import (
 from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
 from structsvm.tasks.common.parameters import check_unchanged, described
 from structsvm.tasks.common.selection import LEAST, Held, total_variance
+from structsvm.tasks.common.solver import inner_of
 from structsvm.tasks.common.units import Units, units_from
 from structsvm.tasks.graph.inputs import Inputs, as_list, collect
 from structsvm.tasks.graph.labels import by_node, encode_labels, in_form
@@ -83,6 +86,7 @@ class GraphModel(CalibratedStructures):
     kind = "graph"
     estimator = "GraphLabeler"
     sums_over_known = True
+    first_weights: Any = None  # that training with unknown labels begins with
 
     def __init__(
         self,
@@ -120,6 +124,27 @@ class GraphModel(CalibratedStructures):
 
     def is_open(self, data: Any) -> bool:
         return bool((data[1] < 0).any())
+
+    def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
+        """As `TaskModel.solve`; completions begin with what the parts of graphs between known nodes teach.
+
+        Training stays close to that: completions that begin anywhere find little but themselves.
+        """
+        if isinstance(solver, LatentSVM) and not self.is_trained:
+            graphs, label_ids, origin = fragments(*data, 1)
+            own = copy.copy(inner_of(solver))
+            own.checkpoint = None
+            weight = None if sample_weight is None else sample_weight[origin]
+            run = own.solve(self.bind((graphs, label_ids), own)[0], sample_weight=weight, passes=passes)
+            if run.status == "interrupted":
+                self.learn(run)
+                self.result, self.state, self.C = run.result(), None, own.get_params().get("C")
+                return run
+            self.first_weights = run.weights
+        return super().solve(data, solver, sample_weight, monitor, resume, passes)
+
+    def prior(self) -> Any:
+        return self.first_weights
 
     def incomplete(self, problem: Any) -> Any:
         return problem.incomplete

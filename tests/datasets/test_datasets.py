@@ -23,8 +23,6 @@ FETCHERS = {
     "conll2000": datasets.fetch_conll2000,
     "conll2002": datasets.fetch_conll2002,
     "treebank_tags": datasets.fetch_treebank_tags,
-    "graph_horses": datasets.fetch_graph_horses,
-    "grid_horses64": datasets.fetch_grid_horses64,
     "ocr_letters": datasets.fetch_ocr_letters,
     "rank_lightgbm": datasets.fetch_rank_lightgbm,
 }
