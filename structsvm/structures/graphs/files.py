@@ -29,6 +29,8 @@ from structsvm.strict_json import parse_json
 LABEL = "label"
 OF_NODES = ("id", "features")
 
+LARGEST = float(np.finfo(np.float64).max)
+
 # Declarations that XML may have in front, in which entities can be defined; GraphML needs none.
 _DECLARATION = re.compile(r"<!(DOCTYPE|ENTITY)")
 
@@ -155,6 +157,11 @@ def _graph(value: dict[str, Any], place: str, label: str) -> tuple[Any, list[Any
     return (_rows(rows, place), pairs, features), labels, ids if named else None
 
 
+def is_finite(value: Any) -> bool:
+    """Whether a value of JSON is a number that a float holds."""
+    return type(value) in (int, float, bool) and abs(value) <= LARGEST
+
+
 def _index(ids: list[Any], place: str) -> dict[Any, int]:
     """The places of nodes by their names."""
     index: dict[Any, int] = {}
@@ -174,7 +181,7 @@ def _rows(rows: list[Any], place: str) -> Any:
             if not isinstance(row, list) or len(row) != width:
                 raise ValueError(f"{place}: node {v} must have {width} features, as node 0 has, got {row!r:.60}")
             for item in row:
-                if type(item) not in (int, float, bool) or not abs(item) < np.inf:
+                if not is_finite(item):
                     raise ValueError(f"{place}: node {v} has the feature {item!r:.60}; finite numbers are wanted")
         return np.array(rows, dtype=np.float64).reshape(len(rows), width)
     for v, row in enumerate(rows):
@@ -207,9 +214,7 @@ def _edges(edges: list[Any], index: Any, n_nodes: int, place: str) -> tuple[Any,
                 )
             pairs[e, k] = v
         own = [own] if isinstance(own, (int, float)) else own
-        if own is not None and not (
-            isinstance(own, list) and all(type(z) in (int, float, bool) and abs(z) < np.inf for z in own)
-        ):
+        if own is not None and not (isinstance(own, list) and all(is_finite(z) for z in own)):
             raise ValueError(f"{place}: edge {e} has the features {own!r:.60}; finite numbers are wanted")
         if features and np.shape(own or ()) != np.shape(features[0] or ()):
             raise ValueError(f"{place}: edge {e} must have as many features as edge 0 has, got {own!r:.60}")
