@@ -121,8 +121,10 @@ def collect(X: list[Any], neighbours: int, label: str) -> Inputs:
             raise ValueError(
                 f"graph {i}: its edges have {features.shape[1]} features, those of graph 0 have {found.n_edge_features}"
             )
-        for part, value in zip(found, (rows, edges, features, form)):
-            part.append(value)
+        found.rows.append(rows)
+        found.edges.append(edges)
+        found.features.append(features)
+        found.forms.append(form)
     return found
 
 

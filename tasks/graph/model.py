@@ -131,7 +131,7 @@ class GraphModel(CalibratedStructures):
         Training stays close to that: completions that begin anywhere find little but themselves.
         """
         if isinstance(solver, LatentSVM) and not self.is_trained:
-            graphs, label_ids, origin = fragments(*data, 1)
+            graphs, label_ids, origin = fragments(data[0], data[1], 1)
             own = copy.copy(inner_of(solver))
             own.checkpoint = None
             weight = None if sample_weight is None else sample_weight[origin]
@@ -366,7 +366,7 @@ class GraphModel(CalibratedStructures):
         if type(header["label"]) is not str or header["neighbours"] not in (4, 8):
             raise ValueError(f"graphs described by {header['label']!r:.80}, {header['neighbours']!r:.80}")
         weights = checked_arrays(arrays, {"weights": Array("f8", (oracle.n_features,))})["weights"]
-        if oracle.nonnegative is not None and (weights[oracle.nonnegative] < 0.0).any():
+        if both and (weights[oracle.first_edge_weight :] < 0.0).any():
             raise ValueError("weights of edges below 0 where these are kept nonnegative")
         contrast, grids = stored_positive(header, "contrast", float), stored_flag(header, "grids")
         if contrast is not None and not (grids and len(edge_units.shift)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -44,7 +45,7 @@ class EdgeUnits(NamedTuple):
             size = features.max(axis=0) - low
             return cls(low, np.where(size > TINY, size, 1.0), both)
         mean, size = moments(features)
-        length = np.sqrt(max(np.count_nonzero(size), 1))
+        length = math.sqrt(max(int(np.count_nonzero(size)), 1))
         return cls(mean, np.maximum(np.where(size > 0.0, size, 1.0) * length, TINY), both)
 
     @property

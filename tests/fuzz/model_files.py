@@ -31,8 +31,8 @@ from structsvm.structures.trees import Tree
 from structsvm.tasks import (
     AmbiguousClassifier,
     DependencyParser,
-    GraphLabeler,
     GrammarParser,
+    GraphLabeler,
     LaRankClassifier,
     PairwiseClassifier,
     SemanticParser,

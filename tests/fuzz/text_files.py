@@ -154,7 +154,8 @@ NAMED = (
     b'[{"nodes": [{"id": "u", "x": 1, "label": 0}, {"id": "v", "x": 2.5}], "links": [{"source": "u", "target": "v"}]}]'
 )
 GRAPHML = (
-    b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n<key id="d" for="node" attr.name="x" attr.type="double"/>\n'
+    b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    b'<key id="d" for="node" attr.name="x" attr.type="double"/>\n'
     b'<key id="l" for="node" attr.name="label" attr.type="string"/>\n<graph edgedefault="undirected">\n'
     b'<node id="a"><data key="d">1.5</data><data key="l">up</data></node>\n<node id="b"><data key="d">0.5</data>'
     b'<data key="l">down</data></node>\n<edge source="a" target="b"/>\n</graph></graphml>\n'

@@ -86,8 +86,10 @@ def read_graphs(source: str | os.PathLike[str] | BinaryIO | Iterable[str], *, la
     lines = GraphLines([], [], [], [], any(value.get("directed", True) is not False for _, value in found))
     for place, value in found:
         x, y, ids = _graph(value, place, label)
-        for part, item in zip(lines[:4], (x, y, ids, place), strict=True):
-            part.append(item)
+        lines.X.append(x)
+        lines.y.append(y)
+        lines.ids.append(ids)
+        lines.places.append(place)
     if not lines.X:
         raise ValueError(f"{name}: contains no graphs")
     return lines
@@ -192,7 +194,8 @@ def _rows(rows: list[Any], place: str) -> Any:
 
 def _edges(edges: list[Any], index: Any, n_nodes: int, place: str) -> tuple[Any, Any]:
     """Pairs of nodes, and an array of their features or None."""
-    pairs, features = np.zeros((len(edges), 2), dtype=np.int64), []
+    pairs = np.zeros((len(edges), 2), dtype=np.int64)
+    features: list[Any] = []
     for e, edge in enumerate(edges):
         if isinstance(edge, dict):
             ends = [edge.get("source"), edge.get("target")]
