@@ -94,8 +94,8 @@ cdef enum Method:
 
 METHODS = {"cut": CUT, "relaxed": RELAXED, "expansion": EXPANSION}
 
-cdef double TOLERANCE = 1e-6    # of the relaxation of three labels and more, of the scale of its value
-cdef int64_t STEPS = 20000
+cdef double TOLERANCE = 1e-5    # of the relaxation of three labels and more, of the scale of its value
+cdef int64_t STEPS = 5000
 
 MAX_BYTES = 8 << 30             # of the tables of one graph
 
