@@ -41,6 +41,22 @@ static int cut_solve(flow_graph *f, int64_t n, const int32_t *edges, int64_t n_e
     return doubled;
 }
 
+/* Decide, one by one, the nodes that are CUT_HALF, by their costs and the neighbours that are decided. The two residuals of
+ * an arc and its reverse still add up to the coupling. */
+static void cut_round(const flow_graph *f, int64_t n, const double *cost, uint8_t *x) {
+    for (int64_t v = 0; v < n; v++) {
+        double one = cost[v];
+        if (x[v] != CUT_HALF) continue;
+        for (int32_t a = f->first[v]; a >= 0; a = f->next[a]) {
+            const int64_t u = f->head[a];
+            const int other = x[u < n ? u : u - n];
+            const double half = 0.5 * (f->residual[a] + f->residual[a ^ 1]);
+            if (other != CUT_HALF) one += (other == 1) == (u < n) ? -half : half;
+        }
+        x[v] = one < 0.0;
+    }
+}
+
 /* The costs of giving nodes (x = 1) the label alpha instead of y, or 0 without y: of an edge with t00, t01, t10, t11,
  *
  *     - score = const - (t10 - t00) x_a - (t11 - t10) x_b + s (1 - x_a) x_b,    s = t00 + t11 - t01 - t10,

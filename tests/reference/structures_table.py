@@ -827,7 +827,9 @@ class LabelledGraphs(Case):
             labellings = list(product(range(self.K), repeat=len(y)))
             psi = np.array([graph_reference.joint_feature(x, z, self.K, o.interactions) for z in labellings])
             costs = np.ones(self.K) if o.label_costs is None else o.label_costs
-            loss = np.array([sum(costs[a] for a, b in zip(y, z, strict=True) if a != b) for z in labellings], dtype=float)
+            loss = np.array(
+                [sum(costs[a] for a, b in zip(y, z, strict=True) if a != b) for z in labellings], dtype=float
+            )
             found.append(Space([np.array(z) for z in labellings], psi, loss, labellings.index(tuple(y))))
         return found
 

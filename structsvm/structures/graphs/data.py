@@ -109,7 +109,10 @@ class Graphs:
         for name, array, kind, n_dims in kinds:
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != n_dims:
                 raise ValueError(f"the graphs' {name} must be an array of {np.dtype(kind)} with {n_dims} dimensions")
-        for name, bounds, size in (("node_bounds", self.node_bounds, n_nodes), ("edge_bounds", self.edge_bounds, n_edges)):
+        for name, bounds, size in (
+            ("node_bounds", self.node_bounds, n_nodes),
+            ("edge_bounds", self.edge_bounds, n_edges),
+        ):
             if not len(bounds) or bounds[0] != 0 or bounds[-1] != size or (np.diff(bounds) < 0).any():
                 raise ValueError(f"the graphs' {name} must ascend from 0 to {size}")
         if len(self.node_bounds) != len(self.edge_bounds):
