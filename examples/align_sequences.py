@@ -1,4 +1,7 @@
-"""Alignment costs learnt from alignments and from decoys, on simulated sequences.
+"""
+Alignment costs from alignments and from decoys
+===============================================
+On simulated sequences.
 
 Shows the certificate, an alignment beside its reference, the costs, and how often homologues are told from decoys.
 

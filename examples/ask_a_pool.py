@@ -1,4 +1,7 @@
-"""Active learning: LaSVM asks for the labels of a pool that it is in doubt about.
+"""
+Active learning: labels asked for
+=================================
+LaSVM asks for the labels of a pool that it is in doubt about.
 
 Prints the accuracy after every hundred answers, beside that of as many labels at random.
 

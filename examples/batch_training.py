@@ -1,4 +1,7 @@
-"""Batch training to a certified optimum: cutting planes in parallel, with a checkpoint, beside LaRank.
+"""
+Batch training to a certified optimum
+=====================================
+Cutting planes in parallel, with a checkpoint, beside LaRank.
 
 The oracle is slow on purpose, as one that calls another program would be. All its calls of a round are made at the same
 weights, so threads share them, and the model is the same bit for bit however many there are.

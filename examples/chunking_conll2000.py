@@ -1,4 +1,7 @@
-"""Chunking of CoNLL-2000: features written as dicts, against column templates.
+"""
+Chunking of CoNLL-2000
+======================
+Features written as dicts, against column templates.
 
 The dicts are those of sklearn-crfsuite's tutorial; they and their labels work here as they are. Column
 templates make more features, in compiled code. The data set is taken from the folder that STRUCTSVM_DATA

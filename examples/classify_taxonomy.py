@@ -1,4 +1,7 @@
-"""Documents in a taxonomy: what its features and its loss are worth when there are few documents.
+"""
+Documents in a taxonomy
+=======================
+What its features and its loss are worth when there are few documents.
 
 Run it: python examples/classify_taxonomy.py
 """

@@ -1,4 +1,7 @@
-"""Label sequences from training to pictures, on simulated chunks.
+"""
+Label sequences, from training to pictures
+==========================================
+On simulated chunks.
 
 Shows a progress bar, the certificate, chunk scores as conlleval counts them, constraints, the best labellings
 of a sentence, the tokens that the model is least sure of, a model file, and plots.

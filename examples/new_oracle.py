@@ -1,4 +1,6 @@
-"""A new structure in pure Python: matchings.
+"""
+A structure of your own: matchings
+==================================
 
 Two sets of things are to be matched one to one, as words of a sentence with those of its translation, or
 people with tasks. What is known is a vector of features for every pair. The best matching is found by the

@@ -1,4 +1,7 @@
-"""Learn to parse dependencies, and draw a tree.
+"""
+Dependency trees
+================
+Learn to parse, and draw a tree.
 
 Run it: python examples/parse_dependencies.py [TRAIN.conllu TEST.conllu]; without files on simulated trees.
 """

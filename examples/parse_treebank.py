@@ -1,4 +1,7 @@
-"""Learn a grammar from trees with a large margin, and parse with it.
+"""
+A grammar learnt from trees
+===========================
+With a large margin, and then parsed with.
 
 Run it: python examples/parse_treebank.py [TRAIN.mrg TEST.mrg]; without files of bracketed trees on simulated ones.
 """

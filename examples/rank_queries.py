@@ -1,4 +1,7 @@
-"""Learn to rank the rows of queries, and to find rare rows by losses of the whole sample.
+"""
+Rankings, and rare rows found
+=============================
+Rows of queries are ranked; rare rows are found by losses of the whole sample.
 
 Run it: python examples/rank_queries.py [TRAIN TEST]; files in svmlight format with qid, without files on drawn rows.
 """

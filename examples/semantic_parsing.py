@@ -1,4 +1,7 @@
-"""A semantic parser learns from sentences and bags of candidate meanings, on a simulated house.
+"""
+Meanings learnt from bags of candidates
+=======================================
+A semantic parser learns from sentences and bags of candidate meanings, on a simulated house.
 
 Shows how the alignment error falls while sentences stream in, what words mean, and a model file.
 

@@ -1,4 +1,7 @@
-"""Choosing C, and how many passes: GridSearchCV, and a learning curve by warm start.
+"""
+Choosing C, and how many passes
+===============================
+GridSearchCV, and a learning curve by warm start.
 
 Simulated chunks. The search scores chunk F1 in three folds; the curve trains one model on, pass by pass,
 and shows that test F1 settles long before the duality gap does.

@@ -3,7 +3,8 @@ from numpy.typing import NDArray
 
 from structsvm._problem import Problem
 from structsvm.features.dense import DenseRows
-from structsvm.oracles.ambiguous import AmbiguousOracle, SparseRows
+from structsvm.features.sparse import SparseRows
+from structsvm.oracles.ambiguous import AmbiguousOracle
 
 BAG_LOSSES: dict[str, int]
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from structsvm.features.dense import DenseRows
 from structsvm.features.matrices import is_sparse
 from structsvm.features.ranges import take_ranges
+from structsvm.features.sparse import SparseRows, as_rows
 from structsvm.oracles._ranking import GROUP_LOSSES, GroupProblem
-from structsvm.oracles.ambiguous import SparseRows, as_rows
 from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation
 from structsvm.structures.queries import HIGHEST_GRADE
 

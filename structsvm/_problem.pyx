@@ -94,7 +94,7 @@ cdef class BoundProblem:
         Whether the primal objective can be computed, of the relaxed problem where inference is relaxed: whether
         `inference` is not ``"approximate"``. Certificates need it.
     nonnegative : ndarray of int64 or None
-        Ascending indices of the weights that must be >= 0. A solver that does not `keeps_signs` refuses the problem.
+        Ascending indices of the weights that must be >= 0. Solvers that cannot keep them so refuse the problem.
     formulation : dict
         The ``rescaling`` and the ``penalty`` of the constraints.
     offers : frozenset of str

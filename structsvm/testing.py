@@ -38,8 +38,8 @@ def check_oracle(
     under all the others. That finds most mistakes in inference but proves nothing: on small structures,
     enumerate all outputs in a test of your own.
 
-    - `n_features`, `inference`, `nonnegative`, `rescalings` and `penalties` have values that the solvers support; weights
-      that are `nonnegative` are tried as such;
+    - `n_features`, `inference`, `nonnegative`, `rescalings` and `penalties` have values that the solvers support
+      (weights that are `nonnegative` are tried as such);
     - `joint_feature` returns finite values for indices in range, the same each time, in arrays that no later call
       changes; nor does a later `argmax` change an output that was returned (threads would overwrite each other's);
     - `loss` is finite, 0 for the true output and positive for outputs with another joint feature;

@@ -97,3 +97,9 @@ def test_links_lead_somewhere(page):
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_start_page_leads_to_every_page():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    missing = [page.name for page in PAGES if page.parent.name == "docs" and f"({page.name})" not in text]
+    assert missing == ["index.md"]

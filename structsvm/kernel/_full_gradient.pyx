@@ -203,7 +203,9 @@ cdef class FullGradient(State):
         total = beta[own]
         too_large = total > box * (1.0 + 1e-9)
         if adapt:
-            beta[:, too_large] *= box[too_large] / total[too_large]
+            share = np.divide(box, total, out=np.zeros_like(box), where=too_large & (box > 0.0))
+            too_large |= (box == 0.0) & beta.any(axis=0)    # if only by the rounding of a sum that is 0
+            beta[:, too_large] *= share[too_large]
         others = beta.copy()
         others[own] = 0.0
         if (too_large.any() and not adapt) or (others > 0.0).any() or (np.abs(beta.sum(axis=0)) > 1e-6 * box).any():

@@ -193,6 +193,8 @@ cdef class HullerState(State):
         for c in range(2):
             if self.n_of[c] > 0:
                 total = float(np.sum(self.part[c, :n]))
+                if self.factor[c] == 1.0 and abs(total - 1.0) < FLAT:
+                    continue    # settled again, a point stays as it is
                 for s in range(n):
                     self.part[c, s] /= total
                 self.factor[c] = 1.0

@@ -600,7 +600,7 @@ cdef class KernelDual(State):
         total, box = np.zeros(len(members)), np.asarray(self.box)[members]
         total[slots[true]] = beta[true]
         share = np.where(total > box * (1.0 + 1e-9), box / np.where(total > 0.0, total, 1.0), 1.0)
-        kept = share > 0.0
+        kept = (share > 0.0) & (box > 0.0)
         vectors = kept[slots]
         slot = np.cumsum(kept) - 1
         return members[kept], slot[slots[vectors]], labels[vectors], (beta * share[slots])[vectors]

@@ -69,8 +69,8 @@ class Run:
     """
 
     causes = (
-        "argmax misses the most violated output (then set inference = 'approximate'), the loss of the true output itself is "
-        "not 0, or loss or joint_feature return something else for the same input and output at another time"
+        "argmax misses the most violated output (then set inference = 'approximate'), the loss of the true output "
+        "itself is not 0, or loss or joint_feature return something else for the same input and output at another time"
     )
     has_dual = False
     dual_before = 0.0

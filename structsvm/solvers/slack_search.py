@@ -37,7 +37,8 @@ class SlackSearch(Oracle):
     Parameters
     ----------
     oracle : Oracle
-        Whose ``rescalings`` have "margin"; its `inference` must not be ``"approximate"`` for the bound of `search` to hold.
+        Whose ``rescalings`` have "margin"; its `inference` must not be
+        ``"approximate"`` for the bound of `search` to hold.
     max_calls : int, default=30
         Calls of its `argmax` for one slack-rescaled one, at most (at least 2).
 

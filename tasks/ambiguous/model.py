@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
-from structsvm.oracles.ambiguous import AmbiguousOracle, as_rows
+from structsvm.features.sparse import as_rows
+from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.ambiguous import as_bags as as_bag_arrays
 from structsvm.result import relative_gap
 from structsvm.solvers import ConditionalLikelihood, LatentSVM

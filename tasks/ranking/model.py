@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from structsvm.features.dense import DenseRows
+from structsvm.features.sparse import as_rows
 from structsvm.metrics import average_precision, ndcg, ordered_pairs
-from structsvm.oracles.ambiguous import as_rows
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.result import relative_gap
 from structsvm.solvers import CuttingPlane

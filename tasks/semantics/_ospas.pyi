@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from structsvm.dual._state import State
-from structsvm.oracles.ambiguous import SparseRows
+from structsvm.features.sparse import SparseRows
 from structsvm.tasks.semantics.features import Encoder
 from structsvm.tasks.semantics.problem import SemanticProblem
 

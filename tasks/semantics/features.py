@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structsvm.features._attributes import AttributeBuffer
-from structsvm.oracles.ambiguous import SparseRows
+from structsvm.features.sparse import SparseRows
 
 MAX_WINDOW = 1000  # words on either side, or in an n-gram
 PADDING = "\x02"  # stands for what is outside of the sentence

@@ -11,8 +11,8 @@ import numpy as np
 from structsvm._problem import BoundProblem
 from structsvm.checkpoint import as_array
 from structsvm.checksum import checksum
+from structsvm.features.sparse import SparseRows
 from structsvm.oracles._ambiguous import decision_scores
-from structsvm.oracles.ambiguous import SparseRows
 from structsvm.tasks.semantics._ospas import Words
 from structsvm.tasks.semantics.features import role_attributes
 from structsvm.tasks.semantics.trees import EMPTY, relations_in, symbols_in

@@ -14,12 +14,12 @@ from structsvm.dual.parallel import parallel_map
 from structsvm.execution._stop import Job, look_every, looks
 from structsvm.features.arc_templates import ArcTemplates
 from structsvm.features.dense import DenseRows
+from structsvm.features.sparse import as_rows
 from structsvm.features.tokens import Tokens
 from structsvm.kernel._kernels import Gram, Kernel, Rows
 from structsvm.kernel._row_cache import RowCache
 from structsvm.oracles._dependency import TreeFinder
 from structsvm.oracles.alignment import Alignment, Strings
-from structsvm.oracles.ambiguous import as_rows
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.greedy import GreedyOracle

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score, f1_score, ndcg_score, roc_a
 from structsvm import UnsupportedFormulation
 from structsvm.dual._rounds import violations
 from structsvm.features.dense import DenseRows
-from structsvm.oracles.ambiguous import as_rows
+from structsvm.features.sparse import as_rows
 from structsvm.oracles.ranking import Groups, RankingOracle
 from structsvm.tasks.common.intercept import with_intercept
 

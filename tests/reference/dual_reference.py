@@ -60,6 +60,25 @@ def solve_dual(constraints, C, penalty, base=None):
     return -found.fun * scale
 
 
+def solve_primal(constraints, C, penalty, *, nonnegative=(), base=None):
+    """The optimum of the primal with slacks as variables (SLSQP), where some weights must be >= 0."""
+    n, m = len(constraints[0][0][1]), len(constraints)
+    rows = np.array([np.concatenate([psi, np.eye(m)[i]]) for i, of_one in enumerate(constraints) for _, psi in of_one])
+    b = np.array([b for of_one in constraints for b, _ in of_one])
+    centre = np.zeros(n) if base is None else base
+    power = 2 if penalty == "quadratic" else 1
+    found = minimize(
+        lambda z: 0.5 * np.sum((z[:n] - centre) ** 2) + np.sum(C * z[n:] ** power) / power,
+        np.concatenate([np.zeros(n), np.full(m, b.max())]),
+        method="SLSQP",
+        jac=lambda z: np.concatenate([z[:n] - centre, C * z[n:] ** (power - 1)]),
+        bounds=[(0.0, None) if j in nonnegative else (None, None) for j in range(n)] + [(0.0, None)] * m,
+        constraints=[{"type": "ineq", "fun": lambda z: rows @ z - b, "jac": lambda z: rows}],
+        options={"maxiter": 1000, "ftol": 1e-14},
+    )
+    return found.fun
+
+
 class PlainPerceptron:
     """Collins' perceptron with the average over all visits, on dense joint features."""
 

@@ -1,5 +1,7 @@
 """A multiclass oracle in plain Python, small enough to enumerate, that records how it is used."""
 
+import itertools
+
 import numpy as np
 import scipy.sparse as sp
 from dual_reference import constraint
@@ -80,6 +82,57 @@ class Logistic(Multiclass):
         scores = w.reshape(self.n_classes, self.n_inputs) @ x
         p = np.exp(scores - scores.max())
         return scores.max() + np.log(p.sum()), np.outer(p / p.sum(), x).ravel()
+
+
+class Triangle(structsvm.Oracle):
+    """Three binary nodes, all joined: Psi(x, y) = (sum_k x_k y_k, y_0 y_1, y_0 y_2, y_1 y_2), the Hamming loss.
+
+    An output is (nodes, edges). The relaxed ones are those of the local polytope, whose corners have nodes in
+    {0, 1/2, 1} and edges at one of their bounds.
+    """
+
+    inference = "relaxed"
+    edges = ((0, 1), (0, 2), (1, 2))
+
+    def __init__(self, n_inputs, inference="relaxed"):
+        self.n_inputs, self.inference = n_inputs, inference
+        self.n_features = n_inputs + 3
+        self.whole = [self.labelling(y) for y in itertools.product((0.0, 1.0), repeat=3)]
+        self.corners = [
+            (y, edges)
+            for y in itertools.product((0.0, 0.5, 1.0), repeat=3)
+            for edges in itertools.product(
+                *(sorted({max(0.0, y[i] + y[j] - 1.0), min(y[i], y[j])}) for i, j in self.edges)
+            )
+        ]
+        self.allow(self.corners if inference == "relaxed" else self.whole)
+
+    def allow(self, outputs):
+        """Let inference be over these."""
+        self.outputs = outputs
+        self.nodes, self.joined = (np.array(part) for part in zip(*outputs, strict=True))
+
+    def labelling(self, y):
+        return tuple(y), tuple(y[i] * y[j] for i, j in self.edges)
+
+    def joint_feature(self, x, y):
+        return np.concatenate([np.asarray(y[0]) @ x, y[1]])
+
+    def loss(self, y_true, y):
+        return float(np.abs(np.subtract(y_true[0], y[0])).sum() + np.abs(np.subtract(y_true[1], y[1])).sum())
+
+    def argmax(self, x, w, y_true=None, rescaling=None):
+        scores = self.nodes @ (x @ w[: self.n_inputs]) + self.joined @ w[self.n_inputs :]
+        if y_true is not None:
+            scores += np.abs(self.nodes - y_true[0]).sum(axis=1) + np.abs(self.joined - y_true[1]).sum(axis=1)
+        return self.outputs[int(np.argmax(scores))]
+
+    def constraints(self, X, Y, outputs):
+        """All constraints of margin rescaling over these outputs, (b, psi) by example."""
+        return [
+            [(self.loss(y, z), self.joint_feature(x, y) - self.joint_feature(x, z)) for z in outputs if z != y]
+            for x, y in zip(X, Y, strict=True)
+        ]
 
 
 class Data:

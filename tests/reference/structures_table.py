@@ -32,6 +32,7 @@ from structsvm.features.tokens import Tokens
 from structsvm.oracles.alignment import Alignment, References, Strings
 from structsvm.oracles.ambiguous import AmbiguousOracle
 from structsvm.oracles.arborescence import ArborescenceOracle
+from structsvm.oracles.assignment import AssignmentOracle, Pairs
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
 from structsvm.oracles.graph import GraphOracle
@@ -886,6 +887,85 @@ class Matchings(Case):
         return found
 
 
+class Assignments(Case):
+    """Small sets of nodes with all of their matchings; as arrays of all pairs, or as sparse rows of some."""
+
+    prefers_others = False
+
+    def __init__(self, seed, sizes, d=2, *, some=False, **options):
+        rng = self.rng = np.random.default_rng(seed)
+        self.oracle = AssignmentOracle(d, **options)
+        self.tables, self.rooms, self.X = [], [], []
+        for n, m in sizes:
+            features = rng.integers(-2, 3, (n, m + 1, d)).astype(float)  # whole numbers: scores that tie
+            there = rng.random((n, m + 1)) < 0.7 if some else np.ones((n, m + 1), dtype=bool)
+            there[:, m] = there[:, m] & some  # what staying alone is told by; without a row: nothing
+            room = rng.integers(0, 3, m) if some else [self.oracle.capacity or n] * m
+            self.tables.append(np.where(there[:, :, None], features, 0.0 if some else np.nan))
+            self.tables[-1][:, m][~there[:, m]] = 0.0
+            self.tables[-1][:, :m][~there[:, :m]] = np.nan
+            self.rooms.append(room)
+            if some:
+                pairs = np.argwhere(there)[rng.permutation(there.sum())]
+                rows = sp.csr_array(features[pairs[:, 0], pairs[:, 1]])
+                self.X.append(Pairs((n, m), np.where(pairs == [[-9, m]], -1, pairs), rows, room))
+            else:
+                self.X.append(features[:, :m])
+        self.true = [int(rng.integers(len(self.outputs(i)))) for i in range(len(sizes))]
+        self.Y = [self.outputs(i)[k] for i, k in enumerate(self.true)]
+
+    def outputs(self, i):
+        table, room = self.tables[i], self.rooms[i]
+        n, m = table.shape[0], table.shape[1] - 1
+        found = []
+        for y in product(range(-1, m), repeat=n):
+            if any(y.count(j) > room[j] for j in range(m)) or any(np.isnan(table[a, j]).any() for a, j in enumerate(y)):
+                continue
+            if self.oracle.unmatched or y.count(-1) == max(n - sum(room), 0):
+                found.append(np.array(y, dtype=np.int64))
+        return found
+
+    def other_inputs(self):
+        i = max(i for i, y in enumerate(self.Y) if (y >= 0).any() or i == 0)
+        X, x = list(self.X), self.X[i]
+        if isinstance(x, Pairs):
+            X[i] = replace(x, features=x.features + sp.csr_array(np.ones(x.features.shape)))
+        else:
+            X[i] = x + 1.0
+        return X if (self.Y[i] >= 0).any() else None
+
+    def knowledge(self, seed):
+        rng = np.random.default_rng(seed)
+        found = []
+        for i, y in enumerate(self.Y):
+            outputs = self.outputs(i)
+            if rng.random() < 0.5:
+                known = np.where(rng.random(len(y)) < 0.5, y, -2)
+                agree = np.array([((known == -2) | (known == z)).all() for z in outputs])
+            else:
+                known = rng.random((len(y), self.tables[i].shape[1])) < 0.6
+                known[np.arange(len(y)), y] = True
+                agree = np.array([known[np.arange(len(y)), z].all() for z in outputs])
+            found.append((known, agree))
+        return found
+
+    @cached_property
+    def spaces(self):
+        found = []
+        for i, table in enumerate(self.tables):
+            outputs, true = self.outputs(i), self.Y[i]
+            psi = np.zeros((len(outputs), self.oracle.n_features))
+            loss = np.zeros(len(outputs))
+            for k, y in enumerate(outputs):
+                for a, j in enumerate(y):
+                    psi[k, : table.shape[2]] += table[a, j]
+                    psi[k, table.shape[2] :] += j == -1
+                    if j != true[a]:
+                        loss[k] += self.oracle.missed_cost * (true[a] >= 0) + self.oracle.false_cost * (j >= 0)
+            found.append(Space(outputs, psi, loss, self.true[i]))
+        return found
+
+
 # --- the table ------------------------------------------------------------------------------------
 
 ALIGNMENTS = [(mode, gaps) for mode in ("global", "semi_global", "local") for gaps in ("affine", "linear")]
@@ -1007,6 +1087,12 @@ STRUCTURES = {
     ),
     "dependencies, root's label": lambda seed: Dependencies(seed, (3 + seed % 2, 2), 2, projective=False, root=True),
     "dependencies, one label": lambda seed: Dependencies(seed, (4, 2), 1, projective=bool(seed % 2)),
+    "matchings": lambda seed: Assignments(seed, ((3, 2 + seed % 2), (2, 3), (1 + seed % 2, 1)), missed_cost=2.0),
+    "matchings of as many as there is room for": lambda seed: Assignments(
+        seed, ((3, 2), (2, 3 - seed % 3)), capacity=1 + seed % 2, unmatched=False
+    ),
+    "matchings of some pairs, with capacities": lambda seed: Assignments(seed, ((3, 2), (2, 3)), some=True),
+    "matchings, any number to one": lambda seed: Assignments(seed, ((2, 2), (3, 1)), capacity=None, false_cost=0.5),
     "oracle in Python": lambda seed: Classes(seed, FORMS[seed % len(FORMS)]),
     "example of a new oracle": Matchings,
 }

@@ -126,6 +126,29 @@ def test_weston_watkins_adds_to_scores_in_strips():
     assert peak < 20 * 40 * STRIP  # float32, float64, and what the product takes
 
 
+@pytest.mark.parametrize("kind", [CrammerSinger, KernelLaRank])
+def test_examples_that_lose_their_weight_lose_what_rounding_left(kind):
+    """A sum of coefficients that is 0 but for its last digit, of an example that weighs nothing now."""
+    found = problem(3)
+    run = kind(C=2.0, random_state=0).start(found)
+    run.advance()
+    state = run.get_state()
+    weight = np.ones(found.n_samples)
+    if kind is CrammerSinger:
+        label, i = np.argwhere(state["beta"] < 0.0)[0]
+        state["beta"][:, i] = 0.0
+        state["beta"][label, i] = -1e-17
+    else:
+        i = state["support"][state["vector_slot"][0]]
+        own = state["vector_slot"] == 0
+        state["vector_numbers"][0, own] = np.where(state["vector_numbers"][0, own] < 0.0, -1e-17, 0.0)
+    weight[i] = 0.0
+    other = kind(C=2.0, random_state=0).start(found, sample_weight=weight)
+    other.set_state(state, adapt=True)
+    other.advance()
+    assert i not in other.state.coefficients()[0]
+
+
 def test_crammer_singer_starts_from_0():
     base = np.arange(1), np.array([0]), np.array([0]), np.array([1.0])
     with pytest.raises(ValueError, match="CrammerSinger takes no base"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from structsvm.oracles.ambiguous import as_rows
+from structsvm.features.sparse import as_rows
 from structsvm.oracles.taxonomy import as_documents
 from structsvm.tasks.common.intercept import with_intercept
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ospas_reference import PlainOspas
 
-from structsvm.oracles.ambiguous import SparseRows
+from structsvm.features.sparse import SparseRows
 from structsvm.tasks.semantics._ospas import STRATEGIES, BagTagger, Words
 
 

@@ -1,0 +1,119 @@
+"""The site: the pages of this folder, a reference made from the docstrings, a gallery made by running examples/.
+
+pip install '.[docs]' && .ci/run site
+"""
+
+import importlib
+import inspect
+import os
+import shutil
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "agg")
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+project = "structsvm"
+author = "structsvm developers"
+project_copyright = "structsvm developers"
+version = release = installed_version("structsvm")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_templates", "gallery/**/*.ipynb"]
+templates_path = ["_templates"]
+
+html_theme = "furo"
+html_title = "structsvm"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+
+# Pages are read on the repository's site too: links go from file to file, headings have the anchors that it gives them.
+myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
+
+# "$ " and ">>> " are no part of what is copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# Each public name has a page, also where a module imports it when it is first used.
+autosummary_generate = True
+
+
+def public_names(module):
+    """What a module says is public; of modules that say nothing, the classes and functions that they define."""
+    module = importlib.import_module(module)
+    own = [k for k, v in vars(module).items() if k[0] != "_" and callable(v) and v.__module__ == module.__name__]
+    # What the package itself offers of its rooms has its page there.
+    elsewhere = module.solvers.__all__ if module.__name__ == "structsvm" else ()
+    names = [name for name in getattr(module, "__all__", own) if name not in elsewhere]
+    return [name for name in names if not inspect.ismodule(getattr(module, name))]
+
+
+autosummary_context = {"public_names": public_names}
+suppress_warnings = ["config.cache"]  # of the function above
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+# Scripts that need downloaded data are shown without being run.
+sphinx_gallery_conf = {
+    "examples_dirs": str(ROOT / "examples"),
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/(?!chunking_conll2000)\w+\.py$",
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "default_thumb_file": None,
+    "abort_on_example_error": True,
+}
+
+
+def copy_pages(_app):
+    """Pages that stand elsewhere: the kept tables of the benchmarks, the changelog, how to contribute, security."""
+    kept = HERE / "benchmarks"
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir()
+    names = []
+    for path in sorted((ROOT / "benchmarks" / "results").glob("*.md")):
+        shutil.copy(path, kept / path.name)
+        names.append(path.stem)
+    lines = "\n".join(names)
+    (kept / "index.md").write_text(
+        "# Benchmarks\n\nThe last results that are kept; `python benchmarks/NAME.py` measures them again.\n\n"
+        f"```{{toctree}}\n:maxdepth: 1\n\n{lines}\n```\n"
+    )
+    (HERE / "project").mkdir(exist_ok=True)
+    for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY"):
+        shutil.copy(ROOT / f"{name}.md", HERE / "project" / f"{name.lower()}.md")
+
+
+def escape_bars(_app, _kind, _name, _object, _options, lines):
+    """A norm such as |w| is none of the substitutions that reStructuredText takes it for."""
+    for k, line in enumerate(lines):
+        parts = line.split("``")
+        parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+        lines[k] = "``".join(parts)
+
+
+def skip_foreign(_app, _kind, _name, member, skip, _options):
+    """What scikit-learn's classes give ours is documented there."""
+    return skip or not (getattr(member, "__module__", None) or "structsvm").startswith("structsvm")
+
+
+def setup(app):
+    """Sphinx's hook."""
+    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("config-inited", lambda app, _config: copy_pages(app))
