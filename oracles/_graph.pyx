@@ -69,6 +69,7 @@ cdef extern from "polytope.h" nogil:
     void cut_potentials(const graph_scores* g, const int32_t* y, int32_t alpha, double* cost, double* couple)
     int cut_solve(flow_graph* f, int64_t n, const int32_t* edges, int64_t n_edges, const double* cost,
                   const double* couple, uint8_t* x, int (*poll)(int64_t work) except -1 nogil) except -1
+    void cut_round(const flow_graph* f, int64_t n, const double* cost, uint8_t* x)
     int expansion_moves(const graph_scores* g, flow_graph* f, double* cost, double* couple, uint8_t* x,
                         int32_t* labels, int32_t* other, double* value) except -1
     ctypedef struct polytope:
@@ -94,8 +95,8 @@ cdef enum Method:
 
 METHODS = {"cut": CUT, "relaxed": RELAXED, "expansion": EXPANSION}
 
-cdef double TOLERANCE = 1e-6    # of the relaxation of three labels and more, of the scale of its value
-cdef int64_t STEPS = 20000
+cdef double TOLERANCE = 1e-5    # of the relaxation of three labels and more, of the scale of its value
+cdef int64_t STEPS = 5000
 
 MAX_BYTES = 8 << 30             # of the tables of one graph
 
@@ -398,10 +399,7 @@ cdef class GraphDecoder:
             cut_potentials(&self.g, NULL, 1, self.cost, self.couple)
             cut_solve(&self.f, self.g.n, self.g.edges, self.g.n_edges, self.cost, self.couple, self.x, poll)
             for v in range(self.g.n):
-                if self.x[v] == CUT_HALF:
-                    half = True
-                else:
-                    self.labels[v] = self.x[v]
+                half |= self.x[v] == CUT_HALF
             if half and self.method[i] == CUT:
                 with gil:
                     raise ValueError(
@@ -409,6 +407,10 @@ cdef class GraphDecoder:
                         "that")
             if half and not whole:
                 self.set_halves()
+            else:
+                cut_round(&self.f, self.g.n, self.cost, self.x)
+            for v in range(self.g.n):
+                self.labels[v] = self.x[v]
         else:
             polytope_solve(&self.g, &self.q, self.labels, TOLERANCE, STEPS, &value, &bound)
             excess[0] = max(bound - value, 0.0)

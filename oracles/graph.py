@@ -12,7 +12,7 @@ from structsvm.features.dense import DenseRows, is_filled
 from structsvm.features.matrices import is_sparse
 from structsvm.oracles._graph import GraphDecoder, GraphProblem
 from structsvm.oracles.ambiguous import as_rows
-from structsvm.protocol import Oracle, Penalty, Rescaling, UnsupportedFormulation, checked_weights
+from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
 from structsvm.structures.graphs.data import Graphs
 from structsvm.structures.graphs.elimination import Elimination, eliminate, is_forest
 
@@ -66,7 +66,7 @@ class GraphOracle(Oracle):
 
         "relaxed": the linear programme over the local marginal polytope, whose value bounds that of the best labelling,
         and which may be fractional. For two labels it is solved by a maximum flow (roof duality), for more by
-        a primal-dual method to a relative gap of 1e-4; what is claimed is the value of the dual.
+        a primal-dual method to a relative gap of 1e-5, in at most 5000 steps; what is claimed is the dual's value.
 
         "expansion": expansion moves (Boykov, Veksler and Zabih 2001), approximate.
 
@@ -277,7 +277,9 @@ class GraphOracle(Oracle):
             raise ValueError(f"labels are of type {Y.dtype}, expected integers")
         for node in np.flatnonzero((Y < -1) | (Y >= K))[:1].tolist():
             graph, v = graphs.place_of_node(node)
-            raise ValueError(f"graph {graph}: node {v} has the label {Y[node]}, expected 0 .. {K - 1}, or -1: not known")
+            raise ValueError(
+                f"graph {graph}: node {v} has the label {Y[node]}, expected 0 .. {K - 1}, or -1: not known"
+            )
         labels = np.ascontiguousarray(Y, dtype=np.int32)
         if allowed is not None:
             there = labels >= 0
@@ -387,12 +389,16 @@ def as_graphs(X: Any, n_node_features: int, n_edge_features: int = 1) -> Graphs:
 def _joined(X: list[Any], n_node_features: int) -> Graphs:
     for i, x in enumerate(X):
         if not isinstance(x, tuple) or len(x) not in (2, 3):
-            raise ValueError(f"graph {i}: expected (rows, edges) or (rows, edges, edge_features), got {type(x).__name__}")
+            raise ValueError(
+                f"graph {i}: expected (rows, edges) or (rows, edges, edge_features), got {type(x).__name__}"
+            )
     rows = [x[0] if is_sparse(x[0]) else np.asarray(x[0], dtype=np.float64) for x in X]
     edges, features = [], []
     for i, x in enumerate(X):
         if rows[i].ndim != 2 or rows[i].shape[1] != n_node_features:
-            raise ValueError(f"graph {i}: nodes have features of shape {rows[i].shape}, expected {n_node_features} columns")
+            raise ValueError(
+                f"graph {i}: nodes have features of shape {rows[i].shape}, expected {n_node_features} columns"
+            )
         pairs = np.asarray(x[1])
         pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
         if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
@@ -407,8 +413,10 @@ def _joined(X: list[Any], n_node_features: int) -> Graphs:
     for i, own in enumerate(features):
         if own.shape[1] != features[0].shape[1]:
             raise ValueError(f"graph {i}: edges have {own.shape[1]} features, those of graph 0 {features[0].shape[1]}")
-    bounds = [np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64) for parts in (
-        [np.empty((r.shape[0], 0)) for r in rows], edges)]
+    bounds = [
+        np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
+        for parts in ([np.empty((r.shape[0], 0)) for r in rows], edges)
+    ]
     if not X:
         joined: Any = np.zeros((0, n_node_features))
     elif all(isinstance(r, np.ndarray) for r in rows):
