@@ -54,6 +54,8 @@ ORACLE = ("n_node_features", "n_edge_features", "interactions", "method", "loss"
 MOST_NODES, BLOCKS = 100_000, 60
 # A share of nodes without a whole label from which on a relaxed training says so.
 MANY_FRACTIONAL = 0.25
+# Pairs of labels, more than two, on all edges that "auto" relaxes: training takes about a minute for so many.
+MOST_PAIRS = 150_000
 
 
 class GraphModel(CalibratedStructures):
@@ -461,7 +463,8 @@ def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = N
 
     oracle = oracle_of(params.method)
     # The relaxation is a maximum flow for two labels, and takes far longer for more.
-    if params.method == "auto" and len(names) > 2 and params.loss != "log" and "relaxed" in oracle.methods(graphs):
+    is_large = len(names) > 2 and len(graphs.edges) * len(names) ** 2 > MOST_PAIRS
+    if params.method == "auto" and is_large and params.loss != "log" and "relaxed" in oracle.methods(graphs):
         oracle = oracle_of("expansion")
     model = GraphModel(
         encoder,
