@@ -20,8 +20,8 @@ from structsvm.features._tokens import steps
 from structsvm.features.dense import DenseRows
 from structsvm.features.encoder import FeatureEncoder
 from structsvm.features.ranges import pieces
+from structsvm.features.sparse import SparseRows
 from structsvm.model_file import under
-from structsvm.oracles.ambiguous import SparseRows
 from structsvm.oracles.graph import GraphOracle
 from structsvm.solvers import LatentSVM
 from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
