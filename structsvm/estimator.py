@@ -231,6 +231,7 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None, mmap: bool = False
         "concepts": "ConceptLabeler",
         "dependency": "DependencyParser",
         "grammar": "GrammarParser",
+        "graph": "GraphLabeler",
         "multiclass": file.meta.get("estimator"),
         "multilabel": "MultilabelClassifier",
         "multivariate": "MultivariateClassifier",

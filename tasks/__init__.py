@@ -13,6 +13,7 @@ _HOMES = {
     "CrammerSingerClassifier": "structsvm.tasks.kernel.crammer_singer",
     "DependencyParser": "structsvm.tasks.dependency.estimator",
     "GrammarParser": "structsvm.tasks.grammar.estimator",
+    "GraphLabeler": "structsvm.tasks.graph.estimator",
     "HullerClassifier": "structsvm.tasks.kernel.huller",
     "KernelPerceptronClassifier": "structsvm.tasks.kernel.kernel_perceptron",
     "LaRankClassifier": "structsvm.tasks.kernel.larank",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from structsvm.tasks.concepts.estimator import ConceptLabeler as ConceptLabeler
     from structsvm.tasks.dependency.estimator import DependencyParser as DependencyParser
     from structsvm.tasks.grammar.estimator import GrammarParser as GrammarParser
+    from structsvm.tasks.graph.estimator import GraphLabeler as GraphLabeler
     from structsvm.tasks.kernel.crammer_singer import CrammerSingerClassifier as CrammerSingerClassifier
     from structsvm.tasks.kernel.huller import HullerClassifier as HullerClassifier
     from structsvm.tasks.kernel.kernel_perceptron import KernelPerceptronClassifier as KernelPerceptronClassifier

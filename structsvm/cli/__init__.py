@@ -31,7 +31,10 @@ COMPLETIONS = {
     "zsh": ".zfunc/_structsvm",
     "fish": ".config/fish/completions/structsvm.fish",
 }
-TASKS = ("alignment", "binary", "dependency", "grammar", "multiclass", "ranking", "semantics", "sequence", "taxonomy")
+TASKS = (
+    *("alignment", "binary", "dependency", "grammar", "graph"),
+    *("multiclass", "ranking", "semantics", "sequence", "taxonomy"),
+)
 
 
 class Suggesting(click.Group):

@@ -27,14 +27,17 @@ from structsvm.datasets._house import AmbiguousSentences, make_ambig_house
 from structsvm.datasets._meanings import GeoQuery, Sportscast, SportsGame, fetch_geoquery, fetch_robocup
 from structsvm.datasets._rankings import QueryRows, fetch_rank_lightgbm, make_rankings
 from structsvm.datasets._sequences import (
+    LabelledGraphs,
     LetterSequences,
     TextSequences,
     fetch_conll2000,
     fetch_conll2002,
+    fetch_graph_horses,
+    fetch_grid_horses64,
     fetch_ocr_letters,
     fetch_treebank_tags,
 )
-from structsvm.datasets._simulate import make_sequences, write_columns
+from structsvm.datasets._simulate import make_noisy_grids, make_sequences, make_snakes, write_columns
 from structsvm.datasets._taxonomies import (
     TaxonomyDocuments,
     fetch_amazon_reviews,
@@ -61,6 +64,7 @@ __all__ = [
     "DependencyTreebank",
     "GeoQuery",
     "Homologues",
+    "LabelledGraphs",
     "LabelledRows",
     "LetterSequences",
     "QueryRows",
@@ -77,6 +81,8 @@ __all__ = [
     "fetch_conll2000",
     "fetch_conll2002",
     "fetch_geoquery",
+    "fetch_graph_horses",
+    "fetch_grid_horses64",
     "fetch_imclef07a",
     "fetch_letter",
     "fetch_lost",
@@ -102,8 +108,10 @@ __all__ = [
     "make_concept_world",
     "make_dependency_trees",
     "make_ill_conditioned",
+    "make_noisy_grids",
     "make_rankings",
     "make_sequences",
+    "make_snakes",
     "make_taxonomy",
     "make_treebank",
     "make_waveform",

@@ -1,9 +1,10 @@
-"""Simulated label sequences that look like text chunking, and their column files.
+"""Simulated label sequences that look like text chunking, and their column files; simulated labelled graphs.
 
-The language is a hidden Markov model that depends only on how many labels and words there are (``random_state`` draws
-sentences from it, so two draws can serve as training and test set). Its labels form a Markov chain over BIO chunks. A
-label prefers three part-of-speech tags, which it shares with others, and each tag has its own block of words with Zipf
-frequencies 1/rank, ranked differently by each label. So neither word nor tag determines the label, and neighbours help.
+The language of the sequences is a hidden Markov model that depends only on how many labels and words there are
+(``random_state`` draws sentences from it, so two draws can serve as training and test set). Its labels form a Markov
+chain over BIO chunks. A label prefers three part-of-speech tags, which it shares with others, and each tag has its own
+block of words with Zipf frequencies 1/rank, ranked differently by each label. So neither word nor tag determines the
+label, and neighbours help.
 """
 
 from __future__ import annotations
@@ -206,3 +207,162 @@ def _fields(token: Any, label: Any, where: str) -> tuple[str, ...]:
                 "line breaks or lone surrogates."
             )
     return fields
+
+
+# ---- graphs --------------------------------------------------------------------------------------
+
+_STEPS = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)])  # up, right, down, left
+
+
+def make_snakes(
+    n_snakes: int = 200, *, length: int = 10, size: int = 8, random_state: RandomState = None
+) -> tuple[
+    list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]],
+    list[NDArray[np.int64]],
+]:
+    """Draw snakes on grids, whose cells are to be numbered from head to tail.
+
+    A snake is a path that does not cross itself. A cell of it has one of four colours, the direction of the next one;
+    the last cell that of a cell which is no part of it (or of the border); all other cells have a fifth colour. There
+    is no noise, and hardly a cell's surroundings tell its number: only the way from the head does.
+
+    Parameters
+    ----------
+    n_snakes : int
+    length : int
+        Cells of a snake, at least 2.
+    size : int
+        Cells of the grid's sides, at least 4, and so many that ``size * size >= 4 * length``.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    X : list of (nodes, edges, edge_features)
+        Grids with 4 neighbours: the colours of a cell and of the 8 around it, array (n_cells, 45) of zeros and ones;
+        pairs of cells, the left or the upper one first; and for each pair the colours of both ends, in columns of
+        their own by its direction: array (n_edges, 20).
+    y : list of ndarray of shape (n_cells,), int64
+        1 for the head, up to `length` for the tail, 0 elsewhere; row by row.
+
+    References
+    ----------
+    S. Nowozin, C. Rother, S. Bagon, T. Sharp, B. Yao and P. Kohli, Decision tree fields, ICCV 2011, section 6.2.
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_snakes
+    >>> X, y = make_snakes(3, size=7, random_state=0)
+    >>> X[0][0].shape, sorted(set(y[0].tolist())) == list(range(11))
+    ((49, 45), True)
+    """
+    check_arguments(
+        "make_snakes", locals(), n_snakes=COUNT, length=Interval(Integral, 2), size=Interval(Integral, 4, 1000)
+    )
+    if size * size < 4 * length:
+        raise ValueError(f"a grid of {size} x {size} cells is too small for a snake of length {length}")
+    rng = np.random.default_rng(random_state)
+    cells = np.arange(size * size).reshape(size, size)
+    right = np.column_stack([cells[:, :-1].ravel(), cells[:, 1:].ravel()])
+    down = np.column_stack([cells[:-1].ravel(), cells[1:].ravel()])
+    X, y = [], []
+    for _ in range(n_snakes):
+        path, colour = _snake(rng, length, size)
+        labels, colours = np.zeros((size, size), dtype=np.int64), np.full((size, size), 4)
+        for k, (cell, way) in enumerate(zip(path, colour, strict=True)):
+            labels[cell], colours[cell] = k + 1, way
+        one_hot = np.eye(5)[colours]
+        around = np.pad(one_hot, ((1, 1), (1, 1), (0, 0)))
+        windows = [around[a : a + size, b : b + size] for a in range(3) for b in range(3)]
+        nodes = np.concatenate(windows, axis=2).reshape(size * size, -1)
+        own, features = one_hot.reshape(-1, 5), np.zeros((len(right) + len(down), 4, 5))
+        features[: len(right), 0], features[: len(right), 1] = own[right[:, 0]], own[right[:, 1]]
+        features[len(right) :, 2], features[len(right) :, 3] = own[down[:, 0]], own[down[:, 1]]
+        X.append((nodes, np.concatenate([right, down]), features.reshape(-1, 20)))
+        y.append(labels.ravel())
+    return X, y
+
+
+def _snake(rng: np.random.Generator, length: int, size: int) -> tuple[list[tuple[int, int]], list[int]]:
+    """Cells of a snake, and the direction of each; draws that end in a corner are drawn again."""
+    while True:
+        path, ways = [(int(rng.integers(size)), int(rng.integers(size)))], list[int]()
+        while True:
+            beside = [(path[-1][0] + int(a), path[-1][1] + int(b)) for a, b in _STEPS]
+            free = [k for k, (r, c) in enumerate(beside) if (r, c) not in path]
+            if len(path) < length:
+                free = [k for k in free if 0 <= beside[k][0] < size and 0 <= beside[k][1] < size]
+            if not free:
+                break
+            ways.append(free[int(rng.integers(len(free)))])
+            if len(path) == length:
+                return path, ways
+            path.append(beside[ways[-1]])
+
+
+def make_noisy_grids(
+    n_grids: int = 20,
+    *,
+    size: int = 24,
+    n_labels: int = 2,
+    pattern: str = "blobs",
+    scale: float = 3.0,
+    noise: float = 1.5,
+    random_state: RandomState = None,
+) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int64]]]:
+    """Draw grids of labels, and what noise leaves of them.
+
+    Parameters
+    ----------
+    n_grids : int
+    size : int
+        Cells of the grids' sides, at least 2.
+    n_labels : int
+        At least 2.
+    pattern : {"blobs", "checkerboard"}
+        Where a smooth random field of each label is the greatest; or fields of a board in turn.
+    scale : float
+        Standard deviation of the smoothing, or width of a field (rounded), in cells.
+    noise : float
+        Standard deviation of what is added to each feature.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    X : list of ndarray of shape (size, size, n_labels), float64
+        1 in the column of a cell's label, and noise.
+    y : list of ndarray of shape (size, size), int64
+
+    Examples
+    --------
+    >>> from structsvm.datasets import make_noisy_grids
+    >>> X, y = make_noisy_grids(2, size=8, n_labels=3, random_state=0)
+    >>> X[0].shape, y[0].shape
+    ((8, 8, 3), (8, 8))
+    """
+    check_arguments(
+        "make_noisy_grids",
+        locals(),
+        n_grids=COUNT,
+        size=Interval(Integral, 2),
+        n_labels=Interval(Integral, 2),
+        scale=Interval(Real, 0.0, closed="neither"),
+        noise=Interval(Real, 0.0),
+    )
+    if pattern not in ("blobs", "checkerboard"):
+        raise ValueError(
+            f"The 'pattern' parameter of make_noisy_grids must be 'blobs' or 'checkerboard'. Got {pattern!r}"
+        )
+    from scipy.ndimage import gaussian_filter
+
+    rng = np.random.default_rng(random_state)
+    X, y = [], []
+    for _ in range(n_grids):
+        if pattern == "blobs":
+            fields = rng.normal(size=(n_labels, size, size))
+            labels = np.argmax([gaussian_filter(field, scale, mode="wrap") for field in fields], axis=0)
+        else:
+            row, column = np.indices((size, size)) // max(round(scale), 1)
+            labels = (row + column) % n_labels
+        X.append(np.eye(n_labels)[labels] + noise * rng.normal(size=(size, size, n_labels)))
+        y.append(labels)
+    return X, y

@@ -226,6 +226,18 @@ SOURCES: dict[str, Source] = {
         "none stated (public benchmark)",
         _ocr_letters,
     ),
+    "graph_horses": Source(
+        "graph_horses",
+        {"horses_superpixels.npz": "84ad9cf6077de4a24fb66cc294418627f758e67c6a6e20ed8d31693b49bc3fa4"},
+        "https://github.com/shenshutao/image_segmentation",
+        "none stated (public benchmark)",
+    ),
+    "grid_horses64": Source(
+        "grid_horses64",
+        {"horses64.npz": "2140f232c4af5608643196adb52e7bfea6a632fe9c258481b9e129bc249d011b"},
+        "https://github.com/shenshutao/image_segmentation",
+        "none stated (public benchmark)",
+    ),
     "prefab": Source(
         "align_prefab4",
         {

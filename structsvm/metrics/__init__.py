@@ -20,6 +20,14 @@ from structsvm.metrics._chunks import (
     chunk_scores,
 )
 from structsvm.metrics._dependencies import CONTENT_RELATIONS, DependencyScores, dependency_scores
+from structsvm.metrics._graphs import (
+    GraphScores,
+    graph_scores,
+    mean_jaccard,
+    mean_jaccard_scorer,
+    node_accuracy,
+    node_accuracy_scorer,
+)
 from structsvm.metrics._labels import LabelScore, label_report, token_accuracy, token_accuracy_scorer
 from structsvm.metrics._meanings import MeaningScores, alignment_error, meaning_scores
 from structsvm.metrics._rankings import (
@@ -53,6 +61,7 @@ __all__ = [
     "CalibrationScores",
     "ChunkScores",
     "DependencyScores",
+    "GraphScores",
     "HierarchicalScores",
     "LabelScore",
     "MeaningScores",
@@ -71,14 +80,19 @@ __all__ = [
     "chunk_recall_scorer",
     "chunk_scores",
     "dependency_scores",
+    "graph_scores",
     "hierarchical_f1_scorer",
     "hierarchical_precision_scorer",
     "hierarchical_recall_scorer",
     "hierarchical_scores",
     "homologue_error",
     "label_report",
+    "mean_jaccard",
+    "mean_jaccard_scorer",
     "meaning_scores",
     "ndcg",
+    "node_accuracy",
+    "node_accuracy_scorer",
     "ordered_pairs",
     "pair_f1",
     "path_loss",

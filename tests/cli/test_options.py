@@ -15,6 +15,7 @@ ESTIMATORS = {
     "binary": tasks.LaSVMClassifier,
     "dependency": tasks.DependencyParser,
     "grammar": tasks.GrammarParser,
+    "graph": tasks.GraphLabeler,
     "multiclass": tasks.LaRankClassifier,
     "ranking": tasks.Ranker,
     "semantics": tasks.SemanticParser,

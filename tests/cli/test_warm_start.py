@@ -12,6 +12,7 @@ from structsvm.datasets import (
     make_banana,
     make_dependency_trees,
     make_rankings,
+    make_snakes,
     make_taxonomy,
     make_treebank,
     write_alignments,
@@ -20,6 +21,7 @@ from structsvm.datasets import (
 from structsvm.features.svmlight import write_svmlight
 from structsvm.structures.bag_lines import write_bags
 from structsvm.structures.dependencies import write_conllu
+from structsvm.structures.graphs.files import write_graphs
 from structsvm.structures.trees import write_trees
 
 
@@ -40,6 +42,9 @@ def write_files(folder, task):
             write_alignments(folder / name, make_alignment(10, divergence=0.5, random_state=seed).y)
         elif task == "dependency":
             write_conllu(make_dependency_trees(60, random_state=0)[30 * seed :], folder / name)
+        elif task == "graph":
+            X, y = make_snakes(6, length=4, size=4, random_state=seed)
+            write_graphs(folder / name, X, y)
         elif task == "grammar":
             write_trees(folder / name, make_treebank(60, random_state=0)[30 * seed :])
         else:
@@ -66,6 +71,7 @@ def learnt(path):
         ("alignment", ["--mode", "global"]),
         ("dependency", ["-C", "0.001"]),
         ("grammar", ["-C", "0.001"]),
+        ("graph", ["-C", "0.1", "--interactions", "potts"]),
         ("ranking", ["--k", "3", "-C", "0.3"]),
         ("semantics", []),
         ("semantics", ["--method", "ospas", "--ngrams", "2"]),

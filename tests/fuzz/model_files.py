@@ -33,6 +33,7 @@ from structsvm.tasks import (
     ConceptLabeler,
     DependencyParser,
     GrammarParser,
+    GraphLabeler,
     LaRankClassifier,
     MultilabelClassifier,
     PairwiseClassifier,
@@ -124,6 +125,12 @@ def trainings() -> Iterator[tuple[Any, Any, Any]]:
     yield SequenceLabeler(C=0.1, **once), [points[:4], points[4:]], [labels[:4].tolist(), labels[4:].tolist()]
     yield DependencyParser(**once, **bits), trees, None
     yield DependencyParser(C=0.1, loss="log", projective=False, **once, **bits), crossing, None
+    path, ring = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
+    graphs = [(points[3 * k : 3 * k + 3], (path, ring)[k % 2]) for k in range(8)]
+    yield GraphLabeler(C=0.1, probability=True, **once), graphs, list(labels.reshape(8, 3))
+    yield GraphLabeler(C=0.1, method="cut", neighbours=8, **once), list(points.reshape(6, 2, 2, 2)), list(
+        labels.reshape(6, 2, 2) > 0
+    )  # fmt: skip
     yield SemanticParser(method="hybrid", **once), questions, meanings
     yield SemanticParser(method="hybrid", grammar=grammar, abstain_below=0.1, **once), questions, meanings
     yield SemanticParser(method="hybrid", lexicon=lexicon, **once), questions, meanings
@@ -463,7 +470,7 @@ def use(model: Any, test: Any) -> None:
         model.decision_function(test)
     for name in ("coef_", "intercept_", "classes_", "dual_coef_", "support_vectors_", "nodes_", "n_iter_", "result_"):
         getattr(model, name, None)
-    for name in ("validation_", "C_", "gamma_", "symbols_", "relations_"):
+    for name in ("validation_", "C_", "gamma_", "symbols_", "relations_", "edge_coef_", "edge_intercept_"):
         getattr(model, name, None)
     if type(model).__name__ in ("DependencyParser", "SemanticParser"):
         list(model.predict_kbest(test, 3))

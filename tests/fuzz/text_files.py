@@ -19,13 +19,14 @@ from structsvm.oracles.cky import CKYOracle
 from structsvm.structures.bag_lines import read_bags
 from structsvm.structures.dependencies import parse_conllu, read_conllu
 from structsvm.structures.grammar import Grammar
+from structsvm.structures.graphs.files import read_graphs
 from structsvm.structures.meanings import MeaningGrammar, as_meaning, format_meaning, parse_meaning
 from structsvm.structures.queries import read_queries
 from structsvm.structures.rules import annotate
 from structsvm.structures.substitution_matrix import SubstitutionMatrix
 from structsvm.structures.taxonomy import read_taxonomy
 from structsvm.structures.trees import clean_tree, read_trees
-from structsvm.tasks import DependencyParser, SemanticParser, SequenceLabeler
+from structsvm.tasks import DependencyParser, GraphLabeler, SemanticParser, SequenceLabeler
 from structsvm.tasks.alignment.files import read_alignments
 from structsvm.tasks.sequence.labels import known_columns
 from structsvm.tasks.taxonomy.documents import read_documents
@@ -144,6 +145,20 @@ DOCUMENTS = b"mac\tapple disk it was new\npc\twindows disk\nautos\tcar wheel\n"
 BAGS = (
     b'{"sentence": "purple9 passes to purple2", "bag": ["pass(purple9,purple2)", "kick(purple9)"]}\n'
     b'{"sentence": ["a", "b"], "bag": ["ballstopped()"], "alignment": ["-", "ballstopped"]}\n'
+)
+GRAPHS = (
+    b'{"nodes": [{"features": [0.5, 1], "label": "a"}, {"features": [1, 2], "label": "b"}], "edges": [[0, 1, [0.3]]]}\n'
+    b'{"nodes": [{"features": [0.1, 1], "label": null}], "edges": []}\n'
+)
+NAMED = (
+    b'[{"nodes": [{"id": "u", "x": 1, "label": 0}, {"id": "v", "x": 2.5}], "links": [{"source": "u", "target": "v"}]}]'
+)
+GRAPHML = (
+    b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    b'<key id="d" for="node" attr.name="x" attr.type="double"/>\n'
+    b'<key id="l" for="node" attr.name="label" attr.type="string"/>\n<graph edgedefault="undirected">\n'
+    b'<node id="a"><data key="d">1.5</data><data key="l">up</data></node>\n<node id="b"><data key="d">0.5</data>'
+    b'<data key="l">down</data></node>\n<edge source="a" target="b"/>\n</graph></graphml>\n'
 )
 MEANINGS = (
     b"# robots\n@S -> pass ( @P , @P )\n@S -> kick ( @P )\n@S -> ballstopped ( )\n@P -> purple1\n3\t@P -> of ( @P )\n"
@@ -269,6 +284,17 @@ def use_meanings(data: bytes) -> None:
     MeaningGrammar(data.decode())
 
 
+def use_graphs(data: bytes) -> None:
+    """Read graphs, and train on them."""
+    found = read_graphs(io.BytesIO(data))
+    model = GraphLabeler(C=0.1, max_iter=1, random_state=0)
+    try:
+        model.fit(found.X, found.y)
+    except TypeError as error:  # features of no kind that there is, as Python users see it
+        raise ValueError(str(error)) from error
+    model.predict(found.X)
+
+
 def use_alignments(data: bytes) -> None:
     """Read alignments and take them apart."""
     found = read_alignments(io.BytesIO(data))
@@ -311,6 +337,7 @@ TEXTS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "partial": ([PARTIAL], use_partial),
     "bags": ([BAGS], use_bags),
     "questions": ([BAGS], use_questions),
+    "graphs": ([GRAPHS, NAMED, GRAPHML], use_graphs),
     "meanings": ([MEANINGS, QUOTED], use_meanings),
     "alignments": ([FASTA], use_alignments),
     "matrix": ([MATRIX], lambda data: SubstitutionMatrix.from_ncbi(data.decode("ascii"))),

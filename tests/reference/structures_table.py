@@ -13,6 +13,7 @@ from itertools import permutations, product
 from pathlib import Path
 
 import bag_reference
+import graph_reference
 import numpy as np
 import pytest
 import ranking_reference
@@ -34,6 +35,7 @@ from structsvm.oracles.arborescence import ArborescenceOracle
 from structsvm.oracles.assignment import AssignmentOracle, Pairs
 from structsvm.oracles.cky import CKYOracle
 from structsvm.oracles.eisner import EisnerOracle
+from structsvm.oracles.graph import GraphOracle
 from structsvm.oracles.greedy import GreedyOracle
 from structsvm.oracles.ranking import RankingOracle
 from structsvm.oracles.smith_waterman import SmithWatermanOracle
@@ -830,6 +832,50 @@ class LabelSets(Case):
         return found
 
 
+class LabelledGraphs(Case):
+    """Graphs with a number of nodes each; one of them has no edges."""
+
+    prefers_others = False
+
+    def __init__(self, seed, K, sizes, density, *, sparse=False, costs=False, **options):
+        rng = np.random.default_rng(seed)
+        self.K, F, Fe = K, int(rng.integers(1, 4)), int(rng.integers(1, 3))
+        if costs:
+            options["label_costs"] = rng.uniform(0.2, 3.0, K)
+        self.oracle = GraphOracle(K, F, Fe, **options)
+        self.parts = [graph_reference.random_graph(rng, n, density, F, Fe) for n in sizes]
+        self.parts[-1] = self.parts[-1][0], self.parts[-1][1][:0], self.parts[-1][2][:0]
+        self.X = [(sp.csr_array(x[0]), *x[1:]) for x in self.parts] if sparse else self.parts
+        self.Y = [rng.integers(0, K, n).astype(np.int32) for n in sizes]
+
+    def knowledge(self, seed):
+        """Of each node its label, a set with it, or nothing; some graphs are known whole."""
+        rng, found = np.random.default_rng([seed, 1]), []
+        for y, space in zip(self.Y, self.spaces, strict=True):
+            allowed = rng.random((len(y), self.K)) < rng.choice([0.0, 0.4, 1.0], len(y))[:, None]
+            allowed[np.arange(len(y)), y] = True
+            agree = np.array([allowed[np.arange(len(y)), z].all() for z in space.outputs])
+            found.append((y if agree.sum() == 1 and rng.random() < 0.5 else allowed, agree))
+        return found
+
+    def other_inputs(self):
+        rows, edges, features = self.parts[0]
+        return [(rows, edges, features + 1.0), *self.parts[1:]]
+
+    @cached_property
+    def spaces(self):
+        found, o = [], self.oracle
+        for x, y in zip(self.parts, self.Y, strict=True):
+            labellings = list(product(range(self.K), repeat=len(y)))
+            psi = np.array([graph_reference.joint_feature(x, z, self.K, o.interactions) for z in labellings])
+            costs = np.ones(self.K) if o.label_costs is None else o.label_costs
+            loss = np.array(
+                [sum(costs[a] for a, b in zip(y, z, strict=True) if a != b) for z in labellings], dtype=float
+            )
+            found.append(Space([np.array(z) for z in labellings], psi, loss, labellings.index(tuple(y))))
+        return found
+
+
 class Classes(Case):
     """Multiclass data with an oracle in Python; the loss is 0 or 1, so that it is its own root."""
 
@@ -1085,6 +1131,12 @@ STRUCTURES = {
             ("graph", "f1"),
         )
     },
+    "graphs, trees": lambda seed: LabelledGraphs(
+        seed, 2 + seed % 2, (4, 1, 3), 0.0, interactions=("potts", "full")[seed % 2], sparse=seed % 3 == 0
+    ),
+    "graphs, junction trees": lambda seed: LabelledGraphs(
+        seed, 2 + seed % 2, (4, 2, 3), 0.7, interactions=("symmetric", "full", "associative")[seed % 3], costs=seed > 3
+    ),
     "projective dependencies": lambda seed: Dependencies(seed, (3, 1, 3 - seed % 2), 2, projective=True),
     "dependencies": lambda seed: Dependencies(seed, (3, 2), 2, projective=False),
     "projective dependencies, root's label": lambda seed: Dependencies(

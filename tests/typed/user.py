@@ -11,12 +11,12 @@ import structsvm
 from structsvm import ConvergenceWarning, LaRank, ModelFileError, OracleError, Result, StructuredSVM, Taxonomy
 from structsvm.datasets import make_sequences, make_taxonomy
 from structsvm.features.columns import Columns
-from structsvm.metrics import RankingScores, chunk_f1, ranking_scores, tree_loss
+from structsvm.metrics import GraphScores, RankingScores, chunk_f1, graph_scores, ranking_scores, tree_loss
 from structsvm.progress import Monitor
 from structsvm.protocol import Rescaling
 from structsvm.solvers.base import Run
 from structsvm.structures.trees import Tree, parse_tree
-from structsvm.tasks import MultivariateClassifier, Ranker, SequenceLabeler, TaxonomyClassifier
+from structsvm.tasks import GraphLabeler, MultivariateClassifier, Ranker, SequenceLabeler, TaxonomyClassifier
 from structsvm.testing import check_oracle
 
 Vector = NDArray[np.float64]
@@ -133,6 +133,14 @@ def rankings() -> tuple[float, float]:
     return scores.ndcg_at[1], machine.score(rows, grades > 0)
 
 
+def regions() -> float:
+    grids = [np.random.default_rng(k).normal(size=(4, 4, 2)) for k in range(3)]
+    labels = [(grid[..., 0] > 0.0).astype(int) for grid in grids]
+    model = GraphLabeler(C=1.0, interactions="potts", neighbours=8, random_state=0).fit(grids, labels)
+    scores: GraphScores = graph_scores(labels, model.predict(grids))
+    return scores.mean_jaccard
+
+
 def words(text: str) -> list[str]:
     tree: Tree = parse_tree(text)
     return [word for word, tag in tree.tokens() if tag is not None]
@@ -143,5 +151,12 @@ def failures() -> list[type[Exception]]:
 
 
 def main(path: Path) -> None:
-    print(own_oracle(), chunks(path), documents(), rankings(), words("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"))
+    print(
+        own_oracle(),
+        chunks(path),
+        documents(),
+        rankings(),
+        regions(),
+        words("(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))"),
+    )
     print([error.__name__ for error in failures()], FirstPasses(1).n_passes)

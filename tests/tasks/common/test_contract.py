@@ -49,6 +49,9 @@ HOUSE = make_ambig_house(40, 1, random_state=0)
 SCENES, CONCEPTS, WORLDS = make_concept_world(30, random_state=0)
 PAIRS = make_alignment(8, random_state=0)
 ORACLE = Multiclass(3, 4)
+PATH, RING = [(0, 1), (1, 2)], [(0, 1), (1, 2), (2, 0)]
+GRAPHS = [(ROWS[3 * k : 3 * k + 3], (PATH, RING)[k % 2]) for k in range(20)]
+NODES = [CLASSES[3 * k : 3 * k + 3] for k in range(20)]
 
 
 @dataclass
@@ -101,6 +104,21 @@ CASES = {
         SENTENCES[:6] * 2,
         [[(None, label) for _, label in tree] if k % 3 == 1 else tree for k, tree in enumerate(ARCS[:6] * 2)],
         [[(head, "zz") for head, _ in ARCS[0]], ARCS[1]],
+    ),
+    "graph": Case(tasks.GraphLabeler, {"C": 0.1, "random_state": 0}, GRAPHS, NODES, [["zz", "a", "b"], NODES[1]]),
+    "open graph": Case(
+        tasks.GraphLabeler,
+        {"C": 0.1, "random_state": 0},
+        GRAPHS,
+        [[None, *labels[1:]] if k % 3 == 1 else labels for k, labels in enumerate(NODES)],
+        [["zz", "a", "b"], NODES[1]],
+    ),
+    "cut": Case(
+        tasks.GraphLabeler,
+        {"method": "cut", "C": 0.1, "random_state": 0},
+        GRAPHS,
+        [TWO[3 * k : 3 * k + 3] for k in range(20)],
+        [["zz", "p", "q"], ["p", "p", "q"]],
     ),
     "alignment": Case(tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y),
     "taxonomy": Case(tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, np.array(["zz", "a"])),

@@ -25,6 +25,7 @@ ROWS = rng.normal(size=(300, 30))
 CLASSES = np.argmax(ROWS[:, :4] + 0.3 * rng.normal(size=(300, 4)), axis=1)
 WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 TREES = make_treebank(30, max_length=8, random_state=0)
+GRIDS = list(np.random.default_rng(0).normal(size=(40, 10, 10, 3)))
 SENTENCES = make_dependency_trees(12, max_length=12, random_state=0)
 PAIRS = make_alignment(10, random_state=0)
 HOUSE = make_ambig_house(30, 1, random_state=0)
@@ -51,6 +52,14 @@ CASES = {
         True,
     ),
     "dependency": (tasks.DependencyParser, {"C": 0.1, "random_state": 0}, SENTENCES, None, SENTENCES, True),
+    "graph": (
+        tasks.GraphLabeler,
+        {"C": 0.1, "random_state": 0},
+        GRIDS,
+        [np.arange(100).reshape(10, 10) % 3] * 40,
+        GRIDS,
+        False,
+    ),
     "alignment": (tasks.SequenceAligner, {"random_state": 0}, PAIRS.X, PAIRS.y, PAIRS.X, True),
     "taxonomy": (tasks.TaxonomyClassifier, {"random_state": 0}, ROWS, CLASSES, ROWS, False),
     "ambiguous": (tasks.AmbiguousClassifier, {"random_state": 0}, ROWS, [{c} for c in CLASSES], ROWS, False),

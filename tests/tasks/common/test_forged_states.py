@@ -14,6 +14,7 @@ from structsvm.tasks import (
     AmbiguousClassifier,
     ConceptLabeler,
     CrammerSingerClassifier,
+    GraphLabeler,
     HullerClassifier,
     KernelPerceptronClassifier,
     LaRankClassifier,
@@ -35,6 +36,7 @@ NAMES = np.array(["a", "b", "c"])[LABELS]
 BAGS = [{int(k), int(k + 1) % 3} for k in LABELS]
 WORDS, CONCEPTS, WORLDS = make_concept_world(8, random_state=0)
 SCENES = list(zip(WORDS, WORLDS, strict=True))
+GRAPHS = [(POINTS[5 * k : 5 * k + 5], [(0, 1), (1, 2), (2, 0)]) for k in range(3)]
 SEEDED = {"max_iter": 2, "random_state": 0}
 
 # Of every kind of training state: what trains, and on what.
@@ -42,6 +44,7 @@ TRAINED = {
     "dual": (SequenceLabeler(C=0.1, loss="hamming", **SEEDED), X, Y),
     "dual, latent": (SequenceLabeler(C=0.1, loss="hamming", **SEEDED), X, PARTLY),
     "expectations, latent": (SequenceLabeler(C=0.1, loss="log", **SEEDED), X, PARTLY),
+    "dual, graphs": (GraphLabeler(C=0.1, **SEEDED), GRAPHS, LABELS[:15].reshape(3, 5)),
     "dual, bags": (AmbiguousClassifier(C=0.1, loss="max", **SEEDED), POINTS, BAGS),
     "dual, label sets": (MultilabelClassifier(C=0.1, **SEEDED), POINTS, BAGS),
     "one_slack": (SequenceLabeler(solver=CuttingPlane(C=0.1, form="one_slack", max_iter=3)), X, Y),

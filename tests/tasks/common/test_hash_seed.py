@@ -51,6 +51,8 @@ FITS = {
     "trees": lambda: GrammarParser(random_state=0).fit(make_treebank(20, random_state=0)),
     "words": lambda: GrammarParser(terminals="words", random_state=0).fit(make_treebank(20, random_state=0)),
     "arcs": lambda: DependencyParser(C=0.1, random_state=0).fit(make_dependency_trees(20, random_state=0)),
+    "graphs": lambda: GraphLabeler(C=0.1, max_iter=2, random_state=0).fit(
+        [(d, [(k, k + 1) for k in range(len(d) - 1)]) for d in DICTS], [[*labels] for labels in y]),
     "pairs": lambda: SequenceAligner(random_state=0, max_iter=2).fit(pairs.X, pairs.y),
     "bags": lambda: SemanticParser(random_state=0).fit(house.sentences, [set(bag) for bag in house.bags]),
     "concepts": lambda: ConceptLabeler(max_iter=2, random_state=0).fit(scenes, concepts),

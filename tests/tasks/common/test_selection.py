@@ -33,6 +33,7 @@ ROWS = rng.normal(size=(400, 6))
 CLASSES = np.argmax(ROWS[:, :3] + 0.7 * rng.normal(size=(400, 3)), axis=1)
 WORDS, TAGS = make_sequences(60, n_labels=5, n_words=100, mean_length=8.0, random_state=0)
 TREES = make_treebank(40, max_length=8, random_state=0)
+GRAPHS = [(ROWS[2 * k : 2 * k + 2], [(0, 1)]) for k in range(30)]
 SENTENCES = make_dependency_trees(40, max_length=8, random_state=0)
 PAIRS = make_alignment(24, random_state=0)
 BAGS = [{c, (c + 1) % 3} for c in CLASSES.tolist()]
@@ -43,6 +44,7 @@ CASES = {
     "log loss": (tasks.SequenceLabeler, {"loss": "log"}, WORDS, TAGS, WORDS),
     "greedy": (tasks.SequenceLabeler, {"inference": "greedy"}, WORDS, TAGS, WORDS),
     "grammar": (tasks.GrammarParser, {}, TREES, None, [tree.tokens() for tree in TREES]),
+    "graph": (tasks.GraphLabeler, {}, GRAPHS, list(CLASSES[:60].reshape(30, 2)), GRAPHS),
     "dependency": (tasks.DependencyParser, {}, SENTENCES, None, SENTENCES),
     "alignment": (tasks.SequenceAligner, {}, PAIRS.X, PAIRS.y, PAIRS.X),
     "taxonomy": (tasks.TaxonomyClassifier, {}, ROWS, CLASSES, ROWS),
@@ -101,13 +103,16 @@ def test_the_best_of_the_table_is_chosen_and_trained_with(case, tmp_path):
 @each
 def test_too_few_examples_get_the_default(case):
     kind, _, X, y, _ = case
-    model = make(case).fit(X[: selection.LEAST - 1], None if y is None else y[: selection.LEAST - 1])
+    # Few graphs are divided into parts, here of one node each.
+    n = selection.LEAST // 2 - 1 if kind is tasks.GraphLabeler else selection.LEAST - 1
+    model = make(case).fit(X[:n], None if y is None else y[:n])
     defaults = {
         tasks.SequenceLabeler: 0.1,
         tasks.AmbiguousClassifier: 0.1,
         tasks.MultilabelClassifier: 0.1,
         tasks.SequenceAligner: 0.001,
         tasks.DependencyParser: 0.1,
+        tasks.GraphLabeler: 0.1,
     }
     assert (1.0 if case[1].get("loss") == "log" else defaults.get(kind, 1.0)) == model.C_
     with pytest.raises(AttributeError, match="too few examples"):

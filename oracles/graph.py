@@ -1,0 +1,435 @@
+"""Labels of the nodes of graphs: pairwise scores on any graph, inference that is exact where it can be."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from structsvm.features.dense import DenseRows, is_filled
+from structsvm.features.matrices import is_sparse
+from structsvm.oracles._graph import GraphDecoder, GraphProblem
+from structsvm.oracles.ambiguous import as_rows
+from structsvm.protocol import Oracle, Penalty, Rescaling, checked_weights
+from structsvm.structures.graphs.data import Graphs
+from structsvm.structures.graphs.elimination import Elimination, eliminate, is_forest
+
+INTERACTIONS = ("none", "potts", "associative", "symmetric", "full")
+METHODS = ("auto", "junction", "cut", "relaxed", "expansion")
+
+# What a method guarantees; the weakest of all graphs is the oracle's.
+INFERENCE = {"tree": "exact", "junction": "exact", "cut": "exact", "relaxed": "relaxed", "expansion": "approximate"}
+WEAKEST = ("exact", "relaxed", "approximate")
+
+# Larger graphs that are no forests are not tried to be eliminated unless the method asks for it.
+MANY_NODES = 20_000
+
+WIDEST = 60  # nodes of a separator that the kernels have room for
+
+
+class Marginals(NamedTuple):
+    """A point of the local marginal polytope: an output that may be fractional.
+
+    Attributes
+    ----------
+    nodes : float64 array of shape (n_nodes, n_labels)
+    pairs : float64 array of shape (n_edges, n_labels, n_labels)
+    """
+
+    nodes: NDArray[np.float64]
+    pairs: NDArray[np.float64]
+
+
+class GraphOracle(Oracle):
+    """Labellings of the nodes of graphs.
+
+    The score of a labelling y of a graph with nodes v, features x_v, and edges e = (a, b), features z_e, is
+
+        sum_v <W[:, y_v], x_v> + sum_e <V[:, y_a, y_b], z_e>.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels K; a labelling is an integer array with values 0 .. K - 1.
+    n_node_features, n_edge_features : int
+    interactions : {"potts", "associative", "symmetric", "full", "none"}, default="potts"
+        What V distinguishes. "potts": whether the labels agree, one weight per edge feature. "associative": on which
+        label they agree, 0 where they do not (Taskar, Chatalbashev and Koller 2004). "symmetric": pairs of labels.
+        "full": ordered pairs, the label of the edge's first node first. "none": there is no V.
+    method : {"auto", "junction", "cut", "relaxed", "expansion"}, default="auto"
+        "junction": dynamic programming over a junction tree, exact. Of forests it is that of trees; of other graphs
+        its tables, found by eliminating the node that adds the fewest edges, must fit `max_table`.
+
+        "cut": a minimum cut, exact, for two labels of which V favours equal ones.
+
+        "relaxed": the linear programme over the local marginal polytope, whose value bounds that of the best labelling,
+        and which may be fractional. For two labels it is solved by a maximum flow (roof duality), for more by
+        a primal-dual method to a relative gap of 1e-5, in at most 5000 steps; what is claimed is the dual's value.
+
+        "expansion": expansion moves (Boykov, Veksler and Zabih 2001), approximate.
+
+        "auto": for each graph the first that applies of trees, "cut" with `nonnegative`, "junction", and "relaxed".
+    nonnegative : bool, optional
+        Whether V is to stay >= 0, for "potts" and "associative"; solvers see the attribute `nonnegative`. Edge features must be
+        >= 0 then. Default: for ``method="cut"``.
+    loss : {"hamming", "log"}, default="hamming"
+        The sum of the wrong nodes' weights. "log": as "hamming" where a loss is asked for, but for solvers of the log
+        loss alone, which needs junction trees: `rescalings` is empty.
+    label_costs : array-like of shape (n_labels,), optional
+        Factor of a wrong node's loss, by the true label. Default: 1.
+    max_table : int, default=2**16
+        Entries of the largest table of a junction tree, K^(1 + nodes of a separator).
+
+    Attributes
+    ----------
+    nonnegative : int64 array, optional
+        Indices of the weights that are to stay >= 0.
+    n_features : int
+        Length of w: W as (n_node_features, K), then V as (n_edge_features, n_pairs), pairs of "symmetric" with the
+        lower label first, in the order of the upper triangle.
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        n_node_features: int,
+        n_edge_features: int = 1,
+        *,
+        interactions: str = "potts",
+        method: str = "auto",
+        nonnegative: bool | None = None,
+        loss: str = "hamming",
+        label_costs: ArrayLike | None = None,
+        max_table: int = 2**16,
+    ) -> None:
+        sizes = (
+            ("n_labels", n_labels, 1),
+            ("n_node_features", n_node_features, 1),
+            ("n_edge_features", n_edge_features, 1),
+            ("max_table", max_table, 1),
+        )
+        for name, value, least in sizes:
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+                self._refuse(name, f"an integer of at least {least}", value)
+        for name, value, values in (
+            ("interactions", interactions, INTERACTIONS),
+            ("method", method, METHODS),
+            ("loss", loss, ("hamming", "log")),
+        ):
+            if value not in values:
+                self._refuse(name, f"one of {', '.join(values)}", value)
+        K = int(n_labels)
+        self.n_labels, self.n_node_features, self.n_edge_features = K, int(n_node_features), int(n_edge_features)
+        self.interactions, self.method, self.loss_name, self.max_table = interactions, method, loss, int(max_table)
+        associates = interactions in ("potts", "associative")
+        if method == "cut" and (K > 2 or not (associates or interactions == "none") or nonnegative is False):
+            raise ValueError(
+                "method='cut' needs two labels, interactions 'potts' or 'associative', and nonnegative weights of "
+                f"edges. Got n_labels={K}, interactions={interactions!r}, nonnegative={nonnegative!r}"
+            )
+        if nonnegative and not associates:
+            raise ValueError(f"nonnegative=True needs interactions 'potts' or 'associative'. Got {interactions!r}")
+        self.keeps_sign = associates and (method == "cut" if nonnegative is None else bool(nonnegative))
+        self.label_costs = None
+        if label_costs is not None:
+            self.label_costs = np.array(label_costs, dtype=np.float64)
+            good = self.label_costs.shape == (K,) and (self.label_costs > 0.0).all()
+            if not good or not np.isfinite(self.label_costs).all():
+                self._refuse("label_costs", f"{K} positive finite numbers", label_costs)
+        self.n_pairs = {"none": 0, "potts": 1, "associative": K, "symmetric": K * (K + 1) // 2, "full": K * K}[
+            interactions
+        ]
+        self.first_edge_weight = self.n_node_features * K
+        self.n_features = self.first_edge_weight + self.n_edge_features * self.n_pairs
+        if self.n_features >= 2**31:
+            raise ValueError(
+                f"{n_node_features} features of nodes and {n_edge_features} of edges with {K} labels need "
+                f"{self.n_features} weights, more than 2**31"
+            )
+        if loss == "log":
+            self.rescalings = ()
+        if self.keeps_sign:
+            self.nonnegative = np.arange(self.first_edge_weight, self.n_features)
+        # Of a pair of labels, the weight that it has among those of an edge feature; -1: none.
+        a, b = np.mgrid[:K, :K]
+        pair = {
+            "none": np.full((K, K), -1),
+            "potts": np.where(a == b, 0, -1),
+            "associative": np.where(a == b, a, -1),
+            "symmetric": np.minimum(a, b) * K - np.minimum(a, b) * (np.minimum(a, b) - 1) // 2 + np.abs(a - b),
+            "full": a * K + b,
+        }[interactions]
+        self.pair_index = np.ascontiguousarray(pair, dtype=np.int32)
+        self._eliminations: dict[Any, Elimination | str | None] = {}
+
+    @property
+    def has_expect(self) -> bool:
+        """Whether bound problems offer expectations, of graphs that have a junction tree."""
+        return self.method in ("auto", "junction") and not self.keeps_sign
+
+    @staticmethod
+    def _refuse(name: str, wanted: str, value: Any) -> None:
+        raise ValueError(f"The {name!r} parameter of GraphOracle must be {wanted}. Got {value!r} instead.")
+
+    def split(self, w: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``(W, V)`` of shapes (n_node_features, K) and (n_edge_features, K, K)."""
+        weights = checked_weights(w, self.n_features, np.float64)
+        pairs = weights[self.first_edge_weight :].reshape(self.n_edge_features, self.n_pairs)
+        tables = np.zeros((self.n_edge_features, self.n_labels, self.n_labels))
+        has = self.pair_index >= 0
+        tables[:, has] = pairs[:, self.pair_index[has]]
+        return weights[: self.first_edge_weight].reshape(self.n_node_features, self.n_labels), tables
+
+    # ---- graphs -----------------------------------------------------------------------------------------
+
+    def plan(self, graphs: Graphs, method: str | None = None) -> list[Elimination | str]:
+        """For each graph its junction tree, or the name of another method; ValueError where there is none."""
+        method = method or ("junction" if self.loss_name == "log" and self.method == "auto" else self.method)
+        if self.interactions == "none":
+            method = "auto"
+        elif method in ("cut", "relaxed", "expansion"):
+            return [method] * len(graphs)
+        plans: dict[Any, Elimination | str | None] = {}
+        found = []
+        for i in range(len(graphs)):
+            n = int(graphs.node_bounds[i + 1] - graphs.node_bounds[i])
+            edges = graphs.edges[graphs.edge_bounds[i] : graphs.edge_bounds[i + 1]]
+            if self.interactions == "none":
+                edges = edges[:0]
+            key = n, blake2b(np.ascontiguousarray(edges)).digest()
+            if key not in plans:
+                plans[key] = self._plan_of(n, edges, method)
+            plan = plans[key]
+            if plan is None:
+                raise ValueError(
+                    f"graph {i} of {n} nodes and {len(edges)} edges has no junction tree whose tables have at most "
+                    f"max_table = {self.max_table} entries; method 'relaxed' or 'expansion' takes any graph"
+                )
+            found.append(plan)
+        return found
+
+    def _plan_of(self, n: int, edges: NDArray[np.int32], method: str) -> Elimination | str | None:
+        K, forest = self.n_labels, is_forest(n, edges)
+        cuts = K == 2 and self.keeps_sign
+        if method == "auto" and not forest and (cuts or n > MANY_NODES):
+            return "cut" if cuts else "relaxed"
+        fits = int(np.log(self.max_table) / np.log(K) + 1e-9) - 1 if K > 1 else WIDEST
+        plan = eliminate(n, edges, 1 if forest else min(max(fits, 0), WIDEST))
+        return "relaxed" if plan is None and method == "auto" else plan
+
+    def methods(self, graphs: Any) -> list[str]:
+        """What is used for each graph: "tree", "junction", "cut", "relaxed" or "expansion"."""
+        return names_of(self.plan(self.as_graphs(graphs)))
+
+    def as_graphs(self, X: Any) -> Graphs:
+        """`as_graphs` with the oracle's numbers of features; ValueError for edge features < 0 where V is >= 0."""
+        graphs = as_graphs(X, self.n_node_features, self.n_edge_features)
+        if self.keeps_sign:
+            for edge in np.flatnonzero((graphs.edge_features < 0.0).any(axis=1))[:1].tolist():
+                graph, e = graphs.place_of_edge(edge)
+                raise ValueError(
+                    f"graph {graph}: edge {e} has a feature {graphs.edge_features[edge].min():g}; with nonnegative "
+                    "weights of edges their features must be >= 0"
+                )
+        return graphs
+
+    def bind(
+        self, X: Any, Y: Any, *, rescaling: Rescaling | None = "margin", penalty: Penalty | None = "linear"
+    ) -> GraphProblem:
+        """Bind graphs and their labels (see `Oracle.bind`).
+
+        X is a `Graphs`, or a list of (rows, edges) or (rows, edges, edge_features); Y one flat array of the labels of
+        all nodes, or a list of arrays. A label -1 is not known; for a graph a boolean array (n_nodes, n_labels) of the
+        labels that may stand will do, too. Wrong labels of nodes that are not known cost nothing.
+        """
+        self.check_formulation(rescaling, penalty)
+        graphs = self.as_graphs(X)
+        labels, allowed = self.known(graphs, Y)
+        return GraphProblem(self, graphs, labels, allowed, rescaling=rescaling, penalty=penalty)
+
+    def known(self, graphs: Graphs, Y: Any) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
+        """``(labels, allowed)``: -1 where a label is not known, and the labels that may stand, if there are such."""
+        K, n, bounds = self.n_labels, graphs.n_nodes, graphs.node_bounds
+        allowed = None
+        if not (isinstance(Y, np.ndarray) and Y.dtype != object and Y.ndim == 1):
+            if len(Y) != len(graphs):
+                raise ValueError(f"X has {len(graphs)} graphs, y has {len(Y)}")
+            parts = [np.asarray(y) for y in Y]
+            for i, (y, size) in enumerate(zip(parts, np.diff(bounds).tolist(), strict=True)):
+                is_set = y.ndim == 2 and y.dtype == bool
+                if len(y) != size or (is_set and y.shape[1] != K) or (y.ndim != 1 and not is_set):
+                    raise ValueError(f"graph {i} has {size} nodes, and labels of shape {y.shape}")
+                if is_set and not y.any(axis=1).all():
+                    raise ValueError(f"graph {i}, node {int(y.any(axis=1).argmin())}: no label may stand there")
+            if any(y.ndim == 2 for y in parts):
+                allowed = np.ones((n, K), dtype=bool)
+                for i, y in enumerate(parts):
+                    if y.ndim == 2:
+                        allowed[bounds[i] : bounds[i + 1]] = y
+                        parts[i] = np.where(y.sum(axis=1) == 1, y.argmax(axis=1), -1)
+            parts = [y.astype(np.int32) if not len(y) else y for y in parts]
+            Y = np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+        if Y.shape != (n,):
+            raise ValueError(f"the graphs have {n} nodes, y has {Y.shape} labels")
+        if Y.dtype.kind not in "iu":
+            raise ValueError(f"labels are of type {Y.dtype}, expected integers")
+        for node in np.flatnonzero((Y < -1) | (Y >= K))[:1].tolist():
+            graph, v = graphs.place_of_node(node)
+            raise ValueError(
+                f"graph {graph}: node {v} has the label {Y[node]}, expected 0 .. {K - 1}, or -1: not known"
+            )
+        labels = np.ascontiguousarray(Y, dtype=np.int32)
+        if allowed is not None:
+            there = labels >= 0
+            allowed[there] = np.eye(K, dtype=bool)[labels[there]]
+        elif (labels < 0).any():
+            allowed = np.ones((n, K), dtype=bool)
+            allowed[labels >= 0] = np.eye(K, dtype=bool)[labels[labels >= 0]]
+        return labels, allowed
+
+    def decoder(self, X: Any) -> GraphDecoder:
+        """Inference for graphs without labels."""
+        return GraphDecoder(self, self.as_graphs(X))
+
+    # ---- the protocol on single objects -----------------------------------------------------------------
+
+    def joint_feature(self, x: Any, y: Any) -> NDArray[np.float64]:
+        graphs = self._single(x)
+        ends = graphs.edges
+        if isinstance(y, Marginals):
+            nodes, pairs = y
+        else:
+            nodes = np.eye(self.n_labels)[np.asarray(y, dtype=np.int64)]
+            pairs = nodes[ends[:, 0], :, None] * nodes[ends[:, 1], None, :]
+        by_pair = np.tensordot(graphs.edge_features, pairs, axes=(0, 0))
+        has = self.pair_index >= 0
+        edges = np.zeros((self.n_pairs, self.n_edge_features))
+        np.add.at(edges, self.pair_index[has], by_pair[:, has].T)
+        return np.concatenate([(dense_rows(graphs.nodes).T @ nodes).ravel(), edges.T.ravel()])
+
+    def _single(self, x: Any) -> Graphs:
+        graphs = self.as_graphs(x if isinstance(x, Graphs) else [x])
+        if len(graphs) != 1:
+            raise ValueError(f"expected one graph, got {len(graphs)}")
+        return graphs
+
+    def argmax(self, x: Any, w: ArrayLike, y_true: Any = None, rescaling: Rescaling | None = None) -> Any:
+        """See `Oracle.argmax`. What a relaxation finds is `Marginals` where it is fractional."""
+        graphs = self._single(x)
+        y = np.zeros(graphs.n_nodes, dtype=np.int32) if y_true is None else np.asarray(y_true)
+        return self.bind(graphs, [y], rescaling=None if y_true is None else rescaling).most_violated(0, w)
+
+    def loss(self, y_true: ArrayLike, y: Any) -> float:
+        """The sum of the costs of wrong labels; weights of nodes belong to graphs, and are not known here."""
+        true = np.asarray(y_true, dtype=np.int64)
+        costs = (np.ones(self.n_labels) if self.label_costs is None else self.label_costs)[true]
+        if isinstance(y, Marginals):
+            return float(costs @ (1.0 - y.nodes[np.arange(len(true)), true]))
+        return float(costs[true != np.asarray(y)].sum())
+
+    def complete(self, x: Any, known: Any, w: ArrayLike) -> NDArray[np.int32]:
+        graphs = self._single(x)
+        labels, allowed = self.known(graphs, [known])
+        return labels if allowed is None else self.decoder(graphs).decode(w, allowed)
+
+    def expect(self, x: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        graphs = self._single(x)
+        plans = self.plan(graphs, "junction")
+        return GraphProblem(self, graphs, None, None, plans, rescaling=None).moments(0, w)
+
+    def expect_known(self, x: Any, known: Any, w: ArrayLike) -> tuple[float, NDArray[np.float64]]:
+        graphs = self._single(x)
+        labels, allowed = self.known(graphs, [known])
+        if allowed is None:
+            allowed = np.eye(self.n_labels, dtype=bool)[labels]
+        plans = self.plan(graphs, "junction")
+        return GraphProblem(self, graphs, None, allowed, plans, rescaling=None).moments(0, w, known=True)
+
+
+def names_of(plans: list[Elimination | str]) -> list[str]:
+    """The names of methods."""
+    return [plan if isinstance(plan, str) else "tree" if plan.width <= 1 else "junction" for plan in plans]
+
+
+def weakest(methods: list[str]) -> str:
+    """What these methods guarantee together: "exact", "relaxed" or "approximate"."""
+    return max((INFERENCE[name] for name in set(methods)), key=WEAKEST.index, default="exact")
+
+
+def dense_rows(rows: Any) -> Any:
+    """The rows as a matrix."""
+    if isinstance(rows, DenseRows):
+        return rows.padded()[:, : rows.n_features]
+    from scipy.sparse import csr_array
+
+    return csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows), rows.n_features))
+
+
+def as_graphs(X: Any, n_node_features: int, n_edge_features: int = 1) -> Graphs:
+    """Graphs from a `Graphs`, or a list of (rows, edges) or (rows, edges, edge_features); ValueError unless they fit.
+
+    Rows of nodes are 2-D arrays or CSR matrices; without features, edges have one, 1.
+    """
+    if not isinstance(X, Graphs):
+        X = _joined(list(X), n_node_features)
+    if X.nodes.n_features != n_node_features:
+        raise ValueError(f"the nodes have {X.nodes.n_features} features, expected {n_node_features}")
+    X.check()
+    if X.edge_features.shape[1] != n_edge_features:
+        raise ValueError(f"the edges have {X.edge_features.shape[1]} features, expected {n_edge_features}")
+    if isinstance(X.nodes, DenseRows):
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.vdot(X.nodes.values, X.nodes.values)):
+                raise ValueError("the nodes' features hold NaN or infinity, or their squares overflow")
+    return X
+
+
+def _joined(X: list[Any], n_node_features: int) -> Graphs:
+    for i, x in enumerate(X):
+        if not isinstance(x, tuple) or len(x) not in (2, 3):
+            raise ValueError(
+                f"graph {i}: expected (rows, edges) or (rows, edges, edge_features), got {type(x).__name__}"
+            )
+    rows = [x[0] if is_sparse(x[0]) else np.asarray(x[0], dtype=np.float64) for x in X]
+    edges, features = [], []
+    for i, x in enumerate(X):
+        if rows[i].ndim != 2 or rows[i].shape[1] != n_node_features:
+            raise ValueError(
+                f"graph {i}: nodes have features of shape {rows[i].shape}, expected {n_node_features} columns"
+            )
+        pairs = np.asarray(x[1])
+        pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and pairs.dtype.kind not in "iu"):
+            raise ValueError(f"graph {i}: edges must be pairs of numbers of nodes, got {pairs.dtype} {pairs.shape}")
+        if pairs.size and not 0 <= pairs.min() <= pairs.max() < 2**31:
+            raise ValueError(f"graph {i}: edges join nodes {pairs.min()} to {pairs.max()}")
+        edges.append(pairs.astype(np.int32))
+        own = np.ones((len(pairs), 1)) if len(x) == 2 else np.asarray(x[2], dtype=np.float64)
+        if own.ndim != 2 or len(own) != len(pairs):
+            raise ValueError(f"graph {i}: {len(pairs)} edges have features of shape {own.shape}")
+        features.append(own)
+    for i, own in enumerate(features):
+        if own.shape[1] != features[0].shape[1]:
+            raise ValueError(f"graph {i}: edges have {own.shape[1]} features, those of graph 0 {features[0].shape[1]}")
+    bounds = [
+        np.cumsum([0, *(len(part) for part in parts)], dtype=np.int64)
+        for parts in ([np.empty((r.shape[0], 0)) for r in rows], edges)
+    ]
+    if not X:
+        joined: Any = np.zeros((0, n_node_features))
+    elif all(isinstance(r, np.ndarray) for r in rows):
+        joined = np.vstack(rows)
+    else:
+        from scipy.sparse import vstack
+
+        joined = vstack(rows, format="csr")
+    nodes = DenseRows(joined) if is_filled(joined) else as_rows(joined, n_node_features)
+    return Graphs(
+        nodes,
+        bounds[0],
+        np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges]),
+        bounds[1],
+        np.ascontiguousarray(np.concatenate(features)) if features else np.zeros((0, 1)),
+    )

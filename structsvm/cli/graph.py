@@ -1,0 +1,139 @@
+"""The commands for labelled graphs, on files of JSON or GraphML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+import structsvm.cli.output as out
+from structsvm.cli.task import Task, Wanted
+from structsvm.cli.training import Training, choice, count, defaults, flag, optional, training
+from structsvm.metrics import graph_scores
+from structsvm.structures.graphs.files import LABEL, GraphLines, read_graphs
+from structsvm.tasks.common.solver import make_solver
+from structsvm.tasks.graph.model import GraphModel, prepare
+
+
+def read(path: str, label: str) -> GraphLines:
+    """The graphs of a file; ValueError, which names it, for what no model takes."""
+    return read_graphs(out.source(path), label=label)
+
+
+def predict(model: Any, path: str, wanted: Wanted) -> Iterator[str]:
+    """A line of JSON per graph: labels of its nodes, in their order, or by their ids where they have such."""
+    if wanted.kbest is not None:
+        raise ValueError("--kbest is for models that rank outputs; this one finds the best labels of a graph")
+    lines = read(path, model.label)
+    labels = model.predict(lines.X, n_jobs=wanted.jobs)
+    chances = model.marginals(lines.X) if wanted.confidence else [None] * len(labels)
+    for own, ids, table in zip(labels, lines.ids, chances, strict=True):
+        names = own.tolist()
+        about: dict[str, Any] = {"labels": names if ids is None else dict(zip(map(str, ids), names, strict=True))}
+        if table is not None:
+            rows = [dict(zip(map(str, model.labels), row, strict=True)) for row in np.round(table, 6).tolist()]
+            about["probabilities"] = rows if ids is None else dict(zip(map(str, ids), rows, strict=True))
+        yield json.dumps(about) + "\n"
+
+
+def evaluate(model: Any, path: str, jobs: int) -> tuple[dict[str, Any], str, Any]:
+    """Accuracy and intersection over union of labels; the picture is the confusion matrix."""
+    lines = read(path, model.label)
+    if all(label is None for labels in lines.y for label in labels):
+        raise ValueError(f"{path}: its nodes have no label, to compare with")
+    predicted = model.predict(lines.X, n_jobs=jobs)
+    scores = graph_scores(lines.y, predicted)
+    known = [[k for k, label in enumerate(labels) if label is not None] for labels in lines.y]
+
+    def drawn() -> Any:
+        pairs = (
+            [[labels[k] for k in at] for labels, at in zip(of, known, strict=True)]
+            for of in (lines.y, [labels.tolist() for labels in predicted])
+        )
+        return out.compared("ConfusionDisplay", (7, 6), *pairs)
+
+    found = out.named(scores, "accuracy", "mean_jaccard", "n_graphs", "n_nodes")
+    return found | {"jaccard": {str(k): v for k, v in scores.jaccard.items()}}, scores.report(), drawn
+
+
+def inspect(model: Any, top: int, only: Sequence[str]) -> None:
+    """Print what the model is, the heaviest weights of each label, and how labels go together."""
+    oracle = model.oracle
+    shown = out.chosen(only, model.labels)
+    text = f"task: graph, interactions {oracle.interactions}, method {oracle.method}, loss {model.loss}"
+    sizes = f"{model.encoder.n_features} features of nodes, {len(model.edge_units.shift)} of edges"
+    labels = ", ".join(map(str, model.labels))
+    out.heading(model, text, DEFAULTS, f"{sizes}, {len(model.labels)} labels: {labels}")
+    names, (weights, intercept) = model.encoder.feature_names, model.node_weights()
+    tables, constant = model.edge_weights()
+    for k, label in shown:
+        click.echo(f"\n{label}  {intercept[k]:+.3f}")
+        out.heaviest(weights[:, k], top, names.__getitem__)
+        beside = np.argsort(-constant[k], kind="stable")[:3]
+        click.echo("  before " + "  ".join(f"{model.labels[c]} {constant[k, c]:+.3f}" for c in beside))
+        for j, table in enumerate(tables[:top]):
+            best = np.argsort(-np.abs(table[k]), kind="stable")[:3]
+            click.echo(f"    edge {j}: " + "  ".join(f"{model.labels[c]} {table[k, c]:+.3f}" for c in best))
+
+
+def demo(seed: int) -> Any:
+    """Label noisy grids with edges and without, and draw one of them."""
+    from structsvm.datasets import make_noisy_grids
+    from structsvm.tasks import GraphLabeler
+
+    click.echo("simulating 20 grids of 24 x 24 cells with 2 labels and noise, and 10 to test on")
+    X, y = make_noisy_grids(20, random_state=seed)
+    X_test, y_test = make_noisy_grids(10, random_state=seed + 1)
+    found: dict[str, Any] = {}
+    for name, params in (("no edges", {"interactions": "none"}), ("edges", {}), ("edges, cut", {"method": "cut"})):
+        model = GraphLabeler(random_state=seed, **params).fit(X, y)  # type: ignore[arg-type]
+        found[name] = model.predict(X_test)
+        click.echo(f"{name}: {graph_scores(y_test, found[name]).report().splitlines()[0]}")
+    click.echo(model.result_.certificate())
+    figure = out.blank(12, 3.4)
+    panels = {"one feature": X_test[0][..., 1], "labels": y_test[0], **{k: v[0] for k, v in found.items()}}
+    for axes, (name, cells) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        axes.imshow(cells, cmap="cividis")
+        axes.set(title=name, xticks=[], yticks=[])
+    return figure
+
+
+@training(file=out.FILE_OR_STDIN, plot="Save the training history as a picture.")
+@choice(
+    "--interactions",
+    *("auto", "none", "potts", "associative", "symmetric", "full"),
+    text="What edges tell of their labels; auto: full, for undirected graphs symmetric.",
+)
+@choice("--method", "auto", "junction", "cut", "relaxed", "expansion", text="How the best labels are found.")
+@choice("--loss", "hamming", "log", text="A margin of wrong nodes, or that of a CRF (graphs near to trees).")
+@count("--max-table", 2**16, "Entries of the largest table of junction trees.", least=2)
+@flag("--probability", "Find the temperature of a margin (graphs near to trees).")
+@optional("--label", str, "The entry of nodes that is their label.  [default: label]")
+def command(job: Training, path: str, params: dict[str, Any]) -> int:
+    """Label the nodes of graphs.
+
+    TRAIN is JSON, a graph a line or a list of them, each an object with "nodes" (with "features" and a "label") and
+    "edges" ([0, 1] or [0, 1, [features]]); or a GraphML file. Labels that are missing or null are completed. - is
+    standard input.
+    """
+    name = params.pop("label", None)
+    before, settings = job.start(GraphModel.load, DEFAULTS, params)
+    solver = make_solver(settings)
+    solver.validate()
+    lines = read(path, name or (LABEL if before is None else before.label))
+    if before is None and settings.interactions == "auto" and not lines.is_directed and settings.method != "cut":
+        settings.interactions = "symmetric"
+    model, data = prepare(settings, lines.X, lines.y, before)
+    if before is None:
+        model.label = name or LABEL
+    graphs = data[0]
+    sizes = f"{len(graphs)} graphs, {graphs.n_nodes} nodes, {graphs.n_edges} edges, {model.encoder.n_features} features"
+    job.announce(f"{sizes}, {len(model.labels)} labels")
+    return job.run(model, data, solver, vars(settings))
+
+
+DEFAULTS = {"neighbours": 4, "contrast": True, "class_weight": None} | defaults(command, "label")
+TASK = Task(command, GraphModel.load, predict, evaluate, inspect, demo)

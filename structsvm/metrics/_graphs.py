@@ -1,0 +1,119 @@
+"""Scores for the labels of the nodes of graphs, counted over nodes: accuracy, and intersection over union by label."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from structsvm.metrics._counts import paired
+from structsvm.metrics._labels import Scorer
+
+
+@dataclass(frozen=True)
+class GraphScores:
+    """Scores of labelled nodes, as fractions.
+
+    Attributes
+    ----------
+    accuracy : float
+        Nodes with the right label.
+    hamming : int
+        Nodes with a wrong label.
+    jaccard : dict of label to float
+        Of each label, the nodes that have it in both labellings over those that have it in one of them at least.
+    mean_jaccard : float
+        Its mean over labels.
+    n_graphs, n_nodes : int
+        Nodes whose true label is not None.
+    """
+
+    accuracy: float
+    hamming: int
+    jaccard: dict[Any, float]
+    mean_jaccard: float
+    n_graphs: int
+    n_nodes: int
+
+    def report(self) -> str:
+        """The scores as text."""
+        sizes = f"{self.n_graphs} graphs, {self.n_nodes} nodes"
+        union = f"mean intersection over union {100 * self.mean_jaccard:.2f} %"
+        lines = [f"{sizes}; accuracy {100 * self.accuracy:.2f} %, {union}"]
+        lines += [f"{label}: {100 * value:.2f} %" for label, value in self.jaccard.items()]
+        return "\n".join(lines)
+
+
+def graph_scores(y_true: Iterable[Any], y_pred: Iterable[Any]) -> GraphScores:
+    """Compare labels of the nodes of graphs.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of arrays, lists, or dicts by node
+        Per graph the labels of its nodes, of a grid in its shape. Nodes of true label None, and those that a dict of
+        true labels leaves out, do not count.
+
+    Raises
+    ------
+    ValueError
+        For another number of graphs or nodes (the message names the graph), and where no node counts.
+    """
+    pairs: Counter[tuple[Any, Any]] = Counter()
+    graphs = paired(y_true, y_pred, "graphs")
+    for i, (true, found) in enumerate(zip(*graphs, strict=True)):
+        if isinstance(true, dict):
+            lost = [node for node in true if not isinstance(found, dict) or node not in found]
+            if lost:
+                raise ValueError(f"graph {i}: y_pred has no label for node {lost[0]!r:.80}.")
+            true, found = list(true.values()), [found[node] for node in true]
+        a, b = _flat(true), _flat(found)
+        if len(a) != len(b):
+            raise ValueError(f"graph {i}: y_true has {len(a)} labels and y_pred has {len(b)}.")
+        pairs.update(zip(a, b, strict=True))
+    pairs = Counter({pair: count for pair, count in pairs.items() if pair[0] is not None})
+    n = sum(pairs.values())
+    if not n:
+        raise ValueError("y_true and y_pred have no nodes to score.")
+    either: Counter[Any] = Counter()
+    both: Counter[Any] = Counter()
+    for (a, b), count in pairs.items():
+        either[a] += count
+        if a == b:
+            both[a] += count
+        else:
+            either[b] += count
+    labels = list(either)
+    try:
+        labels.sort()
+    except TypeError:  # of several types
+        labels.sort(key=repr)
+    jaccard = {label: both[label] / either[label] for label in labels}
+    right = sum(both.values())
+    return GraphScores(right / n, n - right, jaccard, sum(jaccard.values()) / len(jaccard), len(graphs[0]), n)
+
+
+def _flat(labels: Any) -> list[Any]:
+    """Labels of one graph as a list of Python objects."""
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        raise TypeError(f"labels of a graph must be an array, a list or a dict. Got {labels!r:.80}.")
+    if isinstance(labels, np.ndarray) or (len(labels) and isinstance(labels[0], (list, np.ndarray))):
+        flat: list[Any] = np.asarray(labels).ravel().tolist()
+        return flat
+    return [label.item() if isinstance(label, np.generic) else label for label in labels]
+
+
+def node_accuracy(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
+    """Fraction of nodes whose label is right; see `graph_scores`."""
+    return graph_scores(y_true, y_pred).accuracy
+
+
+def mean_jaccard(y_true: Iterable[Any], y_pred: Iterable[Any]) -> float:
+    """Intersection over union of the nodes of a label, its mean over labels; see `graph_scores`."""
+    return graph_scores(y_true, y_pred).mean_jaccard
+
+
+node_accuracy_scorer = Scorer(node_accuracy)
+mean_jaccard_scorer = Scorer(mean_jaccard)

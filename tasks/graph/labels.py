@@ -1,0 +1,113 @@
+"""Labels of nodes as users give them, and their ids for the oracle."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from structsvm.tasks.common.labels import has_unlabelled, is_hashable, label_array, sort_labels
+from structsvm.tasks.graph.inputs import Form
+
+
+def by_node(y: Any, forms: list[Form]) -> tuple[list[Any], bool]:
+    """Return ``(labels, is_named)``: per graph a list or an array of the labels of its nodes, None where not known.
+
+    Parameters
+    ----------
+    y : list of arrays, lists or dicts; or the name of an attribute of networkx's nodes
+    forms : list of Form
+        Of the graphs.
+
+    `is_named` says whether labels came by nodes, and not in their order.
+    """
+    if isinstance(y, str):
+        if any(form.attributes is None for form in forms):
+            raise ValueError(f"y = {y!r} names an attribute of nodes, and only networkx graphs have them")
+        found = [[own.get(y) for own in form.attributes or ()] for form in forms]
+        if all(label is None for label in chain.from_iterable(found)):
+            raise ValueError(f"no node has the attribute {y!r}")
+        return found, True
+    if y is None or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
+        raise ValueError(f"y must hold the labels of each graph's nodes, got {y!r:.80}")
+    y = list(y)
+    if len(y) != len(forms):
+        raise ValueError(f"X has {len(forms)} graphs, y has {len(y)}")
+    is_named = any(isinstance(labels, dict) for labels in y)
+    return [_of_graph(labels, form, i) for i, (labels, form) in enumerate(zip(y, forms, strict=True))], is_named
+
+
+def _of_graph(labels: Any, form: Form, i: int) -> Any:
+    if isinstance(labels, dict):
+        if form.nodes is None:
+            raise ValueError(f"graph {i}: y has labels by node, and only networkx graphs have names of nodes")
+        unknown = labels.keys() - set(form.nodes)
+        if unknown:
+            raise ValueError(f"graph {i}: y has a label for {next(iter(unknown))!r:.80}, which is no node")
+        return [labels.get(node) for node in form.nodes]
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        raise TypeError(f"graph {i}: y must hold a list of labels, one per node, got {labels!r:.80}")
+    if form.shape is not None and (np.ndim(labels) != 1 or form.n_nodes == 0):
+        labels = np.asarray(labels)
+        if labels.shape != form.shape:
+            raise ValueError(f"graph {i} is a grid of shape {form.shape}, its labels have shape {labels.shape}")
+        labels = labels.ravel()
+    if isinstance(labels, np.ndarray) and labels.ndim != 1:
+        raise ValueError(f"graph {i} has {form.n_nodes} nodes, and labels of shape {labels.shape}")
+    if len(labels) != form.n_nodes:
+        raise ValueError(f"graph {i} has {form.n_nodes} nodes and {len(labels)} labels")
+    return labels
+
+
+def encode_labels(y: list[Any], labels: Any = None) -> tuple[list[Any], NDArray[np.int32]]:
+    """Return ``(labels, label_ids)``: the distinct labels, sorted where they can be, and int32 ids of all nodes.
+
+    -1 where a label is None, or -1 where `has_unlabelled` says so.
+
+    Parameters
+    ----------
+    y : list of lists or arrays
+        See `by_node`.
+    labels : list, optional
+        The labels known already; ValueError for another one.
+    """
+    if all(isinstance(own, np.ndarray) and own.dtype.kind in "biuU" for own in y) and y:
+        used, inverse = np.unique(np.concatenate(y), return_inverse=True)
+        distinct: list[Any] = used.tolist()
+    else:
+        flat = [own.tolist() if isinstance(own, np.ndarray) else own for own in y]
+        places: dict[Any, int] = {}
+        ids = []
+        for i, own in enumerate(flat):
+            for v, label in enumerate(own):
+                label = label.item() if isinstance(label, np.generic) else label
+                if not is_hashable(label):
+                    raise TypeError(f"graph {i}, node {v}: {label!r:.80} is no label (strings, numbers, tuples)")
+                if isinstance(label, float) and label != label:
+                    raise ValueError(f"graph {i}, node {v}: the label is NaN; None: it is not known")
+                ids.append(places.setdefault(label, len(places)))
+        distinct, inverse = list(places), np.array(ids, dtype=np.int64)
+    named = [label for label in distinct if label is not None]
+    unlabelled = has_unlabelled(named, labels)
+    named = [label for label in named if not (unlabelled and label == -1)]
+    if labels is None:
+        labels = sort_labels(named)
+    id_of = {label: k for k, label in enumerate(labels)}
+    unseen = [label for label in named if label not in id_of]
+    if unseen:
+        raise ValueError(
+            f"label {unseen[0]!r} is not one of the model's labels, which the first fit settles "
+            f"(partial_fit can name later ones: classes=): {labels}"
+        )
+    table = [-1 if label is None or (unlabelled and label == -1) else id_of[label] for label in distinct]
+    return labels, np.array(table, dtype=np.int32)[inverse] if len(inverse) else np.zeros(0, dtype=np.int32)
+
+
+def in_form(label_ids: NDArray[np.int32], labels: Any, form: Form, is_named: bool) -> Any:
+    """The labels of a graph's nodes as an array, that of a grid in its shape, or as a dict by nodes."""
+    found = label_array(labels)[label_ids]
+    if form.shape is not None:
+        return found.reshape(form.shape)
+    return dict(zip(form.nodes, found.tolist(), strict=True)) if is_named and form.nodes is not None else found

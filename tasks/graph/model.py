@@ -1,0 +1,590 @@
+"""A trained labeler of graphs without scikit-learn: features, labels, oracle, weights.
+
+`GraphLabeler` wraps it for Python users; the command line uses it as it is.
+"""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order
+
+from structsvm._warnings import AdviceWarning, warn, warn_of_unknown
+from structsvm.dual.parallel import parallel_parts
+from structsvm.features._tokens import steps
+from structsvm.features.dense import DenseRows
+from structsvm.features.encoder import FeatureEncoder
+from structsvm.features.ranges import pieces
+from structsvm.features.sparse import SparseRows
+from structsvm.model_file import under
+from structsvm.oracles.graph import GraphOracle
+from structsvm.solvers import LatentSVM
+from structsvm.stored_values import Array, checked_arrays, stored_count, stored_flag, stored_positive
+from structsvm.structures.graphs.data import Graphs
+from structsvm.tasks.common.labels import (
+    check_classes,
+    label_costs,
+    labels_from_json,
+    labels_to_json,
+    listed,
+    sort_labels,
+)
+from structsvm.tasks.common.likelihood import CalibratedStructures, temperature_of_loss
+from structsvm.tasks.common.parameters import check_unchanged, described
+from structsvm.tasks.common.selection import LEAST, Held, total_variance
+from structsvm.tasks.common.solver import inner_of
+from structsvm.tasks.common.units import Units, units_from
+from structsvm.tasks.graph.inputs import Inputs, as_list, collect
+from structsvm.tasks.graph.labels import by_node, encode_labels, in_form
+from structsvm.tasks.graph.units import EdgeUnits, distances
+
+# What a model cannot go on with otherwise.
+SETTLED = ("interactions", "method", "loss", "neighbours", "contrast", "class_weight", "max_table")
+# The attribute of networkx's nodes that is no feature where y does not name it.
+LABEL = "label"
+# Arguments of an oracle that a file stores as they are.
+ORACLE = ("n_node_features", "n_edge_features", "interactions", "method", "loss", "max_table")
+
+# Nodes that C is chosen on, roughly; parts that few graphs are divided into for that.
+MOST_NODES, BLOCKS = 100_000, 60
+# A share of nodes without a whole label from which on a relaxed training says so.
+MANY_FRACTIONAL = 0.25
+# Pairs of labels, more than two, on all edges that "auto" relaxes: training takes about a minute for so many.
+MOST_PAIRS = 150_000
+
+
+class GraphModel(CalibratedStructures):
+    """Features, labels, oracle and weights.
+
+    Data are ``(Graphs, label_ids)``, ids of all nodes, -1 where a label is not known.
+
+    Attributes
+    ----------
+    encoder : FeatureEncoder
+        Of features of nodes.
+    units : Units
+    edge_units : EdgeUnits
+    labels : list
+        An oracle's label k is ``labels[k]``.
+    oracle : GraphOracle
+    weights : ndarray of shape (oracle.n_features,), float64
+    grids : bool
+        Whether graphs are grids.
+    contrast : float or None
+        Of grids: edges have a column ``exp(-d / (2 contrast))``, d the squared distance of their nodes' rows.
+    neighbours : int
+        Of the cells of grids.
+    is_named : bool
+        Whether labels of networkx's nodes came by node.
+    label : str
+        The attribute of networkx's nodes that is no feature.
+    """
+
+    kind = "graph"
+    estimator = "GraphLabeler"
+    sums_over_known = True
+    first_weights: Any = None  # that training with unknown labels begins with
+
+    def __init__(
+        self,
+        encoder: Any,
+        units: Any,
+        edge_units: Any,
+        labels: Any,
+        oracle: Any,
+        *,
+        grids: bool = False,
+        contrast: float | None = None,
+        neighbours: int = 4,
+        is_named: bool = False,
+        label: str = LABEL,
+        weights: Any = None,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.units, self.edge_units = encoder, units, edge_units
+        self.labels, self.oracle = labels, oracle
+        self.grids, self.contrast, self.neighbours = grids, contrast, neighbours
+        self.is_named, self.label = is_named, label
+        self.weights = np.zeros(oracle.n_features) if weights is None else weights
+        self.columns = {"n_features_in_": encoder.n_features}
+        self.temperature = temperature_of_loss(oracle)
+
+    @property
+    def loss(self) -> str:
+        return str(self.oracle.loss_name)
+
+    # ---- training -------------------------------------------------------------------------------
+
+    def bind(self, data: Any, solver: Any, sample_weight: Any = None) -> tuple[Any, Any]:
+        graphs, label_ids = data
+        return self.oracle.bind(graphs, label_ids, **solver.formulation()), sample_weight
+
+    def is_open(self, data: Any) -> bool:
+        return bool((data[1] < 0).any())
+
+    def solve(self, data: Any, solver: Any, sample_weight: Any, monitor: Any, resume: bool, passes: int | None) -> Any:
+        """As `TaskModel.solve`; completions begin with what the parts of graphs between known nodes teach.
+
+        Training stays close to that: completions that begin anywhere find little but themselves.
+        """
+        if isinstance(solver, LatentSVM) and not self.is_trained:
+            graphs, label_ids, origin = fragments(data[0], data[1], 1)
+            own = copy.copy(inner_of(solver))
+            own.checkpoint = None
+            weight = None if sample_weight is None else sample_weight[origin]
+            run = own.solve(self.bind((graphs, label_ids), own)[0], sample_weight=weight, passes=passes)
+            if run.status == "interrupted":
+                self.learn(run)
+                self.result, self.state, self.C = run.result(), None, own.get_params().get("C")
+                return run
+            self.first_weights = run.weights
+        return super().solve(data, solver, sample_weight, monitor, resume, passes)
+
+    def prior(self) -> Any:
+        return self.first_weights
+
+    def incomplete(self, problem: Any) -> Any:
+        return problem.incomplete
+
+    def finish(self, solver: Any, run: Any, weight: Any, before: Any) -> None:
+        """Fit the temperature; and say where the relaxation leaves many nodes without a whole label."""
+        super().finish(solver, run, weight, before)
+        if before is None and run.status != "interrupted" and run.problem.inference == "relaxed":
+            graphs = run.problem.graphs
+            share = self.fractional(graphs[: max(len(graphs) * MOST_NODES // max(graphs.n_nodes, MOST_NODES), 1)])
+            if share > MANY_FRACTIONAL:
+                warn(
+                    f"the relaxation has no whole label for {share:.0%} of the training nodes: pairs of labels weigh "
+                    "more than it can tell apart, and predictions are rounded. method='cut' (two labels), 'junction' "
+                    "(graphs near to trees) and 'expansion' have whole labels",
+                    AdviceWarning,
+                )
+
+    def fractional(self, graphs: Any) -> float:
+        """The share of nodes that the relaxation gives no whole label."""
+        nodes, _ = self.oracle.decoder(graphs).relaxed(self.weights)
+        return float((nodes.max(axis=1) < 0.999).mean()) if len(nodes) else 0.0
+
+    # ---- choosing C -----------------------------------------------------------------------------
+
+    def known_whole(self, data: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """The parts of graphs between nodes that are known; of few graphs, several of each."""
+        graphs, label_ids = data
+        if len(graphs) >= LEAST and not self.is_open(data):
+            return data, sample_weight
+        graphs, label_ids, origin = fragments(
+            graphs, label_ids, -(-BLOCKS // len(graphs)) if len(graphs) < LEAST else 1
+        )
+        return (graphs, label_ids), None if sample_weight is None else sample_weight[origin]
+
+    def search(self, data: Any, sample_weight: Any, solver: Any) -> Any:
+        graphs, most = data[0], 0.0
+        if len(graphs):
+            most = max(MOST_NODES * len(graphs) / max(graphs.n_nodes, 1), 3 * LEAST)
+        if len(graphs) > most:
+            drawn = np.sort(np.random.default_rng(0).permutation(len(graphs))[: int(most)])
+            data, sample_weight = self.some(data, sample_weight, drawn)
+        return super().search(data, sample_weight, solver)
+
+    def n_examples(self, data: Any) -> int:
+        return len(data[0])
+
+    def divide(self, data: Any, train: Any, test: Any) -> tuple[Any, Any]:
+        graphs, label_ids = data
+        parts = [graphs.take(chosen) for chosen in (train, test)]
+        return (parts[0][0], label_ids[parts[0][1]]), (parts[1][0], label_ids[parts[1][1]])
+
+    def judged(self, data: Any) -> Held:
+        graphs, label_ids = data
+        right = self.predict_ids(graphs) == label_ids
+        return Held("accuracy", *(np.diff(sums_before(of)[graphs.node_bounds]) for of in (right, label_ids >= 0)))
+
+    def scale(self, data: Any) -> float:
+        graphs = data[0]
+        ends = 2.0 * len(graphs.edges) / max(graphs.n_nodes, 1)
+        size = float((graphs.edge_features**2).sum(axis=1).mean()) if len(graphs.edges) else 0.0
+        return 2.0 * (total_variance(graphs.nodes) + ends * size)
+
+    # ---- prediction -----------------------------------------------------------------------------
+
+    def encode(self, inputs: Inputs) -> Graphs:
+        """Graphs as the oracle takes them; a warning where most nodes have none of the model's features."""
+        if inputs.forms and inputs.has_grids != self.grids:
+            raise ValueError(f"the model was trained on {'grids' if self.grids else 'graphs that are no grids'}")
+        if inputs.forms and inputs.n_edge_features != len(self.edge_units.shift) - (self.contrast is not None):
+            raise ValueError(
+                f"edges have {inputs.n_edge_features} features, the model was trained with "
+                f"{len(self.edge_units.shift) - (self.contrast is not None)}"
+            )
+        tokens = by_graph(self.encoder.transform, inputs.rows)
+        if self.encoder.kind != "numeric":
+            warn_of_unknown(steps(tokens.indptr)[2], tokens.n_tokens, "nodes")
+        graphs = assembled(inputs, node_rows(self.units.applied(tokens), self.units), len(self.edge_units.shift))
+        if self.contrast is not None:
+            graphs.edge_features[:, -1] = np.exp(-0.5 * between(graphs) / self.contrast)
+        return with_edges(graphs, self.edge_units.applied(graphs.edge_features))
+
+    def inputs(self, X: Any) -> tuple[Inputs, bool]:
+        """Graphs in parts, and whether X is one graph."""
+        found, is_one = as_list(X)
+        return collect(found, self.neighbours, self.label), is_one
+
+    def predict_ids(self, graphs: Any, known: Any = None) -> NDArray[np.int32]:
+        """Label ids of all nodes; `known`, of the same form with -1 where a label is not, are kept."""
+        allowed = None
+        if known is not None:
+            allowed = np.ones((graphs.n_nodes, len(self.labels)), dtype=bool)
+            allowed[known >= 0] = np.eye(len(self.labels), dtype=bool)[known[known >= 0]]
+        found: NDArray[np.int32] = self.decoding.decoder(graphs).decode(self.weights, allowed)
+        return found
+
+    @property
+    def decoding(self) -> Any:
+        """The oracle that predicts: that of the log loss takes graphs near to trees alone."""
+        return make_oracle(self, loss="hamming") if self.loss == "log" and self.oracle.method == "auto" else self.oracle
+
+    def predict(self, X: Any, *, known: Any = None, n_jobs: int = 1) -> Any:
+        """The labels of each graph's nodes, in the form that its labels have."""
+        inputs, is_one = self.inputs(X)
+        graphs = self.encode(inputs)
+        ids = None
+        if known is not None:
+            found, _ = by_node([known] if is_one and not isinstance(known, str) else known, inputs.forms)
+            ids = encode_labels(found, self.labels)[1]
+        label_ids = self.predict_many(graphs, ids, n_jobs)
+        bounds = graphs.node_bounds.tolist()
+        labelled = [
+            in_form(label_ids[a:b], self.labels, form, self.is_named)
+            for (a, b), form in zip(pairwise(bounds), inputs.forms, strict=True)
+        ]
+        return labelled[0] if is_one else labelled
+
+    def predict_many(self, graphs: Any, known: Any = None, n_jobs: int = 1) -> NDArray[np.int32]:
+        """`predict_ids` in threads."""
+        if n_jobs == 1 or len(graphs) < 2 * n_jobs:
+            return self.predict_ids(graphs, known)
+        bounds = graphs.node_bounds
+
+        def work(a: int, b: int) -> Any:
+            return self.predict_ids(graphs[a:b], None if known is None else known[bounds[a] : bounds[b]])
+
+        return np.concatenate(list(parallel_parts(work, len(graphs), n_jobs)))
+
+    def calibrate(self, X: Any, y: Any) -> None:
+        """Fit the temperature to graphs that the model was not trained on."""
+        inputs, is_one = self.inputs(X)
+        found, _ = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
+        label_ids = encode_labels(found, self.labels)[1]
+        self.calibrate_on(self.oracle.bind(self.encode(inputs), label_ids, rescaling=None))
+
+    def marginals(self, X: Any) -> list[NDArray[np.float64]]:
+        """Per graph an array (n_nodes, n_labels): the probability of each label of each node."""
+        weights = self.probable_weights("predict_marginals")
+        inputs, is_one = self.inputs(X)
+        graphs = self.encode(inputs)
+        _, nodes = self.oracle.decoder(graphs).marginals(weights)
+        found = shaped(nodes, graphs, inputs.forms)
+        return found[0] if is_one else found
+
+    def costs(self, X: Any) -> Any:
+        """Per graph an array (n_nodes, n_labels): what each label would change in the score of what is predicted."""
+        inputs, is_one = self.inputs(X)
+        graphs = self.encode(inputs)
+        found = shaped(self.costs_of(graphs, self.predict_ids(graphs)), graphs, inputs.forms)
+        return found[0] if is_one else found
+
+    def costs_of(self, graphs: Any, label_ids: Any) -> NDArray[np.float64]:
+        """Of each label of each node, all others as they are: its score less that of the present one."""
+        scores = self.oracle.decoder(graphs).scores(self.weights)
+        tables = self.oracle.split(self.weights)[1]
+        ends = global_edges(graphs)
+        K = len(self.labels)
+        for piece in pieces(len(ends), K):
+            (a, b), z = ends[piece].T, graphs.edge_features[piece]
+            for here, there, table in ((a, b, tables.transpose(0, 2, 1)), (b, a, tables)):
+                # table[:, label of the other end, label of this one]
+                np.add.at(scores, here, np.einsum("em,emk->ek", z, table.transpose(1, 0, 2)[label_ids[there]]))
+        return scores - scores[np.arange(len(scores)), label_ids][:, np.newaxis]
+
+    # ---- views ----------------------------------------------------------------------------------
+
+    def node_weights(self) -> Any:
+        """Weights of features as they came, and of the intercept: arrays (n_features, K) and (K,)."""
+        own = self.units.undone(self.oracle.split(self.weights)[0])
+        return own[:-1], own[-1]
+
+    def edge_weights(self) -> Any:
+        """Tables of edge features as they came (of grids: of directions and contrast), and that of any edge."""
+        return self.edge_units.undone(self.oracle.split(self.weights)[1])
+
+    # ---- model files ----------------------------------------------------------------------------
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        encoder_header, encoder_arrays = self.encoder.to_arrays()
+        oracle = self.oracle
+        header = {
+            "labels": labels_to_json(self.labels),
+            "encoder": encoder_header,
+            "oracle": described(oracle, *ORACLE) | {"nonnegative": bool(oracle.keeps_sign)},
+            **described(self, "grids", "contrast", "neighbours", "is_named", "label"),
+        }
+        arrays = {"weights": self.weights, **self.units.to_arrays(), **self.edge_units.to_arrays()}
+        arrays |= {f"encoder.{name}": array for name, array in encoder_arrays.items()}
+        if oracle.label_costs is not None:
+            arrays["oracle.label_costs"] = oracle.label_costs
+        return header, arrays
+
+    @classmethod
+    def from_file(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        encoder = FeatureEncoder.from_arrays(header["encoder"], under(arrays, "encoder."))
+        if encoder.kind not in ("attributes", "numeric"):
+            raise ValueError(f"features of the kind {encoder.kind!r}")
+        labels, meta = labels_from_json(header["labels"], 2), header["oracle"]
+        both = stored_flag(meta, "nonnegative")
+        units, edge_units = units_from(arrays, encoder.n_features), EdgeUnits.from_arrays(arrays, both)
+        costs = checked_arrays(
+            arrays, {"oracle.label_costs": Array("f8", (len(labels),), within=(0.0, None), needed=False)}
+        ).get("oracle.label_costs")
+        oracle = GraphOracle(
+            len(labels),
+            stored_count(meta, "n_node_features", 1),
+            stored_count(meta, "n_edge_features", 1),
+            interactions=meta["interactions"],
+            method=meta["method"],
+            nonnegative=both,
+            loss=meta["loss"],
+            label_costs=costs,
+            max_table=stored_count(meta, "max_table", 1),
+        )
+        if units is None or oracle.n_node_features != encoder.n_features + 1:
+            raise ValueError(f"{encoder.n_features} features of nodes, {oracle.n_node_features} in the oracle")
+        if oracle.n_edge_features != edge_units.n_columns:
+            raise ValueError(f"{edge_units.n_columns} columns of edges, {oracle.n_edge_features} in the oracle")
+        if type(header["label"]) is not str or header["neighbours"] not in (4, 8):
+            raise ValueError(f"graphs described by {header['label']!r:.80}, {header['neighbours']!r:.80}")
+        weights = checked_arrays(arrays, {"weights": Array("f8", (oracle.n_features,))})["weights"]
+        if both and (weights[oracle.first_edge_weight :] < 0.0).any():
+            raise ValueError("weights of edges below 0 where these are kept nonnegative")
+        contrast, grids = stored_positive(header, "contrast", float), stored_flag(header, "grids")
+        if contrast is not None and not (grids and len(edge_units.shift)):
+            raise ValueError("a contrast of graphs that are no grids")
+        return cls(
+            encoder,
+            units,
+            edge_units,
+            labels,
+            oracle,
+            grids=grids,
+            contrast=contrast,
+            neighbours=header["neighbours"],
+            is_named=stored_flag(header, "is_named"),
+            label=header["label"],
+            weights=weights,
+        )
+
+
+def make_oracle(model: GraphModel, **others: Any) -> GraphOracle:
+    """The oracle of a model with other arguments."""
+    oracle = model.oracle
+    own = described(oracle, *ORACLE) | {"nonnegative": oracle.keeps_sign, "label_costs": oracle.label_costs}
+    return GraphOracle(len(model.labels), **own | others)
+
+
+def prepare(params: Any, X: Any, y: Any, before: Any = None, *, classes: Any = None) -> tuple[GraphModel, Any]:
+    """Return ``(model, data)``: a model as parameters ask for it, or the one to resume, and graphs and labels encoded.
+
+    Parameters
+    ----------
+    params : object with `GraphLabeler`'s parameters as attributes
+    X, y : graphs and labels of their nodes
+    before : GraphModel, optional
+        The model to resume; ValueError if the parameters ask for other features or another structure.
+    classes : iterable, optional
+        All labels that a new model is to know; for `before`, None or those that it knows.
+    """
+    found, is_one = as_list(X)
+    label = y if isinstance(y, str) else LABEL if before is None else before.label
+    inputs = collect(found, params.neighbours, label)
+    labels, is_named = by_node([y] if is_one and not isinstance(y, str) else y, inputs.forms)
+    if not inputs.forms:
+        raise ValueError("X contains no graphs")
+    if before is not None:
+        check_unchanged(params, before, SETTLED)
+        check_classes(classes, before.labels)
+        graphs = before.encode(inputs)
+        return before, (graphs, encode_labels(labels, before.labels)[1])
+    for i, form in enumerate(inputs.forms):
+        if not form.n_nodes:
+            raise ValueError(f"graph {i} has no nodes")
+    names, label_ids = encode_labels(labels, None if classes is None else sort_labels(listed(classes)))
+    if len(names) < 2:
+        only = f"only one label: {names[0]!r}" if names else "no label of any node"
+        raise ValueError(f"2 labels or more are needed, and y has {only}")
+    encoder = FeatureEncoder()
+    tokens = by_graph(encoder.fit_transform, inputs.rows)
+    if not encoder.n_features:
+        raise ValueError("the nodes have no features at all")
+    units = Units.of_tokens(tokens)
+    contrast, m = None, inputs.n_edge_features
+    graphs = assembled(inputs, node_rows(units.applied(tokens), units), m + (inputs.has_grids and params.contrast))
+    if inputs.has_grids and params.contrast:
+        squares = between(graphs)
+        contrast = float(squares.mean()) if len(squares) else 0.0
+        contrast = contrast if contrast > 0.0 else 1.0
+        graphs.edge_features[:, -1] = np.exp(-0.5 * squares / contrast)
+    if params.loss == "log" and params.class_weight is not None:
+        raise ValueError(
+            "class_weight has no meaning with loss='log', which has no costs; use sample_weight, or a margin"
+        )
+    both = params.method == "cut"
+    edge_units = EdgeUnits.of(graphs.edge_features, both)
+    interactions = params.interactions
+    if interactions == "auto":
+        interactions = "potts" if both else "full" if inputs.is_ordered else "symmetric"
+    graphs = with_edges(graphs, edge_units.applied(graphs.edge_features))
+    costs = label_costs(params.class_weight, names, label_ids[label_ids >= 0])
+
+    def oracle_of(method: str) -> GraphOracle:
+        return GraphOracle(
+            len(names),
+            encoder.n_features + 1,
+            edge_units.n_columns,
+            interactions=interactions,
+            method=method,
+            loss=params.loss,
+            label_costs=costs,
+            max_table=params.max_table,
+        )
+
+    oracle = oracle_of(params.method)
+    # The relaxation is a maximum flow for two labels, and takes far longer for more.
+    is_large = len(names) > 2 and len(graphs.edges) * len(names) ** 2 > MOST_PAIRS
+    if params.method == "auto" and is_large and params.loss != "log" and "relaxed" in oracle.methods(graphs):
+        oracle = oracle_of("expansion")
+    model = GraphModel(
+        encoder,
+        units,
+        edge_units,
+        names,
+        oracle,
+        grids=inputs.has_grids,
+        contrast=contrast,
+        neighbours=int(params.neighbours),
+        is_named=is_named,
+        label=label,
+    )
+    return model, (graphs, label_ids)
+
+
+def by_graph(encode: Any, rows: Any) -> Any:
+    """Encoded rows of graphs; what is wrong with them is said of nodes."""
+    try:
+        return encode(rows)
+    except (ValueError, TypeError) as error:
+        text = str(error).replace("sequence", "graph").replace("token", "node").replace("X contains", "the nodes have")
+        raise type(error)(text) from None
+
+
+def node_rows(tokens: Any, units: Units) -> Any:
+    """Encoded tokens as rows of float64."""
+    n, d = tokens.n_tokens, tokens.n_features
+    if units.centre is not None:
+        return DenseRows(tokens.values.reshape(n, d).astype(np.float64))
+    values = np.ones(tokens.n_entries) if tokens.values is None else tokens.values.astype(np.float64)
+    return SparseRows(tokens.indptr, tokens.indices, values, d)
+
+
+def assembled(inputs: Inputs, nodes: Any, n_edge_features: int) -> Graphs:
+    """Graphs with features of edges as they came, in `n_edge_features` columns; ValueError unless they are sound."""
+    m = inputs.n_edge_features
+    edges = np.concatenate([np.zeros((0, 2), dtype=np.int32), *inputs.edges])
+    features = np.zeros((len(edges), max(n_edge_features, 1)))
+    if m:
+        features[:, :m] = np.concatenate(inputs.features)
+    graphs = Graphs(
+        nodes,
+        sums_before([form.n_nodes for form in inputs.forms]),
+        edges,
+        sums_before([len(own) for own in inputs.edges]),
+        features,
+    )
+    graphs.check()
+    return graphs if n_edge_features else with_edges(graphs, features[:, :0])
+
+
+def with_edges(graphs: Graphs, features: Any) -> Graphs:
+    """The same graphs with other features of edges."""
+    return Graphs(graphs.nodes, graphs.node_bounds, graphs.edges, graphs.edge_bounds, features, graphs.node_weights)
+
+
+def sums_before(counts: Any) -> NDArray[np.int64]:
+    """The sum of what comes before each entry, and at the end of all."""
+    found = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found
+
+
+def global_edges(graphs: Graphs) -> NDArray[np.int64]:
+    """Edges by the numbers of nodes among those of all graphs."""
+    first = np.repeat(graphs.node_bounds[:-1], np.diff(graphs.edge_bounds))
+    found: NDArray[np.int64] = graphs.edges.astype(np.int64) + first[:, np.newaxis]
+    return found
+
+
+def between(graphs: Graphs) -> NDArray[np.float64]:
+    """Squared distances of the rows of the nodes of edges."""
+    rows = graphs.nodes
+    if not isinstance(rows, DenseRows):
+        matrix = np.zeros((len(rows), rows.n_features))
+        matrix[np.repeat(np.arange(len(rows)), np.diff(rows.indptr)), rows.indices] = rows.values
+        rows = DenseRows(matrix)
+    return distances(rows, global_edges(graphs))
+
+
+def shaped(table: Any, graphs: Any, forms: Any) -> list[Any]:
+    """Rows of nodes by graph, those of grids in their shape."""
+    parts = (table[a:b] for a, b in pairwise(graphs.node_bounds.tolist()))
+    return [own if form.shape is None else own.reshape(*form.shape, -1) for own, form in zip(parts, forms, strict=True)]
+
+
+def fragments(graphs: Graphs, label_ids: Any, n_parts: int) -> tuple[Graphs, Any, Any]:
+    """Return ``(graphs, label_ids, origin)``: the nodes whose labels are known and the edges between them.
+
+    Each graph in up to so many parts of neighbouring nodes; `origin` is the graph of each part.
+    """
+    n, ends = graphs.n_nodes, global_edges(graphs)
+    graph_of = np.repeat(np.arange(len(graphs)), np.diff(graphs.node_bounds))
+    known = np.flatnonzero(label_ids >= 0)
+    order = known
+    if n_parts > 1:
+        adjacency = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n)).tocsr()
+        place, reached = np.full(n, -1), 0
+        for start in range(n):
+            if place[start] < 0:
+                found = breadth_first_order(adjacency, start, directed=False, return_predecessors=False)
+                place[found] = np.arange(reached, reached + len(found))
+                reached += len(found)
+        order = known[np.lexsort((place[known], graph_of[known]))]
+    counts = np.bincount(graph_of[known], minlength=len(graphs))
+    rank = np.arange(len(order)) - np.repeat(sums_before(counts)[:-1], counts)
+    part = graph_of[order] * n_parts + rank * n_parts // np.maximum(counts[graph_of[order]], 1)
+    used, part = np.unique(part, return_inverse=True)
+    bounds = sums_before(np.bincount(part, minlength=len(used)))
+    at, part_of = np.full(n, -1, dtype=np.int64), np.full(n, -1)
+    at[order], part_of[order] = np.arange(len(order)) - bounds[part], part
+    inside = (part_of[ends[:, 0]] == part_of[ends[:, 1]]) & (part_of[ends[:, 0]] >= 0)
+    chosen = np.flatnonzero(inside)
+    chosen = chosen[np.argsort(part_of[ends[chosen, 0]], kind="stable")]
+    taken = Graphs(
+        graphs.nodes.take(order),
+        bounds,
+        at[ends[chosen]].astype(np.int32),
+        sums_before(np.bincount(part_of[ends[chosen, 0]], minlength=len(used))),
+        graphs.edge_features[chosen],
+    )
+    return taken, label_ids[order], used // n_parts
